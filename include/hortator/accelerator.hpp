@@ -237,7 +237,7 @@ class HORTATOR_API Accelerator : public State {
   /// schedules, the scaler, registered objects and PyTorch's random numbers are loaded; for the rest (loader positions,
   /// random numbers of Python and NumPy) a warning is logged. @collective
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
-  bool has_checkpoint() const;  ///< whether the project has a complete one; the same answer on all ranks. @collective
+  bool has_checkpoint() const;  ///< whether the project has one, good or damaged; the same on all ranks. @collective
   /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
   /// registration. If a hook throws on one rank, the save or load ends on all.
   StateHookHandle register_save_state_pre_hook(StateHook hook);

@@ -23,7 +23,14 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hortator" DESTINATION "${CMAKE_
 install(FILES "${PROJECT_BINARY_DIR}/include/hortator/version.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/doc/" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/examples" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
-install(FILES LICENSE README.md INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# The README's links lead from the source tree's root; here its files lie elsewhere.
+file(READ "${PROJECT_SOURCE_DIR}/README.md" readme)
+file(RELATIVE_PATH examples "${CMAKE_INSTALL_FULL_DOCDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/hortator/examples")
+string(REPLACE "](share/doc/" "](" readme "${readme}")
+string(REPLACE "](share/examples/" "](${examples}/" readme "${readme}")
+file(WRITE "${PROJECT_BINARY_DIR}/README.md" "${readme}")
+set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md")
+install(FILES LICENSE "${PROJECT_BINARY_DIR}/README.md" INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # The CMake package, for the build tree and for an installation.
 configure_package_config_file("${PROJECT_SOURCE_DIR}/share/cmake/HortatorConfig.cmake.in" "${PROJECT_BINARY_DIR}/HortatorConfig.cmake"

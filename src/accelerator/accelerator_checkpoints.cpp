@@ -236,7 +236,7 @@ bool Accelerator::has_checkpoint() const {
   const CallSite site(__builtin_return_address(0));
   bool found = false;
   mpi::all_or_none(training_->host(),
-                   [&] { found = is_main_process() && training_->output.project().has_checkpoint(); });
+                   [&] { found = is_main_process() && !training_->output.project().checkpoints().empty(); });
   return mpi::broadcast(training_->host(), found);
 }
 
@@ -252,7 +252,10 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   std::vector<std::string> problems;
   for (const auto& folder : folders) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
-    if (result.outcome == LoadOutcome::loaded) return log::info("loaded ", folder.string());
+    if (result.outcome == LoadOutcome::loaded) {
+      if (dir.empty()) training_->output.note_resumed();
+      return log::info("loaded ", folder.string());
+    }
     if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
     problems.push_back(std::move(result.reason));
   }
@@ -263,7 +266,9 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   }
   throw Error({.what = text::concat("No checkpoint could be loaded: ", text::join(problems, "; ")),
                .why = "models and optimizers may hold parts of the damaged ones",
-               .hint = "load an older one, or build them again"});
+               .hint =
+                   "restore the files or load another checkpoint by name; to begin from scratch, move these folders "
+                   "away"});
 }
 
 StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {

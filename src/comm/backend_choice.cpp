@@ -21,7 +21,7 @@ const Backend* requested_backend(const BackendRequest& request) {
     known.insert(known.begin(), automatic);
     throw UsageError({.what = text::concat("HORTATOR_COMMUNICATOR=", name, " is an unknown communicator"),
                       .why = "it decides how tensors travel between ranks",
-                      .hint = text::suggestion(name, known)});
+                      .hint = "use " + text::join(known)});
   }
   if (backend->require != nullptr) backend->require(request);
   return backend;

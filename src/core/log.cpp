@@ -37,7 +37,7 @@ void write_line(std::string_view level, std::string_view line) {
   write_whole(stderr, text::concat(log_output().prefix, level, line, '\n'));
 }
 
-// Compares HORTATOR_LOG_LEVEL. An invalid level is reported where a logger is made.
+// Compares HORTATOR_LOG_LEVEL. An unknown level is an error where a State is made.
 bool is_any_of(std::initializer_list<const char*> levels) {
   const auto asked = core::variable("HORTATOR_LOG_LEVEL");
   return asked &&

@@ -10,6 +10,7 @@
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "runtime/log_level.hpp"
 
 namespace hortator {
 namespace {
@@ -28,8 +29,9 @@ LogLevel read_level(const char* variable, const std::string& word) {
   const auto& names = level_names();
   const auto found = std::find(names.begin(), names.end(), lower(word));
   if (found == names.end()) {
-    throw UsageError(
-        {.what = text::concat(variable, "=", word, " is no level"), .hint = text::suggestion(lower(word), names)});
+    throw UsageError({.what = text::concat(variable, ": unknown level ", text::quote(word)),
+                      .why = "it is the lowest level of lines that are written",
+                      .hint = "use " + text::join(names)});
   }
   return static_cast<LogLevel>(found - names.begin());
 }
@@ -44,6 +46,8 @@ LogLevel level_from_environment() {
 }
 
 }  // namespace
+
+void runtime::check_log_level() { level_from_environment(); }
 
 struct Logger::Core {
   State state;

@@ -115,9 +115,17 @@ void set_run_folder(const std::filesystem::path& folder) {
   const std::scoped_lock lock(shared().mutex);
   auto& run = shared().run;
   run.folder = std::filesystem::absolute(folder);
+  run.is_foreign_folder = false;
   if (run.rank != 0) return;
   publish_to_launcher(run.folder);
   remove_stale(run.folder, run.id);
+}
+
+void leave_run_folder(const std::filesystem::path& folder) {
+  const auto own = current_run().folder;
+  const std::scoped_lock lock(shared().mutex);
+  shared().run.is_foreign_folder =
+      std::filesystem::weakly_canonical(own) == std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
 }
 
 void set_run_rank(int rank) {

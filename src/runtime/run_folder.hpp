@@ -12,7 +12,8 @@ struct Run {
   int rank = 0;        ///< as the user knows it
   int world_size = 1;  ///< of MPI_COMM_WORLD, which is what a failure ends
   std::string host = {};
-  bool is_apart = false;  ///< MPI does not connect the ranks (yet): `rank` is the launcher's
+  bool is_apart = false;           ///< MPI does not connect the ranks (yet): `rank` is the launcher's
+  bool is_foreign_folder = false;  ///< another run uses the folder: this one writes nothing there
 };
 
 Run current_run();
@@ -27,6 +28,9 @@ void begin_run(std::string_view program);
 
 /// Makes `folder` the folder of the run's later files. All ranks call it with the same folder.
 void set_run_folder(const std::filesystem::path& folder);
+
+/// Notes that another run uses `folder`: if it is the folder of this run, no record is written.
+void leave_run_folder(const std::filesystem::path& folder);
 
 /// Sets the rank by which the user knows this process, when that is not its rank in MPI_COMM_WORLD.
 void set_run_rank(int rank);

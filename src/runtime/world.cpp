@@ -20,6 +20,7 @@
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
 #include "runtime/launcher.hpp"
+#include "runtime/log_level.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/watchdog/time_limit.hpp"
 
@@ -124,7 +125,10 @@ c10::Device take_device(const machine::DeviceKind& kind, const mpi::Communicator
 
 std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const StateOptions& options) {
   std::chrono::milliseconds limit{};
-  mpi::all_or_none(comm, [&] { limit = collective_timeout(options.collective_timeout, core::process_variables()); });
+  mpi::all_or_none(comm, [&] {
+    check_log_level();
+    limit = collective_timeout(options.collective_timeout, core::process_variables());
+  });
   return limit;
 }
 

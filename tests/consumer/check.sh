@@ -14,6 +14,14 @@ if [ "$kind" = install ]; then
   package=$work/moved
   diff <(cd "$build/libexec/hortator" && ls) <(cd "$package/libexec/hortator" && ls)  # all verbs that are separate programs
   "$package/bin/hortator" --version
+  # All links of the installed documents lead to installed files.
+  find "$package" -path '*/doc/*' \( -name '*.md' -o -name INSTALL \) | while read -r document; do
+    # shellcheck disable=SC2016  # the backticks are Markdown's
+    sed '/^ *```/,/^ *```/d; s/`[^`]*`//g' "$document" | { grep -oE '\]\([^)]+\)' || true; } | sed 's/^](//; s/)$//; s/#.*//' | while read -r link; do
+      case $link in '' | http://* | https://*) continue ;; esac
+      [ -e "$(dirname "$document")/$link" ] || { echo "${document#"$package/"} links to $link, which is not installed"; exit 1; }
+    done
+  done
 fi
 
 # What the library exports: its soname has the version, which changes when programs may break, and its own symbols are all in namespace

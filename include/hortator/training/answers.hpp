@@ -33,7 +33,7 @@ struct AnswerOptions {
   std::filesystem::path keep = {};
 };
 
-/// Thrown if some prompts have no answer because a rank failed. The other ranks have answered their prompts.
+/// Thrown if some prompts cannot be answered, or a rank cannot keep its answers. All others are answered.
 template <typename Answer>
 class IncompleteAnswers : public Error {
  public:
@@ -69,8 +69,8 @@ class HORTATOR_API Answering {
   Answering& operator=(const Answering&) = delete;
 
   using AnswerBatch = std::function<std::vector<std::string>(const std::vector<std::int64_t>& prompts)>;
-  /// Answers this rank's prompts. A batch that does not fit into memory is halved and tried again. Other errors are
-  /// kept for gather().
+  /// Answers this rank's prompts. A batch that fails is halved and tried again, down to single prompts, whose errors
+  /// are kept for gather().
   void run(const AnswerBatch& answer);
 
   struct Outcome {
@@ -108,8 +108,8 @@ std::int64_t prompt_length(const Prompt& prompt) {
 ///       return generate(model, batch);
 ///     });
 ///
-/// If a rank fails, the others finish their shares. Then all throw IncompleteAnswers, which names the rank and the
-/// prompts, and holds the answers so far. @collective
+/// A batch that fails is halved and tried again, so a prompt that cannot be answered costs only its own answer. All
+/// ranks then throw IncompleteAnswers, which names these prompts and holds all other answers. @collective
 template <typename Prompt, std::invocable<const std::vector<Prompt>&> AnswerBatch>
 auto answer_prompts(const State& state, const std::vector<Prompt>& prompts, AnswerBatch&& answer,
                     const AnswerOptions& options = {}) {

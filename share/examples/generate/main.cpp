@@ -43,10 +43,17 @@ void answer(const generate::Options& options) {
 
   const auto prompts = read_lines(options.prompts);
   const auto together = dispatched ? dispatched->together() : nullptr;
-  const auto answers = hortator::answer_prompts(
-      state, prompts,
-      [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); },
-      options.answering);
+  std::vector<std::string> answers;
+  try {
+    answers = hortator::answer_prompts(
+        state, prompts,
+        [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); },
+        options.answering);
+  } catch (const hortator::IncompleteAnswers<std::string>& error) {  // an empty line for each prompt without an answer
+    for (const auto& one : error.answers()) answers.push_back(one.value_or(""));
+    state.on_main_process([&] { write_lines(options.answers, answers); });
+    throw;
+  }
   state.on_main_process([&] { write_lines(options.answers, answers); });
   state.print(answers.size(), " prompts answered by ", state.num_processes(), " ranks");
 }

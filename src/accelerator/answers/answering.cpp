@@ -6,7 +6,6 @@
 
 #include "accelerator/answers/answer_batches.hpp"
 #include "accelerator/answers/answer_journal.hpp"
-#include "accelerator/batch_size/out_of_memory.hpp"
 #include "core/activity/activity.hpp"
 #include "core/call_site.hpp"
 #include "core/hash.hpp"
@@ -22,11 +21,11 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 using Answers = std::vector<std::pair<std::int64_t, std::string>>;
 
-/// A rank's answers and its failure.
+/// A rank's answers and its failures.
 struct Delivery {
   Answers answers = {};
-  Numbers failed = {};       ///< the prompts of the batch at which the rank failed
-  std::string problem = {};  ///< empty if the rank has not failed
+  Numbers failed = {};       ///< the prompts that cannot be answered
+  std::string problem = {};  ///< the first one; empty if there is none
   std::string host = {};
   auto fields() { return std::tie(answers, failed, problem, host); }
 };
@@ -96,8 +95,7 @@ struct Answering::Impl {
     return open;
   }
 
-  void answer(const Numbers& batch, const AnswerBatch& answer_batch) {
-    auto answers = answer_batch(batch);
+  void keep(const Numbers& batch, std::vector<std::string> answers) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (journal) journal->write(batch[i], prompts[static_cast<std::size_t>(batch[i])], answers[i]);
       mine.answers.emplace_back(batch[i], std::move(answers[i]));
@@ -106,6 +104,34 @@ struct Answering::Impl {
   }
 
   std::deque<Numbers> batches = {};
+
+  // Answers the next batch. One that fails is halved: it did not fit into memory, or one of its prompts cannot be
+  // answered, which costs only that one. Returns how many prompts are settled.
+  std::int64_t answer_next(const AnswerBatch& answer_batch) {
+    const auto batch = std::move(batches.front());
+    batches.pop_front();
+    std::vector<std::string> answers;
+    try {
+      answers = answer_batch(batch);
+    } catch (const std::exception& error) {
+      if (batch.size() == 1) {
+        mine.failed.push_back(batch.front());
+        note(error);
+        return 1;
+      }
+      const auto half = batch.begin() + static_cast<std::ptrdiff_t>((batch.size() + 1) / 2);
+      batches.emplace_front(half, batch.end());
+      batches.emplace_front(batch.begin(), half);
+      return 0;
+    }
+    keep(batch, std::move(answers));
+    return std::ssize(batch);
+  }
+
+  void note(const std::exception& error) {
+    if (!mine.problem.empty()) return;
+    mine.problem = std::string(error.what()).empty() ? "an exception without a message" : error.what();
+  }
 
   // The bar counts this rank's prompts, on one rank of each node: all ranks take about the same time.
   std::unique_ptr<ProgressSink> start_progress() const {
@@ -137,34 +163,19 @@ Answering::~Answering() = default;
 
 void Answering::run(const AnswerBatch& answer) {
   const activity::PhaseScope phase(activity::Phase::one_side_first);  // answers may take long
-  auto& mine = impl_->mine;
   auto& batches = impl_->batches;
+  const auto bar = impl_->start_progress();
   try {
     if (impl_->journal && !batches.empty()) impl_->journal->open(impl_->state.process_index());
-  } catch (const std::exception& error) {
-    mine.problem = error.what();
-  }
-  const auto bar = impl_->start_progress();
-  while (mine.problem.empty() && !batches.empty()) {
-    const auto batch = std::move(batches.front());
-    batches.pop_front();
-    try {
-      impl_->answer(batch, answer);
-      for (std::size_t i = 0; i < batch.size(); ++i) bar->advance();
-    } catch (const std::exception& error) {
-      if (batch.size() > 1 && accelerator::is_out_of_memory(std::current_exception())) {
-        const auto half = batch.begin() + static_cast<std::ptrdiff_t>((batch.size() + 1) / 2);
-        batches.emplace_front(half, batch.end());
-        batches.emplace_front(batch.begin(), half);
-        continue;
-      }
-      mine.problem = std::string(error.what()).empty() ? "an exception without a message" : error.what();
-      mine.failed = batch;
+    while (!batches.empty()) {
+      for (auto settled = impl_->answer_next(answer); settled > 0; --settled) bar->advance();
     }
+  } catch (const std::exception& error) {  // answers cannot be kept: further ones would be lost, too
+    impl_->note(error);
   }
   bar->finish();
   if (impl_->journal) impl_->journal->close();
-  mine.host = impl_->state.host();
+  impl_->mine.host = impl_->state.host();
 }
 
 Answering::Outcome Answering::gather() {

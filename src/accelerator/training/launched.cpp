@@ -23,15 +23,17 @@ std::optional<std::int64_t> steps(const core::Variables& variables) {
 // The program's own setting takes precedence, as for mixed_precision.
 ZeroConfig sharding(ZeroConfig config, const core::Variables& variables) {
   constexpr auto name = "HORTATOR_ZERO_STAGE";
-  if (config.stage) return config;
   const auto value = variables(name);
   if (!value || value->empty()) return config;
   try {
     const auto asked = zero_config(*value);
+    if (config.stage) return config;
     config.stage = asked.stage;
     if (!config.shard_group) config.shard_group = asked.shard_group;
   } catch (const UsageError&) {
-    refuse(name, *value, "set it to a stage from 0 to 3, or to FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, ...");
+    refuse(
+        name, *value,
+        "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
   }
   return config;
 }

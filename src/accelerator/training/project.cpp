@@ -98,17 +98,16 @@ void Project::prune() const noexcept {
 }
 
 std::vector<fs::path> Project::checkpoints() const {
-  if (!automatic_naming_) return checkpoint::candidates(dir_ / "checkpoint");
+  std::vector<fs::path> names;
+  if (!automatic_naming_) names.push_back(dir_ / "checkpoint");
+  for (const auto number : automatic_naming_ ? numbers() : Numbers()) names.push_back(numbered(dir_, number));
   std::vector<fs::path> all;
-  for (const auto number : numbers()) {
-    for (auto& one : checkpoint::candidates(numbered(dir_, number))) all.push_back(std::move(one));
+  for (const auto& name : names) {
+    for (auto& one : checkpoint::candidates(name)) {
+      if (checkpoint::has_any_file(one)) all.push_back(std::move(one));
+    }
   }
   return all;
-}
-
-bool Project::has_checkpoint() const {
-  const auto all = checkpoints();
-  return std::any_of(all.begin(), all.end(), [](const fs::path& folder) { return checkpoint::exists(folder); });
 }
 
 }  // namespace hortator::accelerator

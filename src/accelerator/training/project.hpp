@@ -20,9 +20,9 @@ class Project {
   const std::filesystem::path& dir() const { return dir_; }
   /// The folder that save_state() writes by default; with automatic naming it has the iteration's number.
   std::filesystem::path next_checkpoint() const;
-  /// The folders that load_state() tries by default, newest first. Some may be damaged.
+  /// The folders that load_state() tries by default, newest first: all that hold a file of a checkpoint. Some may be
+  /// damaged: a run that took those for nothing would begin from scratch.
   std::vector<std::filesystem::path> checkpoints() const;
-  bool has_checkpoint() const;  ///< whether any of them is complete
 
   /// The number of the next checkpoint with automatic naming. Continues after a restart.
   std::int64_t iteration() const { return iteration_; }

@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "core/activity/activity.hpp"
+#include "core/environment/environment.hpp"
+#include "mpi/agree.hpp"
 #include "observe/progress/progress_bar.hpp"
+#include "runtime/run_folder.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -19,10 +23,27 @@ std::filesystem::path logging_dir(const ProjectOptions& options, const Project& 
   return options.logging_dir.empty() ? project.dir() / "logs" : options.logging_dir;
 }
 
+/// @collective
+std::optional<runtime::FolderLock> locked(const runtime::World& world, const std::filesystem::path& folder) {
+  const activity::PhaseScope phase(activity::Phase::one_side_first);  // the run before may still be saving
+  std::optional<runtime::FolderLock> lock;
+  try {
+    mpi::all_or_none(world.comm(), [&] {
+      const bool only_estimates = core::variable("HORTATOR_ESTIMATE").has_value();
+      if (world.comm().rank() == 0 && !only_estimates) lock.emplace(folder, runtime::lock_holder());
+    });
+  } catch (...) {
+    runtime::leave_run_folder(folder);
+    throw;
+  }
+  return lock;
+}
+
 }  // namespace
 
 RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& world, std::function<void()> on_step)
     : project_(options.project),
+      lock_(locked(world, project_.dir())),
       progress_(
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
       trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),

@@ -4,6 +4,7 @@
 #include <functional>
 #include <hortator/training/accelerator_options.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "accelerator/training/project.hpp"
@@ -11,6 +12,7 @@
 #include "checkpoint/write/background_save.hpp"
 #include "observe/progress/noted_progress.hpp"
 #include "observe/trackers/trackers.hpp"
+#include "runtime/folder_lock.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {
@@ -18,7 +20,8 @@ namespace hortator::accelerator {
 /// What a run writes: checkpoints in its project's folder, trackers' rows, progress bars and its status.
 class RunOutput {
  public:
-  /// `on_step` is called after each step of a progress bar's loop.
+  /// `on_step` is called after each step of a progress bar's loop. Throws on all ranks if another run uses the
+  /// project's folder. @collective
   RunOutput(const AcceleratorOptions& options, const runtime::World& world, std::function<void()> on_step);
 
   Project& project() { return project_; }
@@ -37,18 +40,24 @@ class RunOutput {
   /// A checkpoint was loaded that was saved after that many updates.
   void resume_after(std::int64_t updates) { updates_before_ += updates - this->updates(); }
 
+  /// The newest checkpoint was loaded: the run continues from there.
+  void note_resumed() { resumed_after_ = updates(); }
+  std::optional<std::int64_t> resumed_after() const { return resumed_after_; }
+
   bool is_announced() const { return announced_; }
   void note_announced() { announced_ = true; }
 
  private:
   Project project_;
+  std::optional<runtime::FolderLock> lock_;  ///< on the main process; released after the last save has ended
   checkpoint::BackgroundSave background_save_;
   std::unique_ptr<observe::NotedProgress> progress_;
   observe::Trackers trackers_;
   RunStatus status_;
   std::vector<std::size_t> file_of_ranks_;
   std::int64_t updates_before_ = 0;  ///< of the loaded checkpoint, less those of this run before loading
-  bool announced_ = false;           ///< the banner was printed
+  std::optional<std::int64_t> resumed_after_;
+  bool announced_ = false;  ///< the banner was printed
 };
 
 }  // namespace hortator::accelerator

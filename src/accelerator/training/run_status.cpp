@@ -10,16 +10,11 @@
 #include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "runtime/build_identity.hpp"
+#include "runtime/lock_holder.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::accelerator {
 namespace {
-
-std::string job_of(const core::Variables& variables) {
-  if (const auto id = variables("SLURM_JOB_ID")) return "slurm " + *id;
-  if (const auto id = variables("PBS_JOBID")) return "pbs " + *id;
-  return "";
-}
 
 RunStatus::Clock::duration ticks_of(double count) {
   return std::chrono::duration_cast<RunStatus::Clock::duration>(std::chrono::duration<double>(count));
@@ -40,7 +35,7 @@ RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& r
       host_(world.host()),
       cpus_(static_cast<int>(world.cpus().size())),
       device_(world.device()),
-      job_(job_of(core::process_variables())),
+      job_(runtime::job_of(core::process_variables())),
       every_(status_interval(rank_, world_)),
       file_(folder_ / observe::ranks_file, rank_),
       started_(core::unix_time()),

@@ -6,6 +6,7 @@
 #include "core/log.hpp"
 #include "core/time.hpp"
 #include "data/loader/loader_core.hpp"
+#include "runtime/ending/outcome.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -54,6 +55,7 @@ void Training::enter_phase(const std::string& phase) {
 
 void Training::publish_end() {
   auto& status = output.status();
+  runtime::note_updates(output.resumed_after(), output.updates() - output.resumed_after().value_or(0));
   if (status.is_measured()) status.write_measure(facts(), gradient_bytes_);
   if (!status.was_written()) return;
   auto now = facts();

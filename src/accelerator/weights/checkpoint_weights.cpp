@@ -41,7 +41,9 @@ class CheckpointWeights : public weights::WeightSource {
 }  // namespace
 
 std::unique_ptr<weights::WeightSource> open_weights_or_checkpoint(const fs::path& path, std::size_t model) {
-  if (!fs::is_regular_file(path) && checkpoint::exists(path)) return std::make_unique<CheckpointWeights>(path, model);
+  // A damaged checkpoint is opened too: its own error says more than that it holds no weights.
+  const bool is_checkpoint = !fs::is_regular_file(path) && (checkpoint::exists(path) || checkpoint::has_any_file(path));
+  if (is_checkpoint) return std::make_unique<CheckpointWeights>(path, model);
   return weights::open_weights(path);
 }
 

@@ -67,6 +67,29 @@ fs::path find(const fs::path& folder) {
   return complete == found.end() ? found.front() : *complete;
 }
 
+bool has_any_file(const fs::path& folder) {
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
+    if (is_our_file(entry->path().filename().string())) return true;
+  }
+  return problem && problem != std::errc::no_such_file_or_directory && problem != std::errc::not_a_directory;
+}
+
+bool is_whole(const fs::path& folder, const Manifest& manifest) {
+  return std::ranges::all_of(manifest.files, [&](const Manifest::File& file) {
+    std::error_code missing;
+    return fs::file_size(folder / file.name, missing) == static_cast<std::uintmax_t>(file.bytes);
+  });
+}
+
+bool is_whole(const fs::path& folder) {
+  try {
+    return is_whole(folder, read_manifest(folder));
+  } catch (const formats::FileError&) {
+    return false;
+  }
+}
+
 bool exists(const fs::path& folder) {
   const auto found = candidates(folder);
   return std::any_of(found.begin(), found.end(), is_complete);

@@ -16,6 +16,15 @@ namespace hortator::checkpoint {
 /// Whether there is a complete checkpoint that a Reader can open.
 bool exists(const std::filesystem::path& folder);
 
+/// Whether `folder` holds a file of a checkpoint, complete or not, or cannot be listed. False for a folder that is
+/// empty, has only other files, or does not exist.
+bool has_any_file(const std::filesystem::path& folder);
+
+/// Whether the manifest in `folder` can be read and every file that it names has its size. Does not read the data.
+bool is_whole(const std::filesystem::path& folder);
+/// The same, where the manifest was read already.
+bool is_whole(const std::filesystem::path& folder, const Manifest& manifest);
+
 /// The folders that may hold the checkpoint `folder`, newest first: the folder itself, then older versions that killed
 /// saves had moved aside while they replaced it.
 std::vector<std::filesystem::path> candidates(const std::filesystem::path& folder);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checkpoint/format.hpp"
+#include "checkpoint/read/reader.hpp"
 #include "checkpoint/state_outline.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "checkpoint/write/requirements.hpp"
@@ -112,6 +113,8 @@ ShardRanges ranges_of(const Snapshot& snapshot) {
   return shards;
 }
 
+bool is_damaged(const fs::path& folder) { return has_any_file(folder) && !is_whole(folder); }
+
 /// Rank 0 removes the incomplete checkpoint. Called after all ranks have closed their files.
 void abandon(const SaveTask& task) {
   if (task.rank == 0) task.replacement.abandon();
@@ -156,7 +159,9 @@ SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Sn
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the layout of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
   SaveTask task = {
-      .replacement = {target, mpi::broadcast(comm, formats::replacement_id()), {is_our_file, manifest_file}},
+      .replacement = {target,
+                      mpi::broadcast(comm, formats::replacement_id()),
+                      {is_our_file, manifest_file, is_damaged}},
       .description = std::move(description),
       .layout = std::move(layout),
       .rank = comm.rank(),

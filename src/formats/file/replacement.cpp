@@ -92,12 +92,14 @@ void Replacement::require_replaceable() const {
 }
 
 void Replacement::remove_killed() const {
-  const auto prefix = target_.filename().string() + ".new-";
-  for (const auto& name : names_in(target_.parent_path())) {
-    if (!name.starts_with(prefix)) continue;
-    const auto id = name.substr(prefix.size());
-    if (!is_replacement_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
-    log::warn(target_.parent_path() / name, " of a killed save could not be removed; it is not needed");
+  for (const auto* mark : {".new-", ".gone-"}) {
+    const auto prefix = target_.filename().string() + mark;
+    for (const auto& name : names_in(target_.parent_path())) {
+      if (!name.starts_with(prefix)) continue;
+      const auto id = name.substr(prefix.size());
+      if (!is_replacement_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
+      log::warn(target_.parent_path() / name, " of a killed save could not be removed; it is not needed");
+    }
   }
 }
 
@@ -126,11 +128,28 @@ void Replacement::put_old_back() const noexcept {
   fs::rename(replaced(), target_, unused);
 }
 
+fs::path Replacement::put_away(const fs::path& old, const char* tag) const {
+  const auto id = old.string().substr(target_.string().size() + std::string_view(".old-").size());
+  const auto aside = fs::path(target_) += text::concat('.', tag, '-', id);
+  formats::rename(old, aside);
+  return aside;
+}
+
 void Replacement::remove_old() const noexcept {
   try {
+    std::vector<fs::path> gone;
     for (const auto& old : generations(target_)) {
-      if (old == target_ || remove_folder(old, ownership_)) continue;
-      log::warn("The older ", old, " could not be removed; it is no longer needed");
+      if (old == target_) continue;
+      if (!ownership_.is_damaged || !ownership_.is_damaged(old)) {
+        gone.push_back(put_away(old, "gone"));
+      } else {
+        log::warn("What was in ", target_, " cannot be read as a whole, and is kept in ", put_away(old, "damaged"));
+      }
+    }
+    if (!gone.empty()) sync_folder(target_.parent_path());  // before their files are removed
+    for (const auto& folder : gone) {
+      if (!remove_folder(folder, ownership_))
+        log::warn("The older ", folder, " could not be removed; it is no longer needed");
     }
   } catch (const std::exception& error) {
     log::warn("Nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());

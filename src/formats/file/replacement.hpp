@@ -17,6 +17,8 @@ bool is_replacement_id(std::string_view text);
 struct Ownership {
   std::function<bool(const std::string&)> is_ours;
   std::string seal;  ///< the file without which the others are useless: it is removed first
+  /// Whether a folder holds something of ours that cannot be read: it is kept when it is replaced. Empty: none does.
+  std::function<bool(const std::filesystem::path&)> is_damaged = {};
 };
 
 /// Removes our files, then the folder if it is empty by then, so that no foreign file is lost. Of a symbolic link only
@@ -24,10 +26,12 @@ struct Ownership {
 bool remove_folder(const std::filesystem::path& folder, const Ownership& ownership) noexcept;
 
 /// Replaces a folder by another such that, whenever the process is killed, a complete one can be found: NAME.new-<id>
-/// is filled, NAME becomes NAME.old-<id>, NAME.new-<id> becomes NAME, and NAME.old-<id> is removed.
-/// One rank calls begin(), publish() and abandon(); all ranks write into staged(). Only our own files are removed: in
-/// NAME.new-<id>; at the beginning in those of earlier ids; and, once the new NAME is durable, in every
-/// NAME.old-<any id>. One NAME belongs to one run at a time, so what another has begun there was killed.
+/// is filled, NAME becomes NAME.old-<id>, NAME.new-<id> becomes NAME, and NAME.old-<id> is removed, after it was
+/// renamed to NAME.gone-<id>: no NAME.old-<id> is ever half removed. One that is damaged becomes NAME.damaged-<id> and
+/// stays: it may be all that is left of something. One rank calls begin(), publish() and abandon(); all ranks write
+/// into staged(). Only our own files are removed: in NAME.new-<id>; at the beginning in those of earlier ids and in
+/// each NAME.gone-<id>; and, once the new NAME is durable, in every NAME.old-<any id>. One NAME belongs to one run at a
+/// time, so what another has begun there was killed.
 class Replacement {
  public:
   Replacement(std::filesystem::path target, std::string id, Ownership ownership);
@@ -52,6 +56,8 @@ class Replacement {
   void take_new_out() const noexcept;  ///< undoes move_new_in() if the new name could not be made durable
   void put_old_back() const noexcept;  ///< undoes move_old_aside()
   void remove_old() const noexcept;    ///< failures are only logged: the new folder is in place
+  /// Renames NAME.old-<id> to NAME.<tag>-<id>, and returns that.
+  std::filesystem::path put_away(const std::filesystem::path& old, const char* tag) const;
 
   std::filesystem::path beside(const std::string& tag) const;
   void require_replaceable() const;

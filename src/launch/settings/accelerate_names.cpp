@@ -134,12 +134,15 @@ AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, con
 }
 
 void throw_if_refused(const AccelerateFile& settings, const std::string& file) {
+  std::vector<UsageError> errors;
   for (const auto& remark : settings.remarks) {
     if (remark.support != Support::refused) continue;
-    throw UsageError({.what = text::concat(file, ':', remark.line, ": ", remark.key, " of Accelerate is not supported"),
-                      .why = remark.text,
-                      .hint = "correct that line, or write a file of your own with `hortator config --default`"});
+    errors.emplace_back(
+        Problem{.what = text::concat(file, ':', remark.line, ": ", remark.key, " of Accelerate is not supported"),
+                .why = remark.text,
+                .hint = "correct that line, or write a file of your own with `hortator config --default`"});
   }
+  throw_all(errors, file);
 }
 
 std::string remark_table(const std::vector<AccelerateRemark>& remarks) {

@@ -1,6 +1,6 @@
 #include "launch/settings/file.hpp"
 
-#include <hortator/error.hpp>
+#include <algorithm>
 
 #include "core/text/text.hpp"
 
@@ -20,11 +20,37 @@ void check_shape(const Key& key, const ConfigEntry& entry, const std::string& wh
                     .hint = text::concat("write ", key.name, ": ", form)});
 }
 
+template <typename Check>
+void collect(std::vector<UsageError>& errors, const Check& check) {
+  try {
+    check();
+  } catch (const UsageError& error) {
+    errors.push_back(error);
+  }
+}
+
 // An error in a value of a list or a map names that value's own line.
 void check_entry(const Key& key, const ConfigEntry& entry, const std::string& file) {
   const auto before = [&](int line) { return text::concat(file, ':', line, ": ", key.name, ": "); };
   if (entry.shape == EntryShape::scalar) return check_values(key, entry.values, before(entry.line));
-  for (std::size_t i = 0; i < entry.values.size(); ++i) check_values(key, {entry.values[i]}, before(entry.line_of(i)));
+  std::vector<UsageError> errors;
+  for (std::size_t i = 0; i < entry.values.size(); ++i) {
+    collect(errors, [&] { check_values(key, {entry.values[i]}, before(entry.line_of(i))); });
+  }
+  throw_all(errors, text::concat(file, ": ", key.name));
+}
+
+void read_entry(const ConfigEntry& entry, const std::string& file, std::vector<std::string>& seen, Layer& layer) {
+  const auto origin = text::concat(file, ':', entry.line);
+  const auto before = origin + ": ";
+  const auto& key = find_key(entry.key, before);
+  if (std::ranges::find(seen, entry.key) != seen.end())
+    throw UsageError({.what = before + entry.key + " is given twice", .hint = "keep one of them"});
+  if (entry.values.empty()) return;  // null or an empty list: not set
+  seen.push_back(entry.key);
+  check_shape(key, entry, before);
+  check_entry(key, entry, file);
+  layer.emplace(entry.key, SettingValue{entry.values, origin});
 }
 
 }  // namespace
@@ -50,18 +76,19 @@ std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries) 
 
 Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file) {
   Layer layer;
-  for (const auto& entry : entries) {
-    const auto origin = text::concat(file, ':', entry.line);
-    const auto before = origin + ": ";
-    const auto& key = find_key(entry.key, before);
-    if (layer.contains(entry.key))
-      throw UsageError({.what = before + entry.key + " is given twice", .hint = "keep one of them"});
-    if (entry.values.empty()) continue;  // null or an empty list: not set
-    check_shape(key, entry, before);
-    check_entry(key, entry, file);
-    layer.emplace(entry.key, SettingValue{entry.values, origin});
-  }
+  std::vector<std::string> seen;
+  std::vector<UsageError> errors;
+  for (const auto& entry : entries) collect(errors, [&] { read_entry(entry, file, seen, layer); });
+  throw_all(errors, file);
   return layer;
+}
+
+void throw_all(const std::vector<UsageError>& errors, const std::string& file) {
+  if (errors.empty()) return;
+  if (errors.size() == 1) throw errors.front();
+  std::vector<std::string> lines = {text::concat(file, " has ", errors.size(), " errors")};
+  for (const auto& error : errors) lines.emplace_back(error.what());
+  throw UsageError({.what = text::join(lines, "\n  ")});
 }
 
 }  // namespace hortator::launching

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hortator/error.hpp>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,11 @@ struct ConfigEntry {
 /// KeyKind::variables.)
 std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries);
 
-/// The settings of a Hortator file. Throws UsageError with file, line, key and, for an unknown key, the nearest one.
+/// The settings of a Hortator file. Throws UsageError with file, line, key and, for an unknown key, the nearest one; if
+/// several entries are wrong, with all of them.
 Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file);
+
+/// Throws one error with the texts of all, unless there are none.
+void throw_all(const std::vector<UsageError>& errors, const std::string& file);
 
 }  // namespace hortator::launching

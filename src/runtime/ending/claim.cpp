@@ -6,21 +6,29 @@
 #include <cerrno>
 #include <vector>
 
+#include "core/text/json.hpp"
 #include "core/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
 
+constexpr auto failure_file = "failure.json";
 constexpr std::string_view claim_prefix = ".failure-";
 
-// The claim is kept beside failure.json: a rank that fails late must find it taken, whatever its node's file cache
-// holds.
+// The record is written into the claim, which then becomes failure.json: at each moment one of the two names this run.
 std::filesystem::path failure_claim(const std::filesystem::path& folder, std::string_view run_id) {
   return folder / std::string(claim_prefix).append(run_id);
 }
 
+// Whether failure.json is of this run. A rank that fails late asks again once it has created a claim of its own: its
+// node's file cache then knows the folder as it is.
+bool is_reported(const std::filesystem::path& folder, std::string_view run_id) {
+  const auto record = core::parse_record(core::read_whole(folder / failure_file).value_or(""));
+  return record.is_object() && record.contains("run_id") && record["run_id"] == run_id;
+}
+
 bool is_stale(const std::string& name, std::string_view run_id) {
-  if (name == "failure.json") return true;
+  if (name == failure_file) return true;
   return name.starts_with(claim_prefix) && (run_id.empty() || !name.ends_with(run_id));
 }
 
@@ -37,16 +45,28 @@ Claim claim_file(const std::filesystem::path& file) {
 }
 
 Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id) {
-  return run_id.empty() ? Claim::impossible : claim_file(failure_claim(folder, run_id));
+  if (run_id.empty()) return Claim::impossible;
+  if (is_reported(folder, run_id)) return Claim::lost;
+  const auto claim = failure_claim(folder, run_id);
+  const auto outcome = claim_file(claim);
+  if (outcome != Claim::won || !is_reported(folder, run_id)) return outcome;
+  std::error_code ignored;
+  std::filesystem::remove(claim, ignored);
+  return Claim::lost;
 }
 
 bool is_failure_claimed(const std::filesystem::path& folder, std::string_view run_id) {
   std::error_code error;
-  return !run_id.empty() && std::filesystem::exists(failure_claim(folder, run_id), error);
+  if (run_id.empty()) return false;
+  return std::filesystem::exists(failure_claim(folder, run_id), error) || is_reported(folder, run_id);
 }
 
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content) {
-  return core::write_whole(folder / "failure.json", failure_claim(folder, run_id).concat(".json"), content + '\n');
+  const auto claim = failure_claim(folder, run_id);
+  if (core::write_whole(folder / failure_file, claim, content + '\n')) return true;
+  std::error_code ignored;
+  std::filesystem::remove(claim, ignored);
+  return false;
 }
 
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {

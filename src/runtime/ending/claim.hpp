@@ -23,7 +23,8 @@ Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id
 /// Whether any rank has won that claim.
 bool is_failure_claimed(const std::filesystem::path& folder, std::string_view run_id);
 
-/// Replaces failure.json atomically. False when it cannot be written.
+/// Replaces failure.json atomically by the run's claim, which is gone then. `content` is JSON with the member "run_id".
+/// False when it cannot be written.
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content);
 
 /// Removes the failure records of runs other than `run_id`.

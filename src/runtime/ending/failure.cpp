@@ -62,6 +62,7 @@ void speak(const Run& run, const Failure& failure) {
   std::cout.flush();
   std::fflush(stdout);
   log::write_last_line(failure_line(run, failure));
+  if (run.is_foreign_folder) return;
   if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
     log::write_last_line("hortator could not write " + (run.folder / "failure.json").string());
   }
@@ -120,7 +121,7 @@ void report(const Failure& failure) {
   const bool is_mine = failure.rank.value_or(run.rank) == run.rank;
   if (!is_mine) std::this_thread::sleep_for(time_to_be_ended);
   if (!is_mine && run.is_apart) return;
-  const auto claim = claim_failure(run.folder, run.id);
+  const auto claim = run.is_foreign_folder ? Claim::impossible : claim_failure(run.folder, run.id);
   if (claim == Claim::lost) {
     if (is_mine) std::this_thread::sleep_for(time_to_be_ended);
     return;

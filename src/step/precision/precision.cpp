@@ -28,7 +28,7 @@ std::optional<Precision> from_environment(const core::Variables& variables) {
     const std::vector<std::string> known = {"no", "fp16", "bf16"};
     throw UsageError({.what = text::concat(variable, ": invalid precision ", text::quote(*name)),
                       .why = "it selects the type in which models compute",
-                      .hint = text::suggestion(*name, known)});
+                      .hint = "use " + text::join(known)});
   }
   return std::nullopt;
 }
@@ -40,7 +40,8 @@ std::string_view to_string(Precision precision) { return names[static_cast<std::
 namespace step {
 
 Precision choose_precision(std::optional<Precision> asked, const core::Variables& variables) {
-  const auto chosen = asked ? *asked : from_environment(variables).value_or(Precision::no);
+  const auto of_environment = from_environment(variables);  // an unknown name is an error also where it has no effect
+  const auto chosen = asked ? *asked : of_environment.value_or(Precision::no);
   if (chosen != Precision::fp8) return chosen;
   throw UsageError({.what = "mixed_precision fp8 is not available",
                     .why = "LibTorch has no autocast to 8 bits; the libraries that have one need Python",

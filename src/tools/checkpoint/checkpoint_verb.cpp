@@ -76,7 +76,7 @@ int verify(const Arguments& arguments) {
 
 const std::vector<Verb>& verbs_of_checkpoint() {
   static const std::vector<Verb> table = {
-      {"list", "prints step, size, time and state of each checkpoint", list},
+      {"list", "prints step (updates of the optimizer), size, time and state of each checkpoint", list},
       {"show", "prints the contents of a checkpoint: names, types, shapes, sizes, values", show},
       {"verify", "reads all data and compares checksums; exit code 1 if one differs", verify},
       {"prune", "removes all but the newest: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",

@@ -15,6 +15,7 @@
 #include "core/text/text.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/difference.hpp"
+#include "tools/checkpoint/listing.hpp"
 #include "tools/checkpoint/whole_checkpoint.hpp"
 
 namespace hortator::tools::checkpoints {
@@ -41,13 +42,13 @@ int print_help() {
   std::cout
       << "usage: hortator checkpoint diff A B [options]\n\n"
          "Compares two checkpoints completely; otherwise the models in A and B: a checkpoint, .safetensors, .pt,\n"
-         ".bin, an index, or a folder.\n"
+         ".bin, an index, or a folder. Of a folder with several checkpoints the newest complete one is taken.\n"
          "Exit code: 0 equal, 1 different, 2 an input cannot be read.\n\n"
       << known_options().named;
   return 0;
 }
 
-bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::exists(path); }
+bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::has_any_file(path); }
 
 /// The two inputs.
 struct Sides {
@@ -191,7 +192,7 @@ int diff(const Arguments& arguments) {
     throw UsageError({.what = text::concat("Expected two paths, got ", paths.size()),
                       .hint = "for example: hortator checkpoint diff runs/a/checkpoint runs/b/checkpoint"});
   try {
-    return compare_all({.a = paths[0], .b = paths[1], .model = chosen["model"].as<std::size_t>()},
+    return compare_all({.a = newest_at(paths[0]), .b = newest_at(paths[1]), .model = chosen["model"].as<std::size_t>()},
                        chosen["top"].as<std::size_t>(), chosen["tolerance"].as<double>());
   } catch (const UsageError&) {
     throw;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "checkpoint/format.hpp"
+#include "checkpoint/read/reader.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 
@@ -16,14 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::Manifest;
 
-bool is_checkpoint(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return false;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (checkpoint::is_our_file(entry->path().filename().string())) return true;
-  }
-  return false;
-}
+bool is_checkpoint(const fs::path& folder) { return fs::is_directory(folder) && checkpoint::has_any_file(folder); }
 
 /// Numbers are compared by value: "checkpoint_2" comes before "checkpoint_10".
 bool comes_before(const fs::path& a, const fs::path& b) {
@@ -49,14 +43,10 @@ std::string row_of(const fs::path& folder) {
   try {
     const auto manifest = checkpoint::read_manifest(folder);
     std::int64_t bytes = 0;
-    bool is_whole = true;
-    for (const auto& file : manifest.files) {
-      std::error_code error;
-      is_whole = is_whole && fs::file_size(folder / file.name, error) == static_cast<std::uintmax_t>(file.bytes);
-      bytes += file.bytes;
-    }
-    return row(folder.string(), std::to_string(manifest.step), std::to_string(manifest.world_size),
-               units::bytes(static_cast<std::uint64_t>(bytes)), manifest.created, is_whole ? "complete" : "damaged");
+    for (const auto& file : manifest.files) bytes += file.bytes;
+    return row(folder.string(), std::to_string(manifest.updates), std::to_string(manifest.world_size),
+               units::bytes(static_cast<std::uint64_t>(bytes)), manifest.created,
+               checkpoint::is_whole(folder, manifest) ? "complete" : "damaged");
   } catch (const Error&) {
     const bool has_manifest = fs::exists(folder / checkpoint::manifest_file);
     return row(folder.string(), "-", "-", "-", "-", has_manifest ? "damaged" : "incomplete");
@@ -114,6 +104,17 @@ std::vector<fs::path> find_all(const fs::path& path) {
   return found;
 }
 
+fs::path newest_at(const fs::path& path) {
+  if (!fs::is_directory(path) || is_checkpoint(path)) return path;
+  const auto found = find_all(path);
+  std::vector<std::pair<std::int64_t, fs::path>> complete;
+  for (const auto& folder : found) {
+    if (checkpoint::is_whole(folder)) complete.emplace_back(checkpoint::read_manifest(folder).step, folder);
+  }
+  if (!complete.empty()) return std::ranges::max_element(complete)->second;
+  return found.empty() ? path : found.back();
+}
+
 std::string table(const std::vector<fs::path>& folders) {
   auto lines = row("folder", "step", "ranks", "size", "written (UTC)", "state");
   for (const auto& folder : folders) lines += row_of(folder);
@@ -127,8 +128,8 @@ std::string tree(const fs::path& folder, const Manifest& manifest) {
     tree.add(name, text::concat(formats::to_string(dataset.spec), "  ",
                                 units::bytes(static_cast<std::uint64_t>(dataset.spec.bytes()))));
   std::ostringstream out;
-  out << folder.string() << ": step " << manifest.step << ", " << text::count(manifest.updates, "update")
-      << ", written " << manifest.created << " by " << text::count(manifest.world_size, "rank") << ", "
+  out << folder.string() << ": number " << manifest.step << ", step " << manifest.updates << ", written "
+      << manifest.created << " by " << text::count(manifest.world_size, "rank") << ", "
       << text::count(static_cast<long long>(manifest.datasets.size()), "tensor") << " of "
       << units::bytes(static_cast<std::uint64_t>(manifest.tensor_bytes())) << " in "
       << text::count(static_cast<long long>(manifest.files.size()), "file") << '\n';

@@ -12,6 +12,10 @@ namespace hortator::tools::checkpoints {
 /// by value). Includes incomplete ones of killed saves.
 std::vector<std::filesystem::path> find_all(const std::filesystem::path& path);
 
+/// The checkpoint that `path` names: itself, or the complete one with the highest number that find_all() finds there
+/// (without complete ones, a damaged one). A path without any is returned as it is: it may name another kind of file.
+std::filesystem::path newest_at(const std::filesystem::path& path);
+
 /// A heading, and one line for each checkpoint.
 std::string table(const std::vector<std::filesystem::path>& folders);
 

@@ -17,6 +17,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
+#include "tools/checkpoint/listing.hpp"
 #include "weights/weight_source.hpp"
 
 namespace hortator::tools::checkpoints {
@@ -112,12 +113,17 @@ void write_pickle(const mpi::Communicator& comm, const weights::WeightSource& so
 void report(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
   if (comm.rank() != 0) return;
   std::cout << path.string() << ": " << text::count(static_cast<long long>(source.names().size()), "tensor") << " of "
-            << units::bytes(static_cast<std::uint64_t>(bytes_of(source))) << '\n';
+            << units::bytes(static_cast<std::uint64_t>(bytes_of(source))) << " from " << source.path().string() << '\n';
 }
 
 std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const fs::path& path, std::size_t model) {
+  std::string found;
+  mpi::all_or_none(comm, [&] {
+    if (comm.rank() == 0) found = newest_at(path).string();  // only one looks: a run may save there
+  });
+  found = mpi::broadcast(comm, std::string_view(found));
   std::unique_ptr<weights::WeightSource> source;
-  mpi::all_or_none(comm, [&] { source = accelerator::open_weights_or_checkpoint(path, model); });
+  mpi::all_or_none(comm, [&] { source = accelerator::open_weights_or_checkpoint(found, model); });
   return source;
 }
 
@@ -139,7 +145,8 @@ int export_weights(const Arguments& arguments) {
     return print_help(
         export_usage,
         "Writes the weights of a model, from a checkpoint or another file, to one file: safetensors, or the\n"
-        "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads.\n",
+        "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads. CHECKPOINT is a folder as\n"
+        "`checkpoint list` takes it; of a folder with several checkpoints the newest complete one is taken.\n",
         true);
   }
   const auto route = route_in(chosen, export_usage);

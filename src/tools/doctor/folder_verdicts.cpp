@@ -42,7 +42,9 @@ Findings judge(const FolderFacts& folder) {
   add("file locks", warning, folder.flock, text::concat(where, " has no flock: "),
       "Hortator needs none, but h5py and h5dump do: export HDF5_USE_FILE_LOCKING=FALSE, or mount Lustre with -o flock");
   add("byte locks", warning, folder.fcntl, text::concat(where, " has no locks of byte ranges: "),
-      "keep the checkpoint writer at direct (the default): MPI-IO may need these locks; mount Lustre with -o flock");
+      "a second run in one folder goes unnoticed, and MPI-IO may need these locks: keep the checkpoint writer at "
+      "direct (the "
+      "default), or mount Lustre with -o flock");
   return findings;
 }
 

@@ -4,9 +4,11 @@
 #include <numeric>
 
 #include "checkpoint/manifest.hpp"
+#include "core/checksum/crc32c.hpp"
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using test::Net;
@@ -65,6 +67,90 @@ TEST_CASE("load_state skips damaged and incomplete checkpoints, which are an err
   CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("No checkpoint could be loaded") &&
                                                   ContainsSubstring("checkpoint_0") &&
                                                   ContainsSubstring("checkpoint_3"));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& file, const std::string& content) { std::ofstream(file, std::ios::binary) << content; }
+
+/// As a later version of Hortator may write it: with a right checksum.
+void make_newer(const fs::path& manifest) {
+  const auto json = test::content_of(manifest);
+  const std::string key = ",\n\"crc32c\": ";
+  auto body = json.substr(0, json.rfind(key));
+  const std::string format = "\"format\": 2";
+  body.replace(body.find(format), format.size(), "\"format\": 3");
+  write(manifest, body + key + std::to_string(core::crc32c(body.data(), body.size())) + "}\n");
+}
+
+struct Damage {
+  const char* file;
+  std::function<void(const fs::path&)> apply;
+  bool is_kept = true;  ///< when the next checkpoint is saved
+};
+
+const std::vector<Damage> damages = {
+    {"manifest.json", [](const fs::path& file) { fs::remove(file); }},
+    {"manifest.json", [](const fs::path& file) { fs::resize_file(file, 0); }},
+    {"manifest.json", [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }},
+    {"manifest.json", [](const fs::path& file) { write(file, std::string(fs::file_size(file), 'x')); }},
+    {"manifest.json", make_newer},
+    {"state.h5", [](const fs::path& file) { fs::resize_file(file, 0); }},
+    {"state.h5", [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }},
+    // Only reading all of it shows this damage; a program that saves without loading replaces it like a good one.
+    {"state.h5", [](const fs::path& file) { write(file, std::string(fs::file_size(file), 'x')); }, false}};
+
+std::int64_t kept_in(const fs::path& folder) {
+  return std::count_if(fs::directory_iterator(folder), fs::directory_iterator(), [](const auto& entry) {
+    return entry.path().filename().string().starts_with("checkpoint.damaged-");
+  });
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the only checkpoint, with any file missing or damaged, is an error, and is kept when the next one is saved") {
+  const State state;
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    CAPTURE(i);
+    const auto& damage = damages[i];
+    test::Folder folder(state, "only_one");
+    Accelerator accelerator({.project = {.dir = folder.path()}});
+    Net net;
+    auto model = accelerator.prepare(net);
+    const auto saved = accelerator.save_state();
+    if (state.is_main_process()) damage.apply(saved / damage.file);
+    state.wait_for_everyone();
+    CHECK(accelerator.has_checkpoint());
+    CHECK_THROWS_WITH(accelerator.load_state(),
+                      ContainsSubstring("No checkpoint could be loaded") && ContainsSubstring(saved.string()));
+    CHECK(accelerator.save_state() == saved);
+    accelerator.load_state();
+    CHECK(kept_in(folder.path()) == (damage.is_kept ? 1 : 0));
+    state.wait_for_everyone();
+  }
+}
+
+TEST_CASE("an empty folder, and what a killed first save has left, are no checkpoint and do not block") {
+  const State state;
+  test::Folder folder(state, "killed_first");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  Net net;
+  auto model = accelerator.prepare(net);
+  if (state.is_main_process()) {
+    fs::create_directory(folder.path() / "checkpoint");
+    fs::create_directory(folder.path() / "checkpoint.new-20261121T075530.123456-9f3a51c2");
+    write(folder.path() / "checkpoint.new-20261121T075530.123456-9f3a51c2" / "state.h5", "half");
+  }
+  state.wait_for_everyone();
+  CHECK_FALSE(accelerator.has_checkpoint());
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("There is no checkpoint in"));
+  accelerator.save_state();
+  accelerator.load_state();
+  CHECK(kept_in(folder.path()) == 0);
+  state.wait_for_everyone();
 }
 
 TEST_CASE("with strict = false, matching tensors are loaded") {

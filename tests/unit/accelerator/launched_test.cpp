@@ -41,6 +41,8 @@ TEST_CASE("an invalid value is an error that names the variable") {
                       ContainsSubstring("ACCUMULATION_STEPS is"));
   }
   CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "4"}}), ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
+  CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "4"}}, {.zero = {.stage = 1}}),
+                    ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
 }
 
 TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the program sets none") {

@@ -74,18 +74,21 @@ TEST_CASE("after a power failure at any moment the older or the newer checkpoint
          << (way.in_background ? ", beside the run" : "") << (way.in_files ? ", a file each" : ""));
     test::Disk disk;
     int published = 0;
+    int removed = 0;
     int writes = 0;
     for (const auto& call : calls_of_save(comm, root, way)) {
       INFO(call.what << ' ' << call.path << ' ' << call.to);
       const bool publishes = call.what == "rename" && call.to == target;
-      const bool removes_old = call.what == "remove" && call.path.find(".old-") != std::string::npos;
+      const bool removes_old = call.what == "remove" && call.path.find(".gone-") != std::string::npos;
       if (publishes) CHECK(text_of(disk.loses_of(call.path)) == "");
       if (removes_old) CHECK(text_of(disk.loses_of(root)) == "");
       disk.follow(call);
       published += publishes ? 1 : 0;
+      removed += removes_old ? 1 : 0;
       writes += call.what == "write" ? 1 : 0;
     }
     CHECK(published == (comm.rank() == 0 ? 1 : 0));
+    CHECK((removed > 0) == (comm.rank() == 0));
     CHECK(writes > 0);
     CHECK(text_of(disk.unflushed()) == "");  // also of ranks that publish nothing
     mpi::barrier(comm);

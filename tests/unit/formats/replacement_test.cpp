@@ -164,6 +164,46 @@ TEST_CASE("a failed publication restores the old folder") {
   CHECK(entries(root) == 1);
 }
 
+TEST_CASE("a damaged folder is kept under another name when it is replaced, and so is one that was moved aside") {
+  const auto root = empty_folder();
+  const auto target = root / "checkpoint";
+  const auto is_ours = [](const std::string& name) { return name == "state.h5" || name == "seal"; };
+  const auto is_damaged = [](const fs::path& folder) {
+    return fs::exists(folder / "seal") && !fs::exists(folder / "state.h5");
+  };
+  const auto next = [&] {
+    return formats::Replacement(target, formats::replacement_id(),
+                                {.is_ours = is_ours, .seal = "seal", .is_damaged = is_damaged});
+  };
+  for (const auto& folder : {target, root / "checkpoint.old-20261121T075530.123456-9f3a51c2"}) {
+    fs::create_directory(folder);
+    std::ofstream(folder / "seal") << "damaged";
+  }
+  const auto second = next();
+  fill(second, "second");
+  second.publish();
+  CHECK(content_at(target) == "second");
+  CHECK(fs::exists(root / "checkpoint.damaged-20261121T075530.123456-9f3a51c2" / "seal"));
+  CHECK(entries(root) == 3);
+  const auto third = next();
+  fill(third, "third");
+  third.publish();
+  CHECK(content_at(target) == "third");
+  CHECK(entries(root) == 3);  // those that are kept stay; the second, which is whole, is removed
+}
+
+TEST_CASE("what a killed publication has half removed is removed by the next one") {
+  const auto root = empty_folder();
+  const auto half = root / "checkpoint.gone-20261121T075530.123456-9f3a51c2";
+  fs::create_directory(half);
+  std::ofstream(half / "state.h5") << "half";
+  const auto next = replacement(root / "checkpoint");
+  fill(next, "next");
+  CHECK_FALSE(fs::exists(half));
+  next.publish();
+  CHECK(entries(root) == 1);
+}
+
 TEST_CASE("folders with foreign files and plain files are never replaced") {
   const auto root = empty_folder();
   const auto target = root / "home";

@@ -105,6 +105,23 @@ TEST_CASE("a file's errors name the file, the line and the key") {
       ContainsSubstring("f:5: debug is given twice"));
 }
 
+TEST_CASE("of a file with several errors all are reported") {
+  try {
+    read_settings({{"num_proceses", 1, EntryShape::scalar, {"4"}},
+                   {"debug", 2, EntryShape::scalar, {"perhaps"}},
+                   {"account", 3, EntryShape::scalar, {"a"}},
+                   {"environment", 4, EntryShape::map, {"A=1", "2B=1", "3C=1"}, {5, 6, 7}},
+                   {"mixed_precision", 8, EntryShape::scalar, {"fp7"}}},
+                  "f");
+    FAIL("nothing was thrown");
+  } catch (const hortator::UsageError& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("f has 4 errors") && ContainsSubstring("f:1: unknown key") &&
+                                 ContainsSubstring("f:2: debug: expected true or false") &&
+                                 ContainsSubstring("f:6: environment") && ContainsSubstring("f:7: environment") &&
+                                 ContainsSubstring("f:8: mixed_precision: expected one of no, fp16, bf16"));
+  }
+}
+
 TEST_CASE("variables of the environment are settings, and checked") {
   const auto with = [](const std::string& name, const std::string& value) {
     return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });

@@ -68,7 +68,9 @@ TEST_CASE("the level comes from the call or from the environment") {
   setenv("HORTATOR_LOG_LEVEL", "error", 1);
   CHECK(output_of([&] { log::warn("unheard"); }).empty());
   setenv("HORTATOR_LOG_LEVEL", "loud", 1);
-  CHECK_THROWS_WITH(get_logger(state, ""), ContainsSubstring("HORTATOR_LOG_LEVEL=loud is no level"));
+  CHECK_THROWS_WITH(get_logger(state, ""), ContainsSubstring("HORTATOR_LOG_LEVEL: unknown level 'loud'") &&
+                                               ContainsSubstring("debug, info, warning, error, critical"));
+  CHECK_THROWS_WITH(State(), ContainsSubstring("unknown level 'loud'"));
   unsetenv("HORTATOR_LOG_LEVEL");
   unsetenv("ACCELERATE_LOG_LEVEL");
 }

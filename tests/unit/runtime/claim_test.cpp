@@ -9,29 +9,37 @@ using namespace hortator;
 using runtime::Claim;
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string record_of(const std::string& run) { return R"({"run_id": ")" + run + R"("})"; }
+
+}  // namespace
+
 TEST_CASE("the first claim of a run wins, all later ones lose, also after the record is written") {
   const test::OwnFolder folder("claim");
   const auto dir = folder.path / "a" / "b";
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::won);
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
-  CHECK(runtime::write_failure(dir, "run-1", "{1}"));
+  CHECK(runtime::write_failure(dir, "run-1", record_of("run-1")));
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
-  CHECK(test::content_of(dir / "failure.json") == "{1}\n");
+  CHECK(runtime::is_failure_claimed(dir, "run-1"));
+  CHECK(test::content_of(dir / "failure.json") == record_of("run-1") + "\n");
+  CHECK(std::distance(fs::directory_iterator(dir), fs::directory_iterator()) == 1);  // no claim is left
 }
 
 TEST_CASE("runs that share a folder report independently") {
   const test::OwnFolder folder("claim");
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
-  CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
+  CHECK(runtime::write_failure(folder.path, "run-1", record_of("run-1")));
   CHECK(runtime::claim_failure(folder.path, "run-2") == Claim::won);
-  CHECK(runtime::write_failure(folder.path, "run-2", "{2}"));
-  CHECK(test::content_of(folder.path / "failure.json") == "{2}\n");
+  CHECK(runtime::write_failure(folder.path, "run-2", record_of("run-2")));
+  CHECK(test::content_of(folder.path / "failure.json") == record_of("run-2") + "\n");
 }
 
 TEST_CASE("files of an earlier run are removed, those of this run and of the user stay") {
   const test::OwnFolder folder("claim");
   runtime::claim_failure(folder.path, "run-1");
-  runtime::write_failure(folder.path, "run-1", "{1}");
+  runtime::write_failure(folder.path, "run-1", record_of("run-1"));
   std::ofstream(folder.path / "log.jsonl") << "mine";
   runtime::remove_stale_failure(folder.path, "run-1");
   CHECK(fs::exists(folder.path / "failure.json"));
@@ -52,4 +60,8 @@ TEST_CASE("where nothing can be written there is no claim and no record, and no 
   CHECK(runtime::claim_failure(folder.path / "file" / "run", "run-1") == Claim::impossible);
   CHECK_FALSE(runtime::write_failure(folder.path / "file" / "run", "run-1", "{}"));
   CHECK(runtime::claim_failure(folder.path, "") == Claim::impossible);
+  fs::create_directories(folder.path / "failure.json" / "in the way");
+  CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
+  CHECK_FALSE(runtime::write_failure(folder.path, "run-1", record_of("run-1")));
+  CHECK_FALSE(fs::exists(folder.path / ".failure-run-1"));
 }

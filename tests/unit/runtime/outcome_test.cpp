@@ -13,6 +13,10 @@ TEST_CASE("the record says whether the run is to go on, with the code that its p
   CHECK(finished["exit_code"] == 0);
   CHECK(finished["run_id"] == "one");
   CHECK(finished["world_size"] == 4);
+  CHECK_FALSE(finished.contains("remark"));
+  const auto again = nlohmann::json::parse(runtime::outcome_record(run, false, 192));
+  CHECK(again["outcome"] == "finished");
+  CHECK(again["remark"] == "already finished at step 192: no update was left to do");
   const auto stopped = nlohmann::json::parse(runtime::outcome_record(run, true));
   CHECK(stopped["outcome"] == "stopped");
   CHECK(stopped["exit_code"] == 75);

@@ -48,6 +48,7 @@ TEST_CASE("checkpoint list prints step, ranks, size and state, sorted by number"
   const auto third = output.find("checkpoint_10");
   CHECK(first < second);
   CHECK(second < third);
+  CHECK_THAT(output, ContainsSubstring("      1000      1 "));  // the optimizer's steps, not the checkpoint's number
   CHECK_THAT(output, ContainsSubstring("damaged") && ContainsSubstring("incomplete") && ContainsSubstring("complete"));
   CHECK(run_verb({"checkpoint", "list", (root / "checkpoints/checkpoint_10").string()}).code == 0);
   CHECK_THAT(run_verb({"checkpoint", "list", "/nowhere"}).output, ContainsSubstring("No checkpoint in '/nowhere'"));
@@ -58,7 +59,7 @@ TEST_CASE("checkpoint show prints a tree of names, types, shapes, sizes and valu
   const auto [code, output] = run_verb({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
   CHECK(code == 0);
   for (const auto* line :
-       {"step 10, 1000 updates", "  loss: 0.5\n", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
+       {"number 10, step 1000, ", "  loss: 0.5\n", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
         "      weight  int64 [20, 30]  4.7 KiB\n", "      bias  bfloat16 [5]  10 B\n", "  rate  = 0.25\n"})
     CHECK_THAT(output, ContainsSubstring(line));
 }

@@ -53,6 +53,27 @@ bool is_same(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
+TEST_CASE("export and diff take a project's folder, and use its newest complete checkpoint") {
+  const auto project = fs::absolute("transfer_project");
+  fs::remove_all(project);
+  for (const int number : {2, 10, 11}) {
+    checkpoint::Snapshot state;
+    state.common.put("models/0/weight", at::full({3}, number));
+    checkpoint::save(mpi::Communicator::world(), project / "checkpoints" / ("checkpoint_" + std::to_string(number)),
+                     state, {.step = number});
+  }
+  fs::remove(project / "checkpoints" / "checkpoint_11" / "manifest.json");
+  for (const auto& folder : {project, project / "checkpoints", project / "checkpoints" / "checkpoint_10" / ""}) {
+    const auto exported = run_verb({"checkpoint", "export", folder.string(), "newest.safetensors"});
+    CHECK(exported.code == 0);
+    CHECK_THAT(exported.output, ContainsSubstring("checkpoint_10"));
+    CHECK(run_verb({"checkpoint", "diff", folder.string(), "newest.safetensors"}).code == 0);
+  }
+  for (const int number : {2, 10}) fs::remove_all(project / "checkpoints" / ("checkpoint_" + std::to_string(number)));
+  CHECK_THAT(run_verb({"checkpoint", "export", project.string(), "none.pt"}).output,
+             ContainsSubstring("checkpoint_11") && ContainsSubstring("manifest.json"));
+}
+
 TEST_CASE("weights survive export and import") {
   const auto from = plain_checkpoint("transfer_from").string();
   for (const auto* extension : {".safetensors", ".pt", ".bin"}) {
