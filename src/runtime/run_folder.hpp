@@ -28,6 +28,9 @@ void begin_run(std::string_view program);
 /// Makes `folder` the folder of the run's later files. All ranks call it with the same folder.
 void set_run_folder(const std::filesystem::path& folder);
 
+/// Reports to the launcher that the program saves and stops when a signal asks for it. Only rank 0 does.
+void publish_that_it_stops();
+
 /// Sets the rank by which the user knows this process, when that is not its rank in MPI_COMM_WORLD.
 void set_run_rank(int rank);
 
