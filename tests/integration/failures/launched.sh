@@ -49,6 +49,6 @@ launch 0 "$failing" well
 launch 3 sh -c 'printf "\033[31m%s\033[0m 50%% [=>\r" red >&2; echo result; exit 3'
 [ "$(grep -c '^result' out)" -ge 1 ] || complain 'standard output is lost'
 grep -q "$(printf '\033\[31mred\033\[0m 50%% \[=>\r')" err || complain 'standard error has changed'
-grep -q 'Exit code: *3' err || complain "Open MPI's report of the exit code is lost"
+grep -q 'Primary job  terminated' err || complain "Open MPI's report is lost although nothing else reports the exit code"
 left=$(leftovers)
 [ -z "$left" ] || complain "left behind: $left"

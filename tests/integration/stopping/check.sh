@@ -33,7 +33,10 @@ LD_PRELOAD=${SHIM:-${LD_PRELOAD:-}} "$@" "$steps" "${arguments[@]}" >output 2>&1
 job=$!
 set +m
 if [ -n "${FIRST:-}" ]; then begun=3; else begun=50; fi
-until grep -q "^step $begun\$" output && { [ -n "${FIRST:-}" ] || [ -e run/checkpoint ]; }; do
+can_be_reported() {  # a killed rank, with its status
+  [ "$signal" != KILL ] || [ "$(basename "$1")" != hortator ] || [ "$(stat -c %s run/status/ranks.jsonl 2>/dev/null || echo 0)" -ge $((2048 * (rank + 1))) ]
+}
+until grep -q "^step $begun\$" output && { [ -n "${FIRST:-}" ] || [ -e run/checkpoint ]; } && can_be_reported "$1"; do
   kill -0 $job 2>/dev/null || fail 'the run ended before the signal'
   sleep 0.02
 done
