@@ -37,7 +37,7 @@ void write_outcome() {
   const auto path = run.folder / file_name;
   const auto aside = run.folder / (".outcome-" + run.id);
   if (!core::write_whole(path, aside, outcome_record(run, was_stopped()) + '\n'))
-    log::warn("could not write ", path.string());
+    log::warn("Could not write ", path.string());
 }
 
 void remove_stale_outcome(const fs::path& folder) {
