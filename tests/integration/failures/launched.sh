@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # launched.sh HORTATOR STALLING FAILING MPI: what `hortator launch` prints when a rank is killed, crashes or fails: one line of Hortator, and none
-# of Open MPI's reports. Reports that say what nothing else says are passed on, as is all output of the program, each stream by itself.
+# of Open MPI's reports. Reports that say what nothing else says are passed on, as is all output of the program, with its streams apart.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/integration/failures/leftovers.sh
