@@ -257,11 +257,11 @@ class HORTATOR_API Accelerator : public State {
   void load_checkpoint_in_model(M& model, const std::filesystem::path& checkpoint,
                                 const LoadWeightsOptions& options = {});
 
-  /// Whether all ranks should leave because the job's time is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline:
-  /// see time_left()). Call it at a step's end, after optimizer and schedule have stepped. Becomes true on all ranks at
-  /// the same step, after the run was saved by save_state() unless SIGKILL would come first. A program that then
-  /// returns from hortator::run's body ends with code 75. Always false within gradient accumulation and
-  /// join_uneven_inputs.
+  /// Whether all ranks should leave: the job's time is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline: see
+  /// time_left()), or Ctrl-C asks for it (SIGINT). Call it at a step's end, after optimizer and schedule have stepped.
+  /// Becomes true on all ranks at the same step, after the run was saved by save_state() unless SIGKILL would come
+  /// first. A program that then returns from hortator::run's body ends with code 75. Always false within gradient
+  /// accumulation and join_uneven_inputs.
   ///
   /// The ranks' agreement travels with the gradients; a step without averaged gradients costs one reduction of three
   /// bytes. @collective

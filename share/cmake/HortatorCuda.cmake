@@ -24,6 +24,14 @@ add_feature_info(CUDA HORTATOR_CUDA "${cuda_reason}")
 
 # Link target of rooms that use the device; empty in a CPU build.
 add_library(hortator_cuda_libraries INTERFACE)
+set(cuda_linked "")
 if(HORTATOR_CUDA)
+  # A process has one CUDA runtime: that of LibTorch, if its wheel has one of the toolkit's major release, which may be newer than the toolkit's.
+  file(GLOB own_runtime "${LibTorch_SITE}/nvidia/*/lib/libcudart.so.${CUDAToolkit_VERSION_MAJOR}")
+  foreach(library IN LISTS own_runtime)
+    cmake_path(GET library PARENT_PATH folder)
+    list(APPEND CMAKE_BUILD_RPATH "${folder}")
+  endforeach()
+  set(cuda_linked ${own_runtime} "${NCCL_LIBRARY}" "${CUDA_cudart_LIBRARY}")
   target_link_libraries(hortator_cuda_libraries INTERFACE LibTorch::cuda CUDA::cudart NCCL::NCCL)
 endif()

@@ -4,15 +4,30 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hortator")
 set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake"
                "${PROJECT_SOURCE_DIR}/share/cmake/hortator_compatibility.cmake")
 
-# Libraries outside the system's folders (MPI, HDF5) are found where they were at link time. LibTorch is listed explicitly: CMake would
-# omit .deps/, which it considers part of the build tree.
-set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+# Libraries outside the system's folders are found where they were at link time, in the order of the build tree: with another order, another
+# NCCL, or the wheel's old libgomp and libgfortran, would be loaded. They are listed here because INSTALL_RPATH_USE_LINK_PATH omits .deps/, which
+# CMake considers part of the build tree, and thus puts the system's folders before LibTorch's. CMAKE_INSTALL_RPATH of the user comes first.
+set(library_folders ${CMAKE_BUILD_RPATH})
+foreach(library IN LISTS MPI_C_LIBRARIES HDF5_C_LIBRARIES HDF5_LIBRARIES ITEMS "${LibTorch_ROOT_DIR}/lib/libtorch.so" ${cuda_linked})
+  if(library MATCHES "/[^/]*\\.so")
+    cmake_path(GET library PARENT_PATH folder)
+    if(NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES AND NOT folder IN_LIST CMAKE_PLATFORM_IMPLICIT_LINK_DIRECTORIES)
+      list(APPEND library_folders "${folder}")
+    endif()
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES library_folders)
+set_property(TARGET hortator APPEND PROPERTY INSTALL_RPATH "$ORIGIN" ${library_folders})
+set_target_properties(hortator PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hortator_verb_env hortator_verb_estimate-memory
           hortator_verb_test)
-set_target_properties(${verbs} PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+foreach(verb IN LISTS verbs)
+  set_property(TARGET ${verb} APPEND PROPERTY INSTALL_RPATH ${library_folders})
+endforeach()
+set_target_properties(${verbs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${verbs} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/jobs" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator" FILES_MATCHING PATTERN "*.in")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/new" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")

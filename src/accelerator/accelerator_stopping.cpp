@@ -17,9 +17,11 @@ bool Accelerator::should_stop() {
   if (stopping.agree_that_save_fits()) {
     const auto folder = save_state();
     wait_for_checkpoint();
-    log::info("the job's time is nearly over: the run is saved in ", folder.string(), " and leaves");
+    log::info("Stopping early: the run is saved in ", folder.string(), " and leaves");
   } else {
-    log::info("the job ends within seconds, too soon for a save: the run stops, and resumes from its last save");
+    const bool found = has_checkpoint();
+    log::info("The job ends within seconds, too soon for a save: the run stops",
+              found ? ", and can resume from the project's last checkpoint" : ", and the project has no checkpoint");
   }
   stopping.leave();
   return true;

@@ -16,13 +16,13 @@ std::string_view release(std::string_view version) {
 
 void check_program(const BuiltWith& program, const BuiltWith& library) {
   if (std::string_view(program.cxx_library) != library.cxx_library) {
-    throw Error({.what = text::concat("this program was compiled with ", program.cxx_library, ", its Hortator with ",
+    throw Error({.what = text::concat("This program was compiled with ", program.cxx_library, ", its Hortator with ",
                                       library.cxx_library),
                  .why = "what they pass to each other differs in memory",
                  .hint = "compile both with the same -stdlib and _GLIBCXX_USE_CXX11_ABI"});
   }
   if (std::string_view(program.libtorch) != library.libtorch) {
-    throw Error({.what = text::concat("this program was compiled with LibTorch ", program.libtorch,
+    throw Error({.what = text::concat("This program was compiled with LibTorch ", program.libtorch,
                                       ", its Hortator with LibTorch ", library.libtorch),
                  .why = "their C++ interfaces differ",
                  .hint = "load the Hortator that the program was built with, or build the program again"});
@@ -31,7 +31,7 @@ void check_program(const BuiltWith& program, const BuiltWith& library) {
 
 void check_libtorch(std::string_view built, std::string_view loaded) {
   if (release(built) == release(loaded)) return;
-  throw Error({.what = text::concat("the LibTorch that was loaded is ", loaded,
+  throw Error({.what = text::concat("The LibTorch that was loaded is ", loaded,
                                     ", this Hortator was built with LibTorch ", built),
                .why = "their C++ interfaces differ",
                .hint = "take LibTorch's folder out of LD_LIBRARY_PATH: Hortator finds its own"});

@@ -31,7 +31,7 @@ constexpr const char* call_variable = "HORTATOR_LAUNCH_CALL";
 std::vector<std::string> own_arguments() {
   auto text = text::split(core::read_whole("/proc/self/cmdline").value_or(""), '\0');
   if (!text.empty()) text.pop_back();  // each word is followed by a zero byte
-  if (text.empty()) throw Error({.what = "the command line of this process cannot be read from /proc/self/cmdline"});
+  if (text.empty()) throw Error({.what = "The command line of this process cannot be read from /proc/self/cmdline"});
   text.front() = fs::read_symlink("/proc/self/exe").string();
   return text;
 }
@@ -48,7 +48,7 @@ std::string command() {
 
 void check_may_launch(int ranks) {
   if (ranks < 1)
-    throw UsageError({.what = text::concat("a function was to run on ", ranks, " ranks"), .hint = "use 1 or more"});
+    throw UsageError({.what = text::concat("A function was to run on ", ranks, " ranks"), .hint = "use 1 or more"});
   constexpr const char* way = "start the program directly, and call launch() before anything else";
   if (runtime::launcher().size.value_or(1) > 1 || runtime::launcher().rank) {
     throw UsageError({.what = text::concat("launch() was called in a rank that ", to_string(runtime::launcher().kind),
@@ -107,7 +107,7 @@ void launch(int ranks, const std::function<void()>& function) {
   for (auto& word : own_arguments()) text.push_back(std::move(word));
   const int code = run_command(text, {text::concat(call_variable, '=', call)});
   if (code == 0) return;
-  throw Error({.what = text::concat("a function on ", text::count(ranks, "rank"), " ended with exit code ", code),
+  throw Error({.what = text::concat("A function on ", text::count(ranks, "rank"), " ended with exit code ", code),
                .hint = "the lines above, and failure.json in the run folder, name the rank and its problem"});
 }
 

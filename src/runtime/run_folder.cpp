@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -25,6 +26,7 @@ namespace {
 struct Shared {
   std::mutex mutex;
   Run run;
+  std::atomic<bool> stops_when_asked = false;
 };
 
 Shared& shared() {
@@ -43,10 +45,13 @@ std::filesystem::path default_folder(std::string_view program) {
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
-// Reports the run's folder to a launcher that asks for it: only the program knows it.
+// Reports to a launcher that asks for it what only the program knows: the run's folder, and whether it stops when
+// asked.
 void publish_to_launcher(const std::filesystem::path& folder) {
   const auto note = core::process_variables()("HORTATOR_RUN_NOTE");
-  if (note && !note->empty()) core::write_whole(*note, *note + ".new", folder.string() + '\n');
+  if (!note || note->empty()) return;
+  core::write_whole(*note, *note + ".new",
+                    folder.string() + (shared().stops_when_asked ? "\nstops when asked\n" : "\n"));
 }
 
 // Removes the outcome and failure of earlier runs.
@@ -126,6 +131,13 @@ void leave_run_folder(const std::filesystem::path& folder) {
   const std::scoped_lock lock(shared().mutex);
   shared().run.is_foreign_folder =
       std::filesystem::weakly_canonical(own) == std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+}
+
+void publish_that_it_stops() {
+  const std::scoped_lock lock(shared().mutex);
+  const auto& run = shared().run;
+  shared().stops_when_asked = true;
+  if (run.rank == 0 && !run.folder.empty()) publish_to_launcher(run.folder);
 }
 
 void set_run_rank(int rank) {

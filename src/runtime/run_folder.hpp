@@ -31,6 +31,8 @@ void set_run_folder(const std::filesystem::path& folder);
 
 /// Notes that another run uses `folder`: if it is the folder of this run, no record is written.
 void leave_run_folder(const std::filesystem::path& folder);
+/// Reports to the launcher that the program saves and stops when a signal asks for it. Only rank 0 does.
+void publish_that_it_stops();
 
 /// Sets the rank by which the user knows this process, when that is not its rank in MPI_COMM_WORLD.
 void set_run_rank(int rank);

@@ -41,7 +41,7 @@ bool is_abandoned(const fs::path& folder) {
   long long start = 0;
   if (lines.size() < 3 || lines[0].empty() || lines[0] != process_namespace()) return false;
   if (!text::parse_integer(lines[1], process) || !text::parse_integer(lines[2], start)) return false;
-  return runtime::life_of(process, static_cast<std::uint64_t>(start)) == runtime::Life::vanished;
+  return runtime::life_of(process, static_cast<std::uint64_t>(start)) == runtime::RankLife::vanished;
 }
 
 // The folder that rank 0 chooses, on all ranks.

@@ -24,6 +24,17 @@ if [ "$kind" = install ]; then
   done
 fi
 
+# What an installation loads is what the build tree loads: not another NCCL or CUDA runtime of the machine.
+loaded() {
+  local file
+  for file in "$1"/lib*/libhortator.so "$1"/libexec/hortator/hortator-*; do
+    ldd "$file" | sed -nE "s/^\\s*(lib(nccl|cudart|hdf5|mpi|torch|gomp|gfortran)[^ ]*) => ([^ ]*).*/${file##*/} \\1 \\3/p" | sort
+  done
+}
+loaded "$package" >"$work/loaded"
+loaded "$build" | diff - "$work/loaded" || { echo "$package loads other libraries than the build tree"; exit 1; }
+grep -q 'libhortator.so libmpi.* /' "$work/loaded"
+
 # What the library exports: its soname has the version, which changes when programs may break, and its own symbols are all in namespace
 # hortator. Vague symbols (W, V, u: templates and inline functions of LibTorch and the standard library) are not counted as its own.
 library=$(ls "$package"/lib*/libhortator.so)

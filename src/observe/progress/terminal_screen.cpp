@@ -49,20 +49,21 @@ pid_t launcher_of_this() {
   return process_name(parent) == "hydra_pmi_proxy" ? parent_of(parent) : parent;
 }
 
-std::optional<int> columns_of_launcher() {
-  const auto parent = launcher_of_this();
-  if (!is_mpirun(process_name(parent))) return std::nullopt;
-  const int descriptor = open(process_file(parent, "fd/2").c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+std::optional<int> columns_of_process(pid_t process) {
+  const int descriptor = open(process_file(process, "fd/2").c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
   const auto columns = columns_of(descriptor);
   close(descriptor);
   return columns;
 }
 
-constexpr const char* to_start_of_cleared_line = "\r\x1b[K";
-
-// A single write: standard error is unbuffered, and mpirun forwards each write as a whole.
-void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+// `hortator launch` reads its mpirun's standard error and passes it on to its own.
+std::optional<int> columns_of_launcher() {
+  const auto mpirun = launcher_of_this();
+  if (!is_mpirun(process_name(mpirun))) return std::nullopt;
+  const auto parent = parent_of(mpirun);
+  return columns_of_process(process_name(parent) == "hortator" ? parent : mpirun);
+}
 
 }  // namespace
 

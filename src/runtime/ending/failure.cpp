@@ -64,7 +64,7 @@ void speak(const Run& run, const Failure& failure) {
   log::write_last_line(failure_line(run, failure));
   if (run.is_foreign_folder) return;
   if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
-    log::write_last_line("hortator could not write " + (run.folder / "failure.json").string());
+    log::write_last_line("Could not write " + (run.folder / "failure.json").string());
   }
 }
 
@@ -82,7 +82,7 @@ Failure describe(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     return {.problem = error.what()};
   } catch (...) {
-    return {.problem = "an exception of type " + current_type_name() + " was thrown"};
+    return {.problem = "An exception of type " + current_type_name() + " was thrown"};
   }
 }
 

@@ -68,7 +68,7 @@ void write_outcome() {
   const auto finished = already_finished(run);
   if (finished) log::info(remark(*finished));
   if (!core::write_whole(path, aside, outcome_record(run, was_stopped(), finished) + '\n'))
-    log::warn("could not write ", path.string());
+    log::warn("Could not write ", path.string());
 }
 
 void remove_stale_outcome(const fs::path& folder) {

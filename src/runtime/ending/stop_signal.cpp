@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "core/log.hpp"
+#include "runtime/run_folder.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -27,6 +28,17 @@ void remember_seconds(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+// Like SIGTERM, the next one ends the process.
+void remember_interrupt(int signal) {
+  minutes_are_left = true;
+  std::signal(signal, SIG_DFL);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction current {};
+  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
 bool has_handler_but(int signal, void (*ours)(int)) {
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return false;
@@ -45,13 +57,16 @@ void remember(int signal, void (*handler)(int)) {
 
 void report_other_handler(int signal, const char* name, void (*ours)(int)) {
   if (!has_handler_but(signal, ours)) return;
-  log::info("the program has a handler of its own for ", name, ", which stays: should_stop() does not hear ", name);
+  log::info("The program has a handler of its own for ", name, ", which stays: should_stop() does not see ", name);
 }
 
 void begin_to_listen() {
   remember(SIGTERM, remember_seconds);
+  if (!is_ignored(SIGINT)) remember(SIGINT, remember_interrupt);
+  publish_that_it_stops();
   report_other_handler(SIGUSR1, "SIGUSR1", remember_minutes);
   report_other_handler(SIGTERM, "SIGTERM", remember_seconds);
+  report_other_handler(SIGINT, "SIGINT", remember_interrupt);
 }
 
 }  // namespace

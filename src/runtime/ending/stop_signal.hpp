@@ -3,16 +3,17 @@
 #include <chrono>
 #include <optional>
 
-/// The signals by which a scheduler announces the end of a job. SIGUSR1: minutes are left (with --signal=USR1@300).
-/// SIGTERM: seconds are left, then SIGKILL follows.
+/// The signals that ask a run to stop. SIGUSR1: minutes are left (with --signal=USR1@300). SIGTERM: seconds are left,
+/// then SIGKILL follows. SIGINT, from Ctrl-C: no SIGKILL follows, so that it counts as SIGUSR1.
 namespace hortator::runtime {
 
 /// Records SIGUSR1, which then no longer ends the process. Also where it was ignored: a script ignores it to protect
 /// itself, not its ranks. A handler of the application stays.
 void survive_minutes_signal();
 
-/// The same for SIGTERM. Called once a loop checks for it. A second SIGTERM ends the process. Where the application has
-/// a handler for one of the two signals, this code never sees it; rank 0 logs that.
+/// The same for SIGTERM and SIGINT; reports to the launcher that the program stops when asked. Called once a loop
+/// checks for it. A second signal of the two ends the process. Where the application has a handler for one of the three
+/// signals, this code never sees it; rank 0 logs that. A SIGINT that is ignored, as in a background job, stays ignored.
 void survive_seconds_signal();
 
 bool minutes_signal_received();

@@ -106,7 +106,7 @@ std::vector<RankRecord> Board::read() const {
   for (int rank = 0; rank < size_; ++rank) {
     auto slot = read(rank);
     if (!slot) continue;
-    if (slot->life != Life::left) slot->life = life_of(slot->pid, slot->start);
+    if (slot->life != RankLife::left) slot->life = life_of(slot->pid, slot->start);
     slots.push_back(std::move(*slot));
   }
   return slots;

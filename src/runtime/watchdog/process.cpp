@@ -35,12 +35,12 @@ long parse_tracer(std::string_view status) {
 
 std::optional<ProcessFacts> process_facts(long pid) { return parse_stat(read(pid, "stat")); }
 
-Life life_of(long pid, std::uint64_t start) {
+RankLife life_of(long pid, std::uint64_t start) {
   const auto facts = process_facts(pid);
-  if (!facts || facts->start != start || facts->state == 'Z' || facts->state == 'X') return Life::vanished;
-  if (parse_tracer(read(pid, "status")) != 0) return Life::traced;
-  if (facts->state == 'T') return Life::stopped;
-  return facts->state == 'D' ? Life::blocked : Life::running;
+  if (!facts || facts->start != start || facts->state == 'Z' || facts->state == 'X') return RankLife::vanished;
+  if (parse_tracer(read(pid, "status")) != 0) return RankLife::traced;
+  if (facts->state == 'T') return RankLife::stopped;
+  return facts->state == 'D' ? RankLife::blocked : RankLife::running;
 }
 
 }  // namespace hortator::runtime

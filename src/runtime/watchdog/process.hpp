@@ -23,7 +23,7 @@ long parse_tracer(std::string_view status);
 /// The current facts of a process; empty when there is no such process.
 std::optional<ProcessFacts> process_facts(long pid);
 
-/// The state of the process with this number and start time. Never Life::left, which only the process itself knows.
-Life life_of(long pid, std::uint64_t start);
+/// The state of the process with this number and start time. Never RankLife::left, which only the process itself knows.
+RankLife life_of(long pid, std::uint64_t start);
 
 }  // namespace hortator::runtime

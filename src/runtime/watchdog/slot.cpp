@@ -38,7 +38,7 @@ RankRecord slot_of(const Json& json) {
                   .host = json.at("host"),
                   .pid = json.at("pid"),
                   .start = json.at("start"),
-                  .life = static_cast<Life>(json.at("life").get<int>()),
+                  .life = static_cast<RankLife>(json.at("life").get<int>()),
                   .phase = static_cast<activity::Phase>(json.at("phase").get<int>()),
                   .has_one_thread = json.at("one_thread"),
                   .outside_seconds = json.at("outside"),

@@ -12,7 +12,7 @@
 namespace hortator::runtime {
 
 /// The state of a process. From `stopped` on it does not run.
-enum class Life {
+enum class RankLife {
   running,
   blocked,  ///< in the kernel, by a device or file system that does not answer
   traced,   ///< a debugger holds it
@@ -55,7 +55,7 @@ struct RankRecord {
   long pid = 0;
   std::uint64_t start =
       0;  ///< when the process started, in the kernel's ticks: tells it from a later one of this number
-  Life life = Life::running;
+  RankLife life = RankLife::running;
   activity::Phase phase = activity::Phase::running;
   std::optional<Wait> wait =
       {};  ///< the collective that it is in, itself or by its device, the longest if there are several

@@ -13,12 +13,12 @@ using Key = std::pair<std::uint64_t, std::uint64_t>;  // communicator, sequence 
 
 Key key_of(const RankRecord::Wait& wait) { return {wait.communicator, wait.sequence}; }
 
-bool is_frozen(const RankRecord& slot) { return slot.life >= Life::stopped; }
+bool is_frozen(const RankRecord& slot) { return slot.life >= RankLife::stopped; }
 // The status of a rank that does not run is outdated.
 bool waits(const RankRecord& slot) { return slot.wait && !is_frozen(slot); }
 
 bool is_excused(const RankRecord& slot) {
-  return slot.life == Life::traced || (!is_frozen(slot) && !waits(slot) && activity::is_patient(slot.phase));
+  return slot.life == RankLife::traced || (!is_frozen(slot) && !waits(slot) && activity::is_patient(slot.phase));
 }
 
 bool has_on_device(const RankRecord& slot, const Key& key) {
@@ -90,7 +90,7 @@ class Search {
       } else {
         culprits_.insert(slot);
         // A rank that has left in an orderly way has completed the collectives that it entered.
-        hopeless_ = hopeless_ || slot->life == Life::vanished || (slot->life == Life::left && !late.empty());
+        hopeless_ = hopeless_ || slot->life == RankLife::vanished || (slot->life == RankLife::left && !late.empty());
       }
     }
   }
@@ -137,10 +137,10 @@ class Search {
   void blame_silenced(const Key& key) {
     if (unknown(*waiting_.at(key).front()->wait) == 0) return;
     for (const auto& slot : slots_) {
-      if (slot.life != Life::stopped && slot.life != Life::vanished && slot.life != Life::traced) continue;
+      if (slot.life != RankLife::stopped && slot.life != RankLife::vanished && slot.life != RankLife::traced) continue;
       if (entered(slot, key.first)) continue;
       culprits_.insert(&slot);
-      hopeless_ = hopeless_ || slot.life == Life::vanished;
+      hopeless_ = hopeless_ || slot.life == RankLife::vanished;
     }
   }
 
@@ -168,10 +168,10 @@ Stall explain(const Search& search) {
   stall.unknown = search.unknown(stall.sides.front().wait);
   if (!stall.culprits.empty()) return stall;
   if (stall.sides.size() > 1) {
-    stall.kind = Stall::Kind::apart;
+    stall.kind = StallKind::apart;
     stall.culprits = smallest(stall.sides);
   } else {
-    stall.kind = stall.unknown > 0 ? Stall::Kind::unknown : Stall::Kind::inside;
+    stall.kind = stall.unknown > 0 ? StallKind::unknown : StallKind::inside;
     const auto& side = stall.sides.front();
     stall.is_on_devices = std::ranges::all_of(
         side.ranks, [&](const RankRecord* slot) { return has_on_device(*slot, key_of(side.wait)); });
@@ -179,24 +179,24 @@ Stall explain(const Search& search) {
   return stall;
 }
 
-bool is_due(const Search& search, const Stall& stall, double seconds, const Patience& patience) {
+bool is_due(const Search& search, const Stall& stall, double seconds, const StallLimits& patience) {
   const auto& culprits = stall.culprits;
-  const auto is_traced = [](const RankRecord* slot) { return slot->life == Life::traced; };
+  const auto is_traced = [](const RankRecord* slot) { return slot->life == RankLife::traced; };
   for (const auto& side : stall.sides) {
     if (std::ranges::any_of(side.ranks, is_traced)) return false;
   }
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
-  if (stall.kind == Stall::Kind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
+  if (stall.kind == StallKind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
   if (seconds < patience.of(stall.sides.front().wait)) return false;
   const auto frozen = [](const RankRecord* slot) { return is_frozen(*slot); };
   const auto excused = [](const RankRecord* slot) { return is_excused(*slot); };
-  return stall.kind != Stall::Kind::absent || std::ranges::any_of(culprits, frozen) ||
+  return stall.kind != StallKind::absent || std::ranges::any_of(culprits, frozen) ||
          std::ranges::none_of(culprits, excused);
 }
 
 }  // namespace
 
-std::optional<Stall> find_stall(std::span<const RankRecord> slots, const Patience& patience) {
+std::optional<Stall> find_stall(std::span<const RankRecord> slots, const StallLimits& patience) {
   std::vector<const RankRecord*> waiting;
   for (const auto& slot : slots) {
     if (waits(slot)) waiting.push_back(&slot);

@@ -37,18 +37,18 @@ std::string in_phase(const RankRecord& slot) {
 
 std::string condition(const RankRecord& slot) {
   switch (slot.life) {
-    case Life::vanished:
+    case RankLife::vanished:
       return text::concat("its process ", slot.pid, " has vanished: it was killed, or ended at once");
-    case Life::left:
+    case RankLife::left:
       return "it has left: its program has ended, or its State and Accelerator have";
-    case Life::stopped:
+    case RankLife::stopped:
       return text::concat("its process ", slot.pid, " is stopped, as by SIGSTOP", in_phase(slot));
-    case Life::blocked:
+    case RankLife::blocked:
       return text::concat("its process ", slot.pid,
                           " is blocked in the kernel, as by a device or file system that does not answer",
                           in_phase(slot), place(slot));
-    case Life::running:
-    case Life::traced:
+    case RankLife::running:
+    case RankLife::traced:
       break;
   }
   if (slot.device && !slot.device->is_its_turn) {
@@ -120,13 +120,13 @@ std::string unknown(const Stall& stall) {
 
 std::string problem(const Stall& stall) {
   switch (stall.kind) {
-    case Stall::Kind::absent:
+    case StallKind::absent:
       return absent(stall);
-    case Stall::Kind::apart:
+    case StallKind::apart:
       return apart(stall);
-    case Stall::Kind::inside:
+    case StallKind::inside:
       return inside(stall);
-    case Stall::Kind::unknown:
+    case StallKind::unknown:
       break;
   }
   return unknown(stall);
@@ -151,7 +151,7 @@ StallReport describe(const Stall& stall, std::span<const int> silent_nodes, cons
                                    ranges_of(silent_nodes), " (counted from 0)");
   }
   if (!note.empty()) report.problem += "; " + note;
-  if (stall.kind == Stall::Kind::absent) {
+  if (stall.kind == StallKind::absent) {
     for (const auto* slot : stall.culprits) report.details += detail(*slot);
   }
   for (const auto& side : stall.sides) report.details += detail(*side.ranks.front());

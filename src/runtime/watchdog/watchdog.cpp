@@ -36,8 +36,8 @@ milliseconds files_step_of(milliseconds step) { return 2 * step; }
 
 double in_seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-Patience patience_of(const Watchdog::Settings& settings) {
-  const Patience usual;
+StallLimits patience_of(const Watchdog::Settings& settings) {
+  const StallLimits usual;
   const double limit = in_seconds(settings.limit);
   return {.limit = limit,
           .for_the_gone = std::min(limit, usual.for_the_gone),
@@ -99,7 +99,7 @@ void Watchdog::leave() {
   if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();
   thread_.join();
   look();
-  slot_.life = Life::left;
+  slot_.life = RankLife::left;
   publish({});
 }
 
@@ -172,7 +172,7 @@ void Watchdog::answer_questions() {
     return;
   }
   const bool at_peace = !slot_.wait && activity::is_patient(slot_.phase);
-  const bool traced = life_of(slot_.pid, slot_.start) == Life::traced;
+  const bool traced = life_of(slot_.pid, slot_.start) == RankLife::traced;
   publish(at_peace || traced ? std::vector<std::string>() : stack_of_main_thread(time_for_a_stack));
 }
 

@@ -71,7 +71,7 @@ class Watchdog {
   const Topology topology_;
   const std::uint64_t family_;
   const std::string run_;
-  const Patience patience_;
+  const StallLimits patience_;
   const bool asks_early_;  ///< asks other nodes as soon as one of their ranks may be in a cycle with ours
   const std::chrono::milliseconds step_;  ///< between two checks
   const pid_t process_;

@@ -27,7 +27,7 @@ std::vector<RankRecord> Watchdog::ask_node() {
   for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
   const auto fresh = [&](const RankRecord& slot) {
     // Two beats: the first may have been under way when we asked.
-    return slot.life >= Life::traced ||
+    return slot.life >= RankLife::traced ||
            board_.beats(slot.local_rank) >= before[static_cast<std::size_t>(slot.local_rank)] + 2;
   };
   const auto end = steady_clock::now() + 3 * step_ + 2 * time_for_a_stack;

@@ -25,6 +25,7 @@ struct LibraryFacts {
   std::string nvidia_driver = "";  ///< "580.65.06"; empty: none is loaded
   std::string nccl_built = "";     ///< "2.30.7"
   std::string nccl_loaded = "";
+  std::string nccl_in_path = "";  ///< the folder in LD_LIBRARY_PATH with an NCCL
 };
 
 Findings judge(const LibraryFacts& libraries);

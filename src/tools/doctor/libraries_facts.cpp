@@ -17,9 +17,9 @@
 namespace hortator::tools::doctor {
 namespace {
 
-std::string torch_in_path() {
+std::string folder_in_path(const char* library) {
   for (const auto& folder : text::split(core::variable("LD_LIBRARY_PATH").value_or(""), ':')) {
-    if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / "libtorch_cpu.so")) return folder;
+    if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / library)) return folder;
   }
   return "";
 }
@@ -46,7 +46,7 @@ std::string parse_driver(const std::string& line) {
 LibraryFacts inspect_libraries() {
   return {.libtorch_built = TORCH_VERSION,
           .libtorch_loaded = runtime::libtorch_version(),
-          .torch_in_path = torch_in_path(),
+          .torch_in_path = folder_in_path("libtorch_cpu.so"),
           .mpi_built = mpi::built_library(),
           .mpi_loaded = mpi::library_version(),
           .mpi_files = mpi::loaded_libraries(),
@@ -57,7 +57,8 @@ LibraryFacts inspect_libraries() {
           .cuda_toolkit = HORTATOR_CUDA_TOOLKIT,
           .nvidia_driver = parse_driver(nvidia_driver()),
           .nccl_built = HORTATOR_NCCL_BUILT,
-          .nccl_loaded = loaded_nccl()};
+          .nccl_loaded = loaded_nccl(),
+          .nccl_in_path = folder_in_path("libnccl.so.2")};
 }
 
 }  // namespace hortator::tools::doctor

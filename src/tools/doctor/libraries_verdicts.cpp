@@ -74,8 +74,15 @@ Finding judge_nccl(const LibraryFacts& libraries) {
   const bool is_older = numbers_of(loaded) < numbers_of(libraries.nccl_built);
   if (!is_older && first_number(loaded) == first_number(libraries.nccl_built))
     return {"NCCL", ok, text::concat(loaded, ", built with ", libraries.nccl_built)};
-  return {"NCCL", error, text::concat(loaded, " was loaded, Hortator was built with ", libraries.nccl_built),
-          "remove its folder from LD_LIBRARY_PATH and its module from the job, so that LibTorch's own is found"};
+  const auto message = text::concat(loaded, " was loaded, Hortator was built with ", libraries.nccl_built);
+  if (!libraries.nccl_in_path.empty()) {
+    return {"NCCL", error, message,
+            text::concat("remove ", libraries.nccl_in_path,
+                         " from LD_LIBRARY_PATH, by its module if it has one, so that ", "LibTorch's own is found")};
+  }
+  return {"NCCL", error, message,
+          "LD_LIBRARY_PATH is not the cause: check LD_PRELOAD, and whether LibTorch's own is still where it was when "
+          "Hortator was installed"};
 }
 
 }  // namespace

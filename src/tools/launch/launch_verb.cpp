@@ -7,10 +7,12 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
+#include "core/unix_time.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
 #include "launch/waiting.hpp"
 #include "tools/flags.hpp"
+#include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/supervise.hpp"
 #include "tools/verbs.hpp"
@@ -38,12 +40,13 @@ void print_help() {
       << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
          "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, otherwise with the mpirun of the MPI that\n"
          "Hortator was built with. Everything after PROGRAM is passed to PROGRAM. SIGUSR1 and SIGTERM are forwarded\n"
-         "to the ranks.\n\n"
+         "to the ranks. Ctrl-C asks a program that checks should_stop() to save and stop; a second one ends it at\n"
+         "once.\n\n"
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
-         "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; otherwise that of the failed "
-         "rank\n\n"
+         "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
+         "that of the failed rank\n\n"
       << known_options().named;
 }
 
@@ -59,7 +62,8 @@ launching::LaunchRequest read_request(const po::variables_map& values, const lau
   return request;
 }
 
-// A file into which the program writes the name of its run folder, which only the program knows. Removed at the end.
+// A file into which the program writes what only it knows: the name of its run folder, then whether it stops when
+// asked. Removed at the end.
 class RunNote {
  public:
   RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
@@ -71,24 +75,61 @@ class RunNote {
   RunNote& operator=(const RunNote&) = delete;
 
   std::string variable() const { return "HORTATOR_RUN_NOTE=" + file_.string(); }
-  std::filesystem::path folder() const {
-    std::string line;
-    std::getline(std::ifstream(file_), line);
-    return line;
-  }
+  std::filesystem::path folder() const { return line(0); }
+  bool stops_when_asked() const { return !line(1).empty(); }
 
  private:
+  std::string line(int number) const {
+    std::ifstream in(file_);
+    std::string text;
+    for (int i = 0; i <= number; ++i) {
+      if (!std::getline(in, text)) return "";
+    }
+    return text;
+  }
+
   std::filesystem::path file_;
 };
 
-int run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
+// What was known when a run began.
+struct Start {
+  std::filesystem::file_time_type of_files = std::filesystem::file_time_type::clock::now();
+  double time = core::unix_time();
+  std::optional<OomKills> oom_kills = count_oom_kills();
+};
+
+// Says how the run has ended if its ranks could not: a rank was killed. Open MPI's reports about a stop or an error
+// that the ranks have reported themselves look like a second failure and are left out; all others are passed on.
+void explain_end(const launching::LauncherOutput& output, const std::filesystem::path& folder, const Start& start,
+                 bool was_signalled) {
+  if (output.reports().empty() || (!folder.empty() && has_record(folder, start.of_files))) return;
+  const auto killed = output.killed_rank();
+  if (!killed || was_signalled) {
+    for (const auto& report : output.reports()) std::cerr << report;
+    return;
+  }
+  report_killed_rank({.killed = *killed,
+                      .status = folder.empty() ? std::nullopt : last_status(folder, killed->rank, start.time),
+                      .now = core::unix_time(),
+                      .oom_before = start.oom_kills,
+                      .oom_now = count_oom_kills()},
+                     folder);
+}
+
+// srun has its own handling of Ctrl-C, and its reports name rank and host.
+LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
-  const auto start = std::filesystem::file_time_type::clock::now();
+  const Start start;
+  launching::LauncherOutput output;
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
-  const int code = supervise(launching::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
+  const Supervision by_mpirun{
+      .grace = time_to_save, .stops_when_asked = [&] { return note.stops_when_asked(); }, .output = &output};
+  auto end = supervise(launching::command_line(request, facts), by_srun ? Supervision() : by_mpirun);
   const auto folder = note.folder();
-  return folder.empty() ? code : recorded_code(folder, start, code);
+  if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
+  explain_end(output, folder, start, end.was_signalled);
+  return end;
 }
 
 // If Slurm has lost nodes, continues on the remaining ones with proportionally fewer ranks.
@@ -102,15 +143,20 @@ void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchE
             << text::count(request.ranks, "rank") << "\n";
 }
 
+// Not a run that was ended from outside: whoever sent the signal wanted its end.
+bool may_restart(const LauncherEnd& end) {
+  return end.code != 0 && end.code != stopped_code && end.code != usage_code && !end.was_signalled;
+}
+
 int run_until_done(launching::LaunchRequest request, const launching::LaunchEnvironment& facts, int restarts) {
-  int code = run_once(request, facts);
-  while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
-    std::cerr << "hortator: the run ended with exit code " << code << "; restarting it from its newest checkpoint ("
+  auto end = run_once(request, facts);
+  while (may_restart(end) && restarts-- > 0) {
+    std::cerr << "hortator: the run ended with exit code " << end.code << "; restarting it from its newest checkpoint ("
               << text::count(restarts, "restart") << " left)\n";
     drop_lost_nodes(request, facts);
-    code = run_once(request, facts);
+    end = run_once(request, facts);
   }
-  return code;
+  return end.code;
 }
 
 }  // namespace

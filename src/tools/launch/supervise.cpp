@@ -8,27 +8,45 @@
 #include <csignal>
 #include <cstring>
 #include <hortator/error.hpp>
+#include <iostream>
+#include <optional>
 
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "tools/launch/relay.hpp"
 #include "tools/programs.hpp"
 
 namespace hortator::tools {
 namespace {
 
+bool is_ignored(int signal) {
+  struct sigaction current {};
+  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+// A SIGINT that is ignored, as in a background job, stays ignored.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGALRM, SIGCHLD}) sigaddset(&set, signal);
+  if (!is_ignored(SIGINT)) sigaddset(&set, SIGINT);
   return set;
 }
 
-// Becomes the launcher, with the signal mask that this process had.
-[[noreturn]] void run_child(const std::vector<std::string>& command, const sigset_t& before, pid_t parent) {
+// The launcher's signal mask: that of this process before, without SIGINT where the launcher is kept from it. Launchers
+// unblock all signals for the ranks, which a terminal's SIGINT does not reach: they are in process groups of their own.
+sigset_t launcher_mask(sigset_t before, const Supervision& supervision) {
+  if (supervision.stops_when_asked) sigaddset(&before, SIGINT);
+  return before;
+}
+
+// Becomes the launcher.
+[[noreturn]] void run_child(const std::vector<std::string>& command, const sigset_t& mask, int error, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
+  dup2(error, STDERR_FILENO);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
   try {
     replace_process(command);
   } catch (const std::exception& error) {
@@ -43,26 +61,56 @@ int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 +
 // A terminal sends the SIGINT of Ctrl-C to the launcher as well.
 bool is_sent_to_us_only(const siginfo_t& info) { return info.si_signo != SIGINT || info.si_code != SI_KERNEL; }
 
-// The signal to forward instead of `signal`; SIGTERM follows by an alarm.
-int signal_to_forward(int signal, std::chrono::seconds& grace) {
-  if (signal == SIGALRM) return SIGTERM;
-  if (signal != SIGTERM || grace.count() == 0) return signal;
-  alarm(static_cast<unsigned>(grace.count()));
-  grace = {};
-  return SIGUSR1;
-}
+// Forwards signals to the launcher `child` and waits for its end.
+class Wait {
+ public:
+  Wait(pid_t child, Supervision supervision) : child_(child), supervision_(std::move(supervision)) {}
 
-// The kernel may deliver SIGCHLD to another thread, which ignores it, so that the child is polled as well.
-int wait_for(pid_t child, const sigset_t& signals, std::chrono::seconds grace) {
-  constexpr timespec poll_interval = {.tv_sec = 0, .tv_nsec = 200'000'000};
-  while (true) {
-    siginfo_t info{};
-    const int signal = sigtimedwait(&signals, &info, &poll_interval);
-    if (signal > 0 && signal != SIGCHLD && is_sent_to_us_only(info)) kill(child, signal_to_forward(signal, grace));
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) return code_of(status);
+  // The kernel may deliver SIGCHLD to another thread, which ignores it, so that the child is polled as well.
+  LauncherEnd until_end(const sigset_t& signals) {
+    constexpr timespec poll_interval = {.tv_sec = 0, .tv_nsec = 200'000'000};
+    while (true) {
+      siginfo_t info{};
+      const int signal = sigtimedwait(&signals, &info, &poll_interval);
+      if (signal > 0 && signal != SIGCHLD) take(signal, info);
+      int status = 0;
+      if (waitpid(child_, &status, WNOHANG) != child_) continue;
+      const int code = code_of(status);
+      return {.code = interrupts_ > 0 && code != 0 ? 128 + SIGINT : code, .was_signalled = was_signalled_};
+    }
   }
-}
+
+ private:
+  void take(int signal, const siginfo_t& info) {
+    was_signalled_ = was_signalled_ || signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+    if (signal == SIGINT && supervision_.stops_when_asked) {
+      kill(child_, take_interrupt());
+    } else if (is_sent_to_us_only(info)) {
+      kill(child_, signal_to_forward(signal));
+    }
+  }
+
+  int take_interrupt() {
+    if (++interrupts_ > 1 || !supervision_.stops_when_asked()) return SIGTERM;
+    std::cerr << "hortator: asked the run to save and stop after this step; press Ctrl-C again to end it at once"
+              << std::endl;
+    return SIGUSR1;
+  }
+
+  // SIGTERM follows by an alarm.
+  int signal_to_forward(int signal) {
+    if (signal == SIGALRM) return SIGTERM;
+    if (signal != SIGTERM || supervision_.grace.count() == 0) return signal;
+    alarm(static_cast<unsigned>(supervision_.grace.count()));
+    supervision_.grace = {};
+    return SIGUSR1;
+  }
+
+  pid_t child_;
+  Supervision supervision_;
+  int interrupts_ = 0;
+  bool was_signalled_ = false;
+};
 
 // Null if the file is missing, older, or not JSON.
 nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::file_time_type since) {
@@ -72,6 +120,10 @@ nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::fi
   return core::parse_record(core::read_at_most(file, core::max_record_bytes).value_or(""));
 }
 
+bool is_stopped(const nlohmann::json& outcome) {
+  return outcome.is_object() && outcome.value("outcome", "") == "stopped";
+}
+
 int code_in(const nlohmann::json& record, int otherwise) {
   const bool has_code = record.is_object() && record.contains("exit_code") && record["exit_code"].is_number_integer();
   return has_code ? record["exit_code"].get<int>() : otherwise;
@@ -79,24 +131,33 @@ int code_in(const nlohmann::json& record, int otherwise) {
 
 }  // namespace
 
-int supervise(const std::vector<std::string>& command, std::chrono::seconds grace) {
+LauncherEnd supervise(const std::vector<std::string>& command, Supervision supervision) {
+  std::optional<Relay> relay;
+  if (supervision.output != nullptr) relay.emplace(*supervision.output);
   const auto signals = watched_signals();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child < 0) throw Error({.what = text::concat("Cannot start a process: ", std::strerror(errno))});
-  if (child == 0) run_child(command, before, self);
-  const int code = wait_for(child, signals, grace);
+  if (child == 0) run_child(command, launcher_mask(before, supervision), relay ? relay->inlet() : STDERR_FILENO, self);
+  if (relay) relay->start();
+  const auto end = Wait(child, std::move(supervision)).until_end(signals);
   alarm(0);
+  if (relay) relay->finish();
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  return code;
+  return end;
+}
+
+bool has_record(const std::filesystem::path& folder, std::filesystem::file_time_type since) {
+  return is_stopped(read_newer(folder / "outcome.json", since)) ||
+         read_newer(folder / "failure.json", since).is_object();
 }
 
 int recorded_code(const std::filesystem::path& folder, std::filesystem::file_time_type since, int code) {
   if (code == 0) return 0;
   const auto outcome = read_newer(folder / "outcome.json", since);
-  if (outcome.is_object() && outcome.value("outcome", "") == "stopped") return code_in(outcome, 75);
+  if (is_stopped(outcome)) return code_in(outcome, 75);
   return code_in(read_newer(folder / "failure.json", since), code);
 }
 

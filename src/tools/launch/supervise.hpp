@@ -2,22 +2,43 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "launch/launcher_output.hpp"
 
 /// Runs a launcher as a child process until it ends.
 namespace hortator::tools {
 
-/// Runs `command`; returns its exit code, or 128 + the signal that ended it. Forwards SIGUSR1, SIGTERM and SIGHUP to
-/// it, and a SIGINT that was sent to this process only. The child ends when this process does.
-///
-/// With a `grace` period, a SIGTERM is forwarded as SIGUSR1 first, and as SIGTERM after that period or at the next
-/// SIGTERM: an mpirun kills its ranks one second after a SIGTERM, which is too short to save. (Open MPI can be
-/// configured to wait longer, but then it also waits that long at every failure.)
-int supervise(const std::vector<std::string>& command, std::chrono::seconds grace = {});
+/// What a launcher is kept from.
+struct Supervision {
+  /// With a period, a SIGTERM is forwarded as SIGUSR1 first, and as SIGTERM after that period or at the next SIGTERM:
+  /// an mpirun kills its ranks one second after a SIGTERM, which is too short to save. (Open MPI can be configured to
+  /// wait longer, but then it also waits that long at every failure.)
+  std::chrono::seconds grace = {};
+  /// Whether the program saves and stops when SIGUSR1 asks for it. If set, the launcher gets no SIGINT, which would end
+  /// the ranks at once: the first one is forwarded as SIGUSR1 if this returns true; any other one as SIGTERM.
+  std::function<bool()> stops_when_asked = {};
+  /// Receives what the launcher reports on its standard error about the end of the job; null: its standard error is
+  /// that of this process.
+  launching::LauncherOutput* output = nullptr;
+};
+
+struct LauncherEnd {
+  int code = 0;                ///< the exit code, or 128 + the signal that ended it; 130 after a SIGINT
+  bool was_signalled = false;  ///< this process got SIGINT, SIGTERM or SIGHUP
+};
+
+/// Runs `command` to its end. Forwards SIGUSR1, SIGTERM and SIGHUP to it, and a SIGINT that was sent to this process
+/// only. The child ends when this process does.
+LauncherEnd supervise(const std::vector<std::string>& command, Supervision supervision = {});
 
 /// The exit code that the ranks recorded in `folder`, which launchers do not always pass on: 75 for a run that stopped
 /// on purpose, that of the failed rank for a failed run. Returns `code` if no record is newer than `since`.
 int recorded_code(const std::filesystem::path& folder, std::filesystem::file_time_type since, int code);
+
+/// Whether the ranks recorded in `folder` since then that the run stopped on purpose, or why it failed.
+bool has_record(const std::filesystem::path& folder, std::filesystem::file_time_type since);
 
 }  // namespace hortator::tools

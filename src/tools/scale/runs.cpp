@@ -39,7 +39,7 @@ void run_into(const Command& command, const fs::path& log) {
   const Command shell = {
       "/bin/sh", "-c",
       "exec " + launching::shell_line(command) + " >" + launching::shell_quote(log.string()) + " 2>&1"};
-  const int code = supervise(shell);
+  const int code = supervise(shell).code;
   if (code == 0) return;
   throw Error({.what = text::concat("A run of the study ended with exit code ", code),
                .why = "its time is missing",

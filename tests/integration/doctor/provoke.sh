@@ -71,7 +71,7 @@ finds LibTorch error 'LibTorch that was loaded is 2\.11\.7, this Hortator was bu
 if [ "$has_cuda" = 1 ]; then
   faulty nccl "$hortator" doctor .
   expect_code 1
-  finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'from LD_LIBRARY_PATH'
+  finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'LD_LIBRARY_PATH is not the cause: check LD_PRELOAD'
 fi
 faulty hdf5 "$hortator" doctor .
 expect_code 1

@@ -95,6 +95,11 @@ void killed(Scene& scene) {
   scene.sum();
 }
 
+void crashed(Scene& scene) {
+  if (scene.is_last()) std::raise(SIGSEGV);
+  scene.sum();
+}
+
 void mismatch(Scene& scene) {
   if (scene.is_last()) {
     scene.state.wait_for_everyone();
@@ -171,6 +176,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"left", left},
                                                                     {"returned", returned},
                                                                     {"killed", killed},
+                                                                    {"crashed", crashed},
                                                                     {"mismatch", mismatch},
                                                                     {"odd_count", odd_count},
                                                                     {"crossed", crossed},

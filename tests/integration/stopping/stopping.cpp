@@ -1,10 +1,11 @@
 // stopping STEPS [asynchronous]: a run that stops on a signal and resumes when started again. Prints each step as it
-// begins; at the end each rank writes its data, losses, rates and parameters to end-RANK, exactly. Saves are
-// asynchronous on request.
+// begins, and saves as it goes unless FIRST is set; at the end each rank writes its data, losses, rates and parameters
+// to end-RANK, exactly. Saves are asynchronous on request.
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <hortator/hortator.hpp>
 #include <iostream>
@@ -65,6 +66,7 @@ void write_end(const Accelerator& accelerator, const Progress& progress, const t
 }
 
 void run_steps(std::int64_t steps, bool asynchronous) {
+  const bool saves = std::getenv("FIRST") == nullptr;
   Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = asynchronous}});
   set_seed(7, {.device_specific = true});
   Net net;
@@ -87,7 +89,7 @@ void run_steps(std::int64_t steps, bool asynchronous) {
       optimizer.zero_grad();
       progress.note(loss.item<double>(), batch.data, rate);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      accelerator.save_state_every(std::chrono::milliseconds(asynchronous ? 500 : 150));
+      if (saves) accelerator.save_state_every(std::chrono::milliseconds(asynchronous ? 500 : 150));
       if (accelerator.should_stop()) return;
     }
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A bar is also drawn through mpirun, whose ranks have no terminal: through_mpirun.sh MPIRUN TEST_PROGRAM
+# A bar is also drawn through mpirun and `hortator launch`, whose ranks have no terminal: through_mpirun.sh MPIRUN TEST_PROGRAM HORTATOR
 set -u
 command -v script >/dev/null || { echo 'skipped: script (util-linux) is not here'; exit 77; }
 
@@ -16,4 +16,7 @@ expect() {
 expect 2 "$start"
 expect 0 "$start 2>/dev/null"
 expect 0 "'$1' -n 2 sh -c \"'$2' '[.columns]' 2>/dev/null; true\""
+launch="'$3' launch -n 2 --launcher '$1' '$2' '[.columns]'"
+expect 2 "$launch"
+expect 0 "$launch 2>/dev/null"
 exit "$failures"

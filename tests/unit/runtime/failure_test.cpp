@@ -24,7 +24,7 @@ const runtime::Run run = {.id = "today-1", .folder = "runs/x", .rank = 3, .world
 TEST_CASE("any thrown object is described") {
   CHECK(described(std::runtime_error("no space")).problem == "no space");
   CHECK_FALSE(described(std::runtime_error("no space")).rank.has_value());
-  CHECK(described(42).problem == "an exception of type int was thrown");
+  CHECK(described(42).problem == "An exception of type int was thrown");
   CHECK(described(std::string("text")).problem.find("basic_string") != std::string::npos);
 
   const auto error = described(UsageError({.what = "no file", .why = "it holds all", .hint = "make one"}).on_rank(2));

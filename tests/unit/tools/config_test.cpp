@@ -117,7 +117,7 @@ TEST_CASE("an empty answer takes the default, an invalid one is asked again") {
 // In a process of its own: this one's other threads (MPI's) may be given the signals.
 static int supervised(const std::vector<std::string>& text, std::chrono::seconds grace = {}) {
   const pid_t child = fork();
-  if (child == 0) _exit(supervise(text, grace));
+  if (child == 0) _exit(supervise(text, {.grace = grace}).code);
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -60,4 +60,12 @@ TEST_CASE("driver and NCCL are checked in builds with CUDA") {
   CHECK(nccl("2.9.7", "2.28.0") == Severity::ok);
   CHECK(nccl("2.30.7", "2.28.9") == Severity::error);
   CHECK(nccl("2.30.7", "3.0.0") == Severity::error);
+
+  // The remedy blames LD_LIBRARY_PATH only if there is an NCCL in it.
+  auto libraries = good_libraries();
+  libraries.nccl_built = "2.30.7";
+  libraries.nccl_loaded = "2.28.9";
+  CHECK_THAT(finding(libraries, "NCCL").remedy, ContainsSubstring("LD_LIBRARY_PATH is not the cause"));
+  libraries.nccl_in_path = "/opt/nccl/lib";
+  CHECK_THAT(finding(libraries, "NCCL").remedy, ContainsSubstring("remove /opt/nccl/lib from LD_LIBRARY_PATH"));
 }

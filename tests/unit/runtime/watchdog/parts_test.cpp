@@ -16,7 +16,7 @@
 using namespace hortator;
 using namespace std::chrono_literals;
 using runtime::Claim;
-using runtime::Life;
+using runtime::RankLife;
 using runtime::RankRecord;
 using runtime::WaitClock;
 namespace fs = std::filesystem;
@@ -88,7 +88,7 @@ TEST_CASE("slots survive JSON, and invalid JSON gives none") {
       .host = "n1",
       .pid = 77,
       .start = 99,
-      .life = Life::stopped,
+      .life = RankLife::stopped,
       .phase = activity::Phase::checkpoint,
       .wait =
           RankRecord::Wait{
@@ -144,16 +144,16 @@ TEST_CASE("running, stopped and vanished processes, and a later one of the same 
     _exit(0);
   }
   const auto start = runtime::process_facts(child)->start;
-  const auto becomes = [&](Life life) {
+  const auto becomes = [&](RankLife life) {
     for (int i = 0; i < 200 && runtime::life_of(child, start) != life; ++i) usleep(10000);
     return runtime::life_of(child, start) == life;
   };
-  CHECK(becomes(Life::running));
-  CHECK(runtime::life_of(child, start + 1) == Life::vanished);
+  CHECK(becomes(RankLife::running));
+  CHECK(runtime::life_of(child, start + 1) == RankLife::vanished);
   kill(child, SIGSTOP);
-  CHECK(becomes(Life::stopped));
+  CHECK(becomes(RankLife::stopped));
   kill(child, SIGKILL);
-  CHECK(becomes(Life::vanished));  // a zombie, until it is waited for
+  CHECK(becomes(RankLife::vanished));  // a zombie, until it is waited for
 }
 
 TEST_CASE("the first to announce a stall collects one answer a node, and nothing stays") {

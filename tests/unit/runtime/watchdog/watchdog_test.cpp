@@ -20,7 +20,7 @@
 using namespace hortator;
 using namespace std::chrono_literals;
 using runtime::Board;
-using runtime::Life;
+using runtime::RankLife;
 using runtime::RankRecord;
 using runtime::World;
 
@@ -47,7 +47,7 @@ TEST_CASE("the whole node reads what a rank publishes, also after it has left") 
   CHECK(board.read().empty());
   mpi::barrier(node);
   auto mine = slot_of(node);
-  mine.life = Life::left;
+  mine.life = RankLife::left;
   board.publish(mine);
   mpi::barrier(node);
   const auto slots = board.read();
@@ -55,7 +55,7 @@ TEST_CASE("the whole node reads what a rank publishes, also after it has left") 
   for (int rank = 0; rank < node.size(); ++rank) {
     const auto& slot = slots[static_cast<std::size_t>(rank)];
     CHECK(slot.rank == rank);
-    CHECK(slot.life == Life::left);
+    CHECK(slot.life == RankLife::left);
     CHECK(slot.stack.size() == static_cast<std::size_t>(rank) + 1);
     CHECK(board.beats(rank) == 1);
   }

@@ -1,0 +1,153 @@
+#include "launch/launcher_output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <regex>
+#include <utility>
+
+namespace hortator::launching {
+namespace {
+
+struct Match {
+  enum class Outcome { none, possible, certain, complete };
+  Outcome outcome = Outcome::none;
+  std::size_t length = 0;  ///< of a complete report
+};
+using enum Match::Outcome;
+
+constexpr std::size_t max_report_bytes = 4096;
+
+// The line of dashes above and below a report.
+std::string_view rule() {
+  static const auto line = std::string(74, '-') + '\n';
+  return line;
+}
+
+// First lines, after the launcher's name in most of them.
+bool begins_report(std::string_view line) {
+  static constexpr std::array<std::string_view, 5> texts = {
+      "Primary job  terminated normally, but ", "MPI_ABORT was invoked on rank ", " noticed that process rank ",
+      " detected that one or more processes exited ", " has exited due to process rank "};
+  return std::ranges::any_of(texts, [&](std::string_view text) {
+    const auto at = line.find(text);
+    return text.front() == ' ' ? at != line.npos && at > 0 && at == line.find(' ') : at == 0;
+  });
+}
+
+Match match_framed(std::string_view text) {
+  if (!text.starts_with(rule())) return {rule().starts_with(text) ? possible : none};
+  const auto body = text.substr(rule().size());
+  const auto line_end = body.find('\n');
+  if (line_end == body.npos) return {body.size() < 200 ? possible : none};
+  if (!begins_report(body.substr(0, line_end))) return {none};
+  const auto below = body.find(rule(), line_end);
+  if (below == body.npos) return {body.size() < max_report_bytes ? certain : none};
+  return {complete, rule().size() + below + rule().size()};
+}
+
+// Reads a text from front to back as long as it fits.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  Scanner& literal(std::string_view expected) {
+    for (const char c : expected) one([c](char got) { return got == c; });
+    return *this;
+  }
+  template <typename Is>
+  Scanner& some(const Is& is) {
+    one(is);
+    while (outcome_ == certain && at_ < text_.size() && is(text_[at_])) ++at_;
+    return *this;
+  }
+  Match::Outcome outcome() const { return outcome_; }  ///< certain: all of it fits
+
+ private:
+  template <typename Is>
+  void one(const Is& is) {
+    if (outcome_ != certain) return;
+    if (at_ == text_.size()) {
+      outcome_ = possible;
+    } else if (!is(text_[at_++])) {
+      outcome_ = none;
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  Match::Outcome outcome_ = certain;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_host(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-'; }
+
+// "[n1:13920] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file ...\n"
+Match match_error_line(std::string_view text) {
+  Scanner scanner(text);
+  scanner.literal("[").some(is_host).literal(":").some(is_digit).literal("] [[").some(is_digit).literal(",");
+  scanner.some(is_digit).literal("],").some(is_digit).literal("] ORTE_ERROR_LOG: ");
+  if (scanner.outcome() != certain) return {scanner.outcome()};
+  const auto end = text.find('\n');
+  if (end == text.npos) return {text.size() < max_report_bytes ? certain : none};
+  return {complete, end + 1};
+}
+
+Match match_report(std::string_view text, char before) {
+  if (text.front() == '-' && before != '-') return match_framed(text);
+  if (text.front() == '[') return match_error_line(text);
+  return {none};
+}
+
+}  // namespace
+
+std::optional<KilledRank> parse_killed_rank(std::string_view report) {
+  static const std::regex form(
+      R"(noticed that process rank (\d{1,9}) with PID (\d{1,9})\s+on node (\S+)\s+exited on\s+signal (\d{1,3})\b)");
+  std::match_results<std::string_view::const_iterator> found;
+  if (!std::regex_search(report.begin(), report.end(), found, form)) return {};
+  return KilledRank{.rank = std::stoi(found.str(1)),
+                    .pid = std::stol(found.str(2)),
+                    .host = found.str(3),
+                    .signal = std::stoi(found.str(4))};
+}
+
+std::string LauncherOutput::take(std::string_view bytes) {
+  held_ += bytes;
+  is_certain_ = false;
+  std::string passed;
+  std::size_t at = 0;
+  while (at < held_.size()) {
+    const auto match = match_report(std::string_view(held_).substr(at), last_);
+    if (match.outcome == complete) {
+      reports_.push_back(held_.substr(at, match.length));
+      at += match.length;
+      is_after_report_ = true;
+      continue;
+    }
+    is_certain_ = match.outcome == certain;
+    if (match.outcome != none) break;
+    last_ = held_[at++];
+    // Open MPI 5 ends its reports with a zero byte.
+    if (last_ != '\0' || !std::exchange(is_after_report_, false)) passed += last_;
+    is_after_report_ = false;
+  }
+  held_.erase(0, at);
+  return passed;
+}
+
+std::string LauncherOutput::release() { return is_certain_ ? "" : finish(); }
+
+std::string LauncherOutput::finish() {
+  if (!held_.empty()) last_ = held_.back();
+  return std::exchange(held_, "");
+}
+
+std::optional<KilledRank> LauncherOutput::killed_rank() const {
+  for (const auto& report : reports_) {
+    if (const auto killed = parse_killed_rank(report)) return killed;
+  }
+  return {};
+}
+
+}  // namespace hortator::launching

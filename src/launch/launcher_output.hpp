@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator::launching {
+
+/// A rank that was ended by a signal, as its launcher reports it.
+struct KilledRank {
+  int rank = 0;
+  long pid = 0;  ///< 0: unknown
+  std::string host = "";
+  int signal = 0;
+};
+
+/// Parses what Open MPI's launcher reports of a rank that a signal ended; nothing for any other text.
+std::optional<KilledRank> parse_killed_rank(std::string_view report);
+
+/// Separates Open MPI's reports about the end of a job from the output of the ranks, which the launcher writes to the
+/// same stream. All other bytes pass unchanged and at once, unless they may be the beginning of a report. Pure.
+class LauncherOutput {
+ public:
+  /// Returns the bytes to pass on now.
+  std::string take(std::string_view bytes);
+  /// Returns what was held back as the possible beginning of a report. Call it when no more bytes come for a while.
+  std::string release();
+  /// The same at the end of the stream: also an incomplete report.
+  std::string finish();
+
+  const std::vector<std::string>& reports() const { return reports_; }
+  /// The first rank that was reported as ended by a signal.
+  std::optional<KilledRank> killed_rank() const;
+
+ private:
+  std::string held_;
+  bool is_certain_ = false;  ///< `held_` is the beginning of a report
+  bool is_after_report_ = false;
+  char last_ = '\n';  ///< the last byte that was passed on
+  std::vector<std::string> reports_;
+};
+
+}  // namespace hortator::launching

@@ -1,0 +1,115 @@
+#include "tools/launch/killed_rank.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <hortator/version.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "core/whole_file.hpp"
+
+namespace hortator::tools {
+namespace {
+
+std::string signal_name(int signal) {
+  static constexpr std::array<std::pair<int, const char*>, 13> names = {{{SIGHUP, "SIGHUP"},
+                                                                         {SIGINT, "SIGINT"},
+                                                                         {SIGQUIT, "SIGQUIT"},
+                                                                         {SIGILL, "SIGILL"},
+                                                                         {SIGTRAP, "SIGTRAP"},
+                                                                         {SIGABRT, "SIGABRT"},
+                                                                         {SIGBUS, "SIGBUS"},
+                                                                         {SIGFPE, "SIGFPE"},
+                                                                         {SIGKILL, "SIGKILL"},
+                                                                         {SIGSEGV, "SIGSEGV"},
+                                                                         {SIGPIPE, "SIGPIPE"},
+                                                                         {SIGTERM, "SIGTERM"},
+                                                                         {SIGXCPU, "SIGXCPU"}}};
+  for (const auto& [number, name] : names) {
+    if (number == signal) return name;
+  }
+  return strsignal(signal);
+}
+
+std::string cause(const KilledRankFacts& facts) {
+  if (facts.killed.signal != SIGKILL) return "";
+  std::string text = ", often the kernel's out-of-memory killer";
+  if (facts.oom_before && facts.oom_now) {
+    text += text::concat(" (oom_kill in ", facts.oom_now->source, ": ", facts.oom_before->count, " before the run, ",
+                         facts.oom_now->count, " now)");
+  }
+  return text;
+}
+
+std::string last_seen(const KilledRankFacts& facts) {
+  if (!facts.status) return "";
+  const auto& status = *facts.status;
+  auto text = text::concat("; its status ",
+                           units::duration(std::chrono::duration<double>(std::max(0.0, facts.now - status.time))),
+                           " ago: ", status.phase);
+  for (const auto& loop : status.loops) {
+    text += text::concat(", ", loop.title.empty() ? "loop" : loop.title, ' ', loop.done);
+    if (loop.total >= 0) text += text::concat(" of ", loop.total);
+  }
+  return text + text::concat(", ", text::count(status.updates, "update"));
+}
+
+std::string host_of(const KilledRankFacts& facts) { return facts.status ? facts.status->host : facts.killed.host; }
+
+std::string utc(double time) {
+  const auto seconds = static_cast<std::time_t>(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+}  // namespace
+
+std::string killed_problem(const KilledRankFacts& facts) {
+  return text::concat("Killed by signal ", facts.killed.signal, " (", signal_name(facts.killed.signal), ')',
+                      cause(facts), last_seen(facts));
+}
+
+std::string killed_record(const KilledRankFacts& facts) {
+  const nlohmann::ordered_json record = {{"run_id", facts.status ? facts.status->run_id : ""},
+                                         {"rank", facts.killed.rank},
+                                         {"host", host_of(facts)},
+                                         {"pid", facts.killed.pid},
+                                         {"exit_code", 128 + facts.killed.signal},
+                                         {"problem", killed_problem(facts)},
+                                         {"where", nullptr},
+                                         {"time", utc(facts.now)},
+                                         {"hortator", HORTATOR_VERSION}};
+  return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::optional<observe::RankStatus> last_status(const std::filesystem::path& folder, int rank, double since) {
+  std::ifstream in(folder / observe::status_folder / observe::ranks_file, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(rank) * static_cast<std::streamoff>(observe::row_bytes));
+  std::string row(observe::row_bytes, '\0');
+  if (!in.read(row.data(), static_cast<std::streamsize>(row.size()))) return {};
+  auto status = observe::parse_status(row);
+  return status && status->rank == rank && status->time >= since ? status : std::nullopt;
+}
+
+void report_killed_rank(const KilledRankFacts& facts, const std::filesystem::path& folder) {
+  std::cerr << text::concat("hortator: rank ", facts.killed.rank, " (", host_of(facts), "): ", killed_problem(facts),
+                            '\n')
+            << std::flush;
+  if (folder.empty()) return;
+  const auto file = folder / "failure.json";
+  if (!core::write_whole(file, folder / ".failure-launch.json", killed_record(facts) + '\n'))
+    std::cerr << "hortator: could not write " << file.string() << std::endl;
+}
+
+}  // namespace hortator::tools

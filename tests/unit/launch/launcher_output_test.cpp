@@ -1,0 +1,85 @@
+#include "launch/launcher_output.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator::launching;
+
+namespace {
+
+const std::string rule = std::string(74, '-') + '\n';
+const std::string stop = rule +
+                         "Primary job  terminated normally, but 1 process returned\n"
+                         "a non-zero exit code. Per user-direction, the job has been aborted.\n" +
+                         rule;
+const std::string killed =
+    rule + "mpirun noticed that process rank 12 with PID 3456 on node n1 exited on signal 9 (Killed).\n" + rule;
+const std::string internal =
+    "[n1:13920] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c at line "
+    "501\n";
+
+// What passes when the stream comes in pieces of that size.
+std::string passed(LauncherOutput& output, const std::string& stream, std::size_t piece) {
+  std::string text;
+  for (std::size_t at = 0; at < stream.size(); at += piece) text += output.take(stream.substr(at, piece));
+  return text + output.finish();
+}
+
+}  // namespace
+
+TEST_CASE("Open MPI's reports about the end of a job are kept out of the ranks' output, in pieces of any size") {
+  const auto with = "loss 0.5\n" + internal + stop + "\r[===>  ] 50%" + killed + "the end";
+  for (std::size_t piece = 1; piece <= with.size(); ++piece) {
+    LauncherOutput output;
+    CHECK(passed(output, with, piece) == "loss 0.5\n\r[===>  ] 50%the end");
+    CHECK(output.reports() == std::vector{internal, stop, killed});
+  }
+}
+
+TEST_CASE("all other output passes unchanged, in pieces of any size") {
+  const auto framed = rule + "There are not enough slots available in the system\n" + rule;
+  const auto longer = std::string(80, '-') + "\nPrimary job  terminated normally, but 1 process returned\n";
+  for (const auto& stream :
+       {framed, longer, std::string("a\0b\x1b[31m\xff", 9),
+        std::string("[n1:12] [[1,2],x] ORTE_ERROR_LOG\n[n1: [[1] ["),
+        rule + rule + "Results of mpirun noticed that process rank 1\n" + rule, stop.substr(0, stop.size() - 1)}) {
+    for (const std::size_t piece : {1UL, 2UL, 7UL, 4096UL}) {
+      LauncherOutput output;
+      CHECK(passed(output, stream, piece) == stream);
+      CHECK(output.reports().empty());
+    }
+  }
+}
+
+TEST_CASE("output passes at once unless it may begin a report") {
+  LauncherOutput output;
+  CHECK(output.take("50 % [==") == "50 % [==");
+  CHECK(output.take("\r60 %") == "\r60 %");
+  CHECK(output.take("---").empty());
+  CHECK(output.release() == "---");
+  CHECK(output.take("- and so on") == "- and so on");
+  CHECK(output.take(stop.substr(0, 150)).empty());
+  CHECK(output.release().empty());  // certainly a report
+  CHECK(output.take(stop.substr(150)).empty());
+}
+
+TEST_CASE("the zero byte with which Open MPI 5 ends a report goes with it") {
+  LauncherOutput output;
+  CHECK(output.take(stop + '\0' + "hortator: rank 0") == "hortator: rank 0");
+  CHECK(output.take(std::string(1, '\0')) == std::string(1, '\0'));
+}
+
+TEST_CASE("the rank that a signal ended is read from the launcher's report") {
+  LauncherOutput output;
+  CHECK_FALSE(output.killed_rank());
+  output.take(stop + killed);
+  const auto rank = output.killed_rank();
+  REQUIRE(rank);
+  CHECK(rank->rank == 12);
+  CHECK(rank->pid == 3456);
+  CHECK(rank->host == "n1");
+  CHECK(rank->signal == 9);
+  CHECK_FALSE(parse_killed_rank(stop));
+  CHECK(parse_killed_rank("prterun noticed that process rank 1 with PID 7 on node n2\nexited on signal 11 "
+                          "(Segmentation fault).")
+            ->signal == 11);
+}
