@@ -37,12 +37,16 @@ comm::ReduceOp operation_of(Reduce reduce) {
 // An undefined tensor is passed on to the communicator, whose error is thrown on all ranks.
 at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach() : tensor; }
 
-// Gathers the ranks' parts, one row each.
-at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
-  if (!part.defined()) training.channels.communicator_of(part).all_gather(part, part).wait();  // throws
-  auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
-  training.channels.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
-  return rows;
+// Joins the ranks' tensors along dimension 0; single numbers become a vector. They are sent in their own shape, which
+// the communicator compares. @collective
+at::Tensor gather_joined(accelerator::Training& training, const at::Tensor& part) {
+  auto& communicator = training.channels.communicator_of(part);
+  if (!part.defined()) communicator.all_gather(part, part).wait();  // throws
+  auto sizes = part.dim() == 0 ? std::vector<std::int64_t>{1} : part.sizes().vec();
+  sizes[0] *= training.host().size();
+  auto joined = at::empty(sizes, part.options().requires_grad(false));
+  communicator.all_gather(joined, part.detach()).wait();
+  return joined;
 }
 
 // Joins the rows along dimension 0; single numbers become a vector.
@@ -131,7 +135,7 @@ at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
   if (num_processes() == 1) return tensor;  // as in Hugging Face Accelerate, a single number stays one
   const at::NoGradGuard no_grad;
-  return join(gather_rows(*training_, tensor), tensor);
+  return gather_joined(*training_, tensor);
 }
 
 void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
@@ -141,10 +145,12 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
   check_same_structure(training_->host(), "gather", leaves, accelerator::Alike::shapes);
   in_packs(leaves, [&](const auto& pack, const auto& tensors) {
     if (pack.size() == 1) {
-      *leaves[pack[0]].tensor = join(gather_rows(*training_, tensors[0]), tensors[0]);
+      *leaves[pack[0]].tensor = gather_joined(*training_, tensors[0]);
       return;
     }
-    const auto parts = accelerator::unpack(gather_rows(*training_, accelerator::pack(tensors)), tensors);
+    const auto row = accelerator::pack(tensors);
+    const auto rows = gather_joined(*training_, row).view({num_processes(), row.numel()});
+    const auto parts = accelerator::unpack(rows, tensors);
     for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = join(parts[i], tensors[i]);
   });
 }

@@ -103,6 +103,16 @@ void mismatch(Scene& scene) {
   }
 }
 
+// The last rank waits, while the others save.
+void saving(Scene& scene) {
+  hortator::Accelerator accelerator;
+  if (scene.is_last()) {
+    accelerator.wait_for_everyone();
+  } else {
+    accelerator.save_state("saved");
+  }
+}
+
 void odd_count(Scene& scene) {
   auto tensor = at::ones({scene.is_last() ? 5 : 4});
   scene.tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
@@ -172,6 +182,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"returned", returned},
                                                                     {"killed", killed},
                                                                     {"mismatch", mismatch},
+                                                                    {"saving", saving},
                                                                     {"odd_count", odd_count},
                                                                     {"crossed", crossed},
                                                                     {"late", late},
