@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <hortator/run.hpp>
 #include <hortator/state.hpp>

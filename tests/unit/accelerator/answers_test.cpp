@@ -130,8 +130,7 @@ TEST_CASE("when one rank fails, all ranks report it and its prompts, and keep th
   } catch (const IncompleteAnswers<std::string>& error) {
     CHECK(error.rank() == state.num_processes() - 1);
     CHECK_THAT(error.what(), ContainsSubstring("failed on prompts 49: the model said no") &&
-                                 ContainsSubstring("of 50 prompts are answered") &&
-                                 ContainsSubstring("Rank " + std::to_string(state.num_processes() - 1)));
+                                 ContainsSubstring("of 50 prompts are answered"));
     REQUIRE(error.answers().size() == 50);
     CHECK_FALSE(error.answers()[49].has_value());
     const auto others = 50 - 50 / state.num_processes();  // of the ranks before the last
