@@ -208,7 +208,9 @@ TEST_CASE("ranks that call one collective differently are reported as soon as bo
 TEST_CASE("a rank that still waits in what all others have left is reported as soon as they wait for it") {
   // The root of a broadcast leaves it at once: rank 0 is in the next collective, and rank 1 in a barrier.
   const auto slots_of = [](double seconds) {
-    return std::vector{waiting(0, 6, 99, "agreement", 2), waiting(1, 5, seconds, "barrier", 2)};
+    std::vector slots = {waiting(0, 6, 99, "agreement", 2), waiting(1, 5, seconds, "barrier", 2)};
+    slots[1].has_one_thread = true;
+    return slots;
   };
   const auto slots = slots_of(5);
   const auto stall = find_stall(slots, patience);
