@@ -23,7 +23,7 @@ TEST_CASE("a loss that reaches no prepared model warns once, on the main process
   const auto text = lines.text();
   const auto first = text.find("backward() got a loss that reaches no prepared model");
   CHECK((first != std::string::npos) == accelerator.is_main_process());
-  if (first != std::string::npos) CHECK(text.find("reaches no prepared model", first + 20) == std::string::npos);
+  if (first != std::string::npos) CHECK(text.find("backward() got a loss", first + 1) == std::string::npos);
 }
 
 TEST_CASE("a loss that reaches a prepared model, also one whose gradients stay on their rank, gives no warning") {
