@@ -103,7 +103,7 @@ TEST_CASE("a rank that leaves by an exception does not keep the others waiting")
     if (leaves) throw Error({.what = "out of memory"});
     communicator.barrier();
   });
-  CHECK_THAT(text, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
+  CHECK_THAT(text, ContainsSubstring(leaves ? "out of memory" : "Rank 0 has left a collective"));
 }
 
 TEST_CASE("a rank that abandons its communicator releases those that wait for it and can call nothing more") {
