@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks which rooms under src/ include which, and that only standard MPI is used. Prints each line that breaks a rule of rooms.txt, and the rule.
+# Checks which rooms (folders of src/, and share/bench) include which, and that only standard MPI is used. Prints each line that breaks a rule of rooms.txt, and the rule.
 set -euo pipefail
 rules=$(dirname "${BASH_SOURCE[0]}")/rooms.txt
 includes='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]'
@@ -11,15 +11,15 @@ while read -r kind prefix files; do
     if [[ ${line%%:*} =~ $files ]]; then continue; fi
     printf '%s\n    %s\n' "$line" "$prefix... is not standard MPI. Files that may use it: ${files/'^$'/none}"
     bad=1
-  done < <(git grep -nE "(^|[^A-Za-z_])${prefix}[A-Za-z]" -- 'src/*' 'include/*' 'share/examples/*' 'share/new/*')
+  done < <(git grep -nE "(^|[^A-Za-z_])${prefix}[A-Za-z]" -- 'src/*' 'include/*' 'share/bench/*' 'share/examples/*' 'share/new/*')
 done <"$rules"
 
 read -r _ max < <(grep '^folder ' "$rules")
 while read -r count folder; do
   [ "$count" -le "$max" ] || { echo "$folder: $count sources, a folder holds at most $max: divide it by theme"; bad=1; }
-done < <(git ls-files 'src/*' 'include/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
+done < <(git ls-files 'src/*' 'include/*' 'share/bench/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
 
-git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
+git grep -nE "$includes" -- 'src/*' 'include/*' 'share/bench/*' | awk -v rules="$rules" '
   function reach(room, to,   i, n, next_rooms) {  # sets may[room, x] for all rooms x below `room`
     if ((room, to) in seen) return
     seen[room, to] = 1
@@ -45,8 +45,8 @@ git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
     header = text; sub(/^[^<"]*[<"]/, "", header); sub(/[>"].*/, "", header)
 
     if (header in only && file !~ only[header]) complain("Only " only[header] " may include " header)
-    if (file !~ /^src\/[^\/]+\//) next
-    room = file; sub(/^src\//, "", room); sub(/\/.*/, "", room)
+    if (file !~ /^(src|share)\/[^\/]+\//) next
+    room = file; sub(/^(src|share)\//, "", room); sub(/\/.*/, "", room)
     if (!(room in rooms)) complain("Room \x27" room "\x27 is not listed in " rules)
     if (header !~ /\// || header ~ /^hortator\//) next
     to = header; sub(/\/.*/, "", to)

@@ -13,7 +13,7 @@ cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD=OFF >/dev/null
 
 base=$(git merge-base HEAD '@{upstream}' 2>/dev/null) || base=''
 if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=$(git rev-parse -q --verify HEAD~1) || exit 0; fi
-mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'share/examples/*.cpp' | while read -r file; do
+mapfile -t changed < <(git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'share/*.cpp' | while read -r file; do
   ! grep -qF "/$file\"" "$commands" || echo "$file"
 done)
 [ ${#changed[@]} -gt 0 ] || { echo 'no C++ source has changed'; exit 0; }

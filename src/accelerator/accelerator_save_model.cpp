@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "accelerator/training/training.hpp"
-#include "checkpoint/write/agreement.hpp"
+#include "checkpoint/write/requirements.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"

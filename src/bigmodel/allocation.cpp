@@ -1,11 +1,62 @@
-#include "bigmodel/allocation.hpp"
-
 #include <algorithm>
+#include <hortator/bigmodel/big_models.hpp>
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "bigmodel/device_map.hpp"
+#include "bigmodel/no_split_classes.hpp"
 
 namespace hortator::bigmodel {
+
+/// Assigns the parts of a model to placements. Fills one placement after the other, and never returns to an earlier
+/// one.
+class Allocation {
+ public:
+  Allocation(const ModuleTree& tree, const DeviceMapOptions& options);
+
+  DeviceMap run();
+
+ private:
+  struct Device {
+    DevicePlacement placement;
+    Bytes limit = 0;
+    bool reserves_layer = false;  ///< for the largest layer still to be placed: offloaded parts are computed here
+    Bytes used = 0;
+  };
+  /// Parts with parameters that are tied to those of another part.
+  struct TiedParts {
+    std::vector<std::string> names = {};
+    Bytes bytes = 0;
+    bool complete = true;  ///< all tied tensors are in these parts, or placed already
+  };
+
+  void place_part(const ModelPart& part);
+  void assign(const ModelPart& part, const TiedParts& tied, Bytes bytes);
+  void put_back(const ModelPart& part) { remaining_.insert(remaining_.begin(), part); }
+  bool split_one_of(const TiedParts& tied);
+  void split(const ModelPart& part);
+  bool take_later_part_first(const ModelPart& part, Bytes bytes);
+
+  TiedParts parts_tied_to(const ModelPart& part, const std::vector<ModelPart>& among) const;
+  std::optional<ModelPart> find_that_fits(Bytes limit, std::vector<ModelPart> search) const;
+  std::vector<ModelPart>::iterator find_remaining(const std::string& name);
+  void replace_by_its_parts(std::vector<ModelPart>::iterator part);
+  void remove_from_largest(const ModelPart& part);
+  void find_largest();
+
+  const DeviceMapOptions& options_;
+  ModuleSizes sizes_;
+  NoSplitClasses no_split_;
+  TiedGroups ties_;
+  std::vector<Device> devices_;
+  std::size_t current_ = 0;
+  std::vector<ModelPart> remaining_;  ///< not placed yet, in the model's order
+  LargestLayer largest_;              ///< of the remaining parts
+  DeviceMap map_;
+};
+
 namespace {
 
 constexpr auto unlimited = std::numeric_limits<Bytes>::infinity();
@@ -121,11 +172,11 @@ Allocation::TiedParts Allocation::parts_tied_to(const ModelPart& part, const std
   TiedParts tied;
   std::vector<std::string> together = {part.name};
   const auto is_inside = [&](const std::string& name) {
-    return std::any_of(together.begin(), together.end(), [&](const auto& whole) { return is_within(name, whole); });
+    return std::ranges::any_of(together, [&](const auto& whole) { return is_within(name, whole); });
   };
   const auto join = [&](const std::string& name) {
     const auto partner =
-        std::find_if(among.begin(), among.end(), [&](const ModelPart& other) { return is_within(name, other.name); });
+        std::ranges::find_if(among, [&](const ModelPart& other) { return is_within(name, other.name); });
     if (partner == among.end()) {
       tied.complete = tied.complete && placement_in(map_, name) != nullptr;
       return;
@@ -137,7 +188,7 @@ Allocation::TiedParts Allocation::parts_tied_to(const ModelPart& part, const std
   for (std::size_t joined = 0; joined != together.size();) {
     joined = together.size();
     for (const auto& group : ties_) {
-      if (std::none_of(group.begin(), group.end(), is_inside)) continue;
+      if (std::ranges::none_of(group, is_inside)) continue;
       for (const auto& name : group) {
         if (!is_inside(name)) join(name);
       }
@@ -147,7 +198,7 @@ Allocation::TiedParts Allocation::parts_tied_to(const ModelPart& part, const std
 }
 
 std::vector<ModelPart>::iterator Allocation::find_remaining(const std::string& name) {
-  return std::find_if(remaining_.begin(), remaining_.end(), [&](const ModelPart& part) { return part.name == name; });
+  return std::ranges::find_if(remaining_, [&](const ModelPart& part) { return part.name == name; });
 }
 
 void Allocation::replace_by_its_parts(std::vector<ModelPart>::iterator part) {
@@ -163,8 +214,8 @@ void Allocation::remove_from_largest(const ModelPart& part) {
 // A single tensor does not count as a layer.
 void Allocation::find_largest() {
   std::vector<ModelPart> modules;
-  std::copy_if(remaining_.begin(), remaining_.end(), std::back_inserter(modules),
-               [](const ModelPart& part) { return part.node != nullptr; });
+  std::ranges::copy_if(remaining_, std::back_inserter(modules),
+                       [](const ModelPart& part) { return part.node != nullptr; });
   largest_ = largest_layer(modules, sizes_, no_split_);
 }
 

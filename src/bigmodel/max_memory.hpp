@@ -4,6 +4,8 @@
 #include <hortator/bigmodel/big_models.hpp>
 #include <map>
 
+#include "bigmodel/module_tree.hpp"
+
 namespace hortator::bigmodel {
 
 /// The memory of a node, as one rank sees it.
@@ -16,5 +18,9 @@ struct NodeMemory {
 
 /// Implements get_max_memory(). Pure.
 MaxMemory max_memory(const NodeMemory& node);
+
+/// Lowers the limits of `options.max_memory` so that CUDA devices hold about equal parts. Each device but the last may
+/// hold its share plus a reserve, since layers do not fill shares exactly.
+MaxMemory balanced_memory(const ModuleTree& tree, const BalanceOptions& options);
 
 }  // namespace hortator::bigmodel

@@ -25,12 +25,35 @@ std::string without_suffix(std::string name) {
 
 }  // namespace
 
+std::vector<ModelPart> parts_of(const TreeNode& node, const std::string& path) {
+  std::vector<ModelPart> parts;
+  for (const auto& parameter : node.parameters) parts.push_back({.name = joined(path, parameter.name)});
+  for (const auto& child : node.children) parts.push_back({.name = joined(path, child.name), .node = &child});
+  for (const auto& buffer : node.buffers) parts.push_back({.name = joined(path, buffer.name)});
+  return parts;
+}
+
+TiedGroups tied_groups(const ModuleTree& tree) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const auto& [alias, first] : tree.ties) {
+    auto& group = groups[first];
+    if (group.empty()) group.push_back(first);
+    group.push_back(alias);
+  }
+  TiedGroups sorted;
+  for (auto& [first, group] : groups) {
+    std::ranges::sort(group);
+    sorted.push_back(std::move(group));
+  }
+  return sorted;
+}
+
 NoSplitClasses::NoSplitClasses(const std::vector<std::string>& names) {
   for (const auto& name : names) names_.push_back(without_suffix(name));
 }
 
 bool NoSplitClasses::keeps_whole(const TreeNode& node) const {
-  return std::find(names_.begin(), names_.end(), node.type) != names_.end();
+  return std::ranges::find(names_, node.type) != names_.end();
 }
 
 bool NoSplitClasses::can_split(const ModelPart& part) const {

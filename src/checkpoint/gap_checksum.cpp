@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 
 namespace hortator::checkpoint {
 

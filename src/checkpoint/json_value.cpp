@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/file/utf8.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -64,7 +64,7 @@ json json_of(const StateDict::Value& value) {
   if (const auto* real = std::get_if<double>(&value))
     return std::isfinite(*real) ? json(*real) : json{{"real", bits_of(*real)}};
   const auto& text = std::get<std::string>(value);
-  return !formats::is_utf8(text) ? json{{"bytes", hex_of(text)}} : json(text);
+  return !core::is_utf8(text) ? json{{"bytes", hex_of(text)}} : json(text);
 }
 
 void put_value(StateDict& values, const std::string& name, const json& value) {

@@ -4,8 +4,8 @@
 
 #include "checkpoint/format.hpp"
 #include "checkpoint/json_value.hpp"
-#include "core/checksum/crc32c.hpp"
-#include "core/text/foreign_text.hpp"
+#include "core/checksum/crc.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"

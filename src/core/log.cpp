@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/environment/environment.hpp"
-#include "core/log_everywhere.hpp"
 
 namespace hortator::log {
 namespace {

@@ -34,4 +34,7 @@ void warn(const Parts&... parts) {
   write_warning(text::concat(parts...));
 }
 
+/// Writes a line with this rank's prefix, on any rank: for callers that have already chosen the rank.
+void write_everywhere(std::string_view line);
+
 }  // namespace hortator::log

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <hortator/error.hpp>
 #include <optional>
 #include <string>
@@ -46,5 +47,8 @@ bool equal_on_all(const Communicator& comm, std::uint64_t value);
 /// Throws on all ranks unless `value` is the same everywhere. The error contains `name`, which describes the value, and
 /// a rank that differs from rank 0. One reduction of 16 bytes where all are equal. @collective
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name);
+
+/// Runs work that may fail on a single rank; all ranks then throw. See all_or_none() in agree.hpp.
+using AllOrNone = std::function<void(const std::function<void()>& work)>;
 
 }  // namespace hortator::mpi

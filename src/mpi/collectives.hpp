@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "core/activity/activity.hpp"
-#include "mpi/collective_scope.hpp"
 #include "mpi/communicator.hpp"
-#include "mpi/error.hpp"
 
 /// Collectives on host values: numbers, plain structs, strings, vectors. Every one of them is @collective over its
 /// communicator.

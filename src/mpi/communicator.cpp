@@ -1,11 +1,13 @@
 #include "mpi/communicator.hpp"
 
+#include <mpi.h>
+
+#include <array>
 #include <atomic>
 #include <utility>
 
-#include "mpi/collective_scope.hpp"
+#include "core/text/text.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/error.hpp"
 
 namespace hortator::mpi {
 namespace {
@@ -19,6 +21,17 @@ std::uint64_t new_number() {
 }
 
 }  // namespace
+
+void check(int code, std::string_view operation, std::source_location where) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw MpiError({.what = text::concat(operation, " failed: ", text.data()),
+                  .why = "the ranks are no longer in step",
+                  .hint = "the job has to be started again; see the messages of MPI above"},
+                 where);
+}
 
 Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 

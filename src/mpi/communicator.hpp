@@ -3,13 +3,40 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <hortator/error.hpp>
 #include <memory>
+#include <source_location>
+#include <string_view>
 #include <utility>
 
 #include "core/activity/activity.hpp"
-#include "mpi/call_check.hpp"
 
 namespace hortator::mpi {
+
+class MpiError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS.
+void check(int code, std::string_view operation, std::source_location where = std::source_location::current());
+
+/// A collective on host values that this rank is about to enter.
+struct Call {
+  activity::Name verb = "";
+  std::uint64_t bytes = 0;
+  std::string_view detail = {};  ///< the operation of a reduction
+  int root = -1;
+  bool has_same_bytes = true;  ///< on all ranks; texts may differ in length
+};
+
+/// Debug mode: compares the ranks' calls before each collective.
+class CallCheck {
+ public:
+  virtual ~CallCheck() = default;
+  /// Throws on all ranks where the calls differ. @collective
+  virtual void compare(const Call& call) const = 0;
+};
 
 /// Owns an MPI communicator. Move-only: a copy would hide a collective. MPI errors on it are thrown as exceptions.
 class Communicator {
@@ -55,6 +82,24 @@ class Communicator {
   activity::Membership membership_;
   mutable std::shared_ptr<const CallCheck> check_;
   mutable int depth_ = 0;  ///< of collectives within collectives
+};
+
+/// While it exists, this thread is in a collective of `comm`: the watchdog sees it. In debug mode the constructor
+/// compares the ranks' calls. Collectives called within it are part of it.
+class CollectiveScope {
+ public:
+  CollectiveScope(const Communicator& comm, const Call& call)
+      : here_(comm.membership(), call.verb, call.bytes), comm_(comm) {
+    if (comm_.check_ && comm_.depth_ == 0) comm_.check_->compare(call);
+    ++comm_.depth_;
+  }
+  ~CollectiveScope() { --comm_.depth_; }
+  CollectiveScope(const CollectiveScope&) = delete;
+  CollectiveScope& operator=(const CollectiveScope&) = delete;
+
+ private:
+  activity::Collective here_;
+  const Communicator& comm_;
 };
 
 }  // namespace hortator::mpi

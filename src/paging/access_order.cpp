@@ -62,10 +62,10 @@ std::size_t AccessOrder::distance_to(int page) const {
   if (is_lost_) return never;
   const auto& positions = positions_[static_cast<std::size_t>(page)];
   if (direction_ == Direction::forward) {
-    const auto found = std::lower_bound(positions.begin(), positions.end(), next_);
+    const auto found = std::ranges::lower_bound(positions, next_);
     return found != positions.end() ? *found - next_ + 1 : never;
   }
-  const auto after = std::upper_bound(positions.begin(), positions.end(), next_);
+  const auto after = std::ranges::upper_bound(positions, next_);
   return after != positions.begin() ? next_ - *std::prev(after) + 1 : never;
 }
 

@@ -50,10 +50,9 @@ Frame FramePool::take(std::size_t bytes) {
   const auto needed = machine::whole_pages(bytes);
   const std::lock_guard lock(mutex_);
   if (!device_.is_cpu()) return take_on_device(needed);
-  const auto fits_best =
-      std::min_element(free_.begin(), free_.end(), [needed](const FrameMemory& a, const FrameMemory& b) {
-        return difference(a.bytes, needed) < difference(b.bytes, needed);
-      });
+  const auto fits_best = std::ranges::min_element(free_, [needed](const FrameMemory& a, const FrameMemory& b) {
+    return difference(a.bytes, needed) < difference(b.bytes, needed);
+  });
   std::byte* data = nullptr;
   if (fits_best == free_.end()) {
     data = checked(machine::map_memory(needed), needed);

@@ -14,11 +14,10 @@
 #include "machine/memory/memory_limit.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/interception/interception.hpp"
-#include "paging/named_tensors.hpp"
+#include "paging/paged_storages.hpp"
 #include "paging/pager.hpp"
 #include "paging/stores/file_store.hpp"
-#include "paging/stores/host_store.hpp"
-#include "paging/stores/pinned_store.hpp"
+#include "paging/stores/host_stores.hpp"
 #include "paging/stores/staged_store.hpp"
 
 namespace hortator {
@@ -115,7 +114,7 @@ OffloadCounters Offload::counters() const { return state_ ? state_->counters() :
 namespace {
 
 bool is_on_device(const std::vector<paging::NamedTensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const auto& named) {
+  return std::ranges::any_of(tensors, [](const auto& named) {
     return named.tensor.defined() && !named.tensor.is_cpu() && !named.tensor.is_meta();
   });
 }

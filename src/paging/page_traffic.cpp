@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "machine/memory/system_memory.hpp"
-#include "paging/interception/absence.hpp"
 #include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
@@ -37,7 +36,7 @@ std::byte* PageTraffic::memory(int page) const {
 }
 
 bool PageTraffic::is_any_pinned() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const PageSlot& slot) { return slot.pins > 0; });
+  return std::ranges::any_of(slots_, [](const PageSlot& slot) { return slot.pins > 0; });
 }
 
 void PageTraffic::pin(int page, const AccessOrder& order) {

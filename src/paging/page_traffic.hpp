@@ -5,12 +5,13 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "comm/work.hpp"
+#include "core/text/text.hpp"
 #include "paging/access_order.hpp"
 #include "paging/frame_pool.hpp"
-#include "paging/page.hpp"
 #include "paging/paged_storages.hpp"
 #include "paging/stores/store.hpp"
 
@@ -117,5 +118,13 @@ class PageTraffic {
   std::uint64_t uses_ = 0;
   Counters counters_;
 };
+
+/// The error when the pointer of a storage that is not in memory is taken.
+inline std::string absence_of(const PagedStorages& storages, int storage) {
+  return text::concat("The parameter ", text::quote(storages.representative(storage).name),
+                      " is not in memory: it is offloaded or sharded, and is fetched when an operator reads it. To use "
+                      "its pointer, keep "
+                      "a hortator::Pin meanwhile");
+}
 
 }  // namespace hortator::paging

@@ -1,12 +1,19 @@
 #include "paging/paged_storages.hpp"
 
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
 #include <hortator/error.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "core/text/text.hpp"
 
 namespace hortator::paging {
 namespace {
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 [[noreturn]] void throw_cannot_page(const NamedTensor& named, const char* why, const char* hint) {
   throw UsageError({.what = text::concat("The parameter ", text::quote(named.name), " is ", named.tensor.layout(),
@@ -24,6 +31,52 @@ void check(const NamedTensor& named, PagedStorages::Where where, const NamedTens
   if (where == PagedStorages::Where::one_device && !(is_plain && tensor.device() == first.tensor.device()))
     throw_cannot_page(named, "pages are made of dense tensors on one device",
                       "name it in keep_resident, or move the whole module to one device first");
+}
+
+bool belongs_to(const std::string& name, const std::string& whole) {
+  return name == whole || (name.starts_with(whole) && name[whole.size()] == '.');
+}
+
+void require_known(const std::string& wanted, const std::vector<NamedTensor>& tensors) {
+  const bool is_known =
+      std::ranges::any_of(tensors, [&](const NamedTensor& tensor) { return belongs_to(tensor.name, wanted); });
+  if (is_known) return;
+  std::vector<std::string> names;
+  for (const auto& tensor : tensors) names.push_back(tensor.name);
+  throw UsageError({.what = text::concat("keep_resident: the module has no parameter or module ", text::quote(wanted)),
+                    .hint = text::suggestion(wanted, names)});
+}
+
+// A tensor with several names stays if one of them is listed.
+std::vector<NamedTensor> without(std::vector<NamedTensor> tensors, const std::vector<std::string>& keep) {
+  for (const auto& wanted : keep) require_known(wanted, tensors);
+  std::vector<const c10::StorageImpl*> kept;
+  for (const auto& [name, tensor] : tensors) {
+    const bool stays = std::ranges::any_of(keep, [&n = name](const auto& k) { return belongs_to(n, k); });
+    if (stays && tensor.defined() && tensor.has_storage()) kept.push_back(tensor.storage().unsafeGetStorageImpl());
+  }
+  std::erase_if(tensors, [&](const NamedTensor& named) {
+    if (!named.tensor.defined() || !named.tensor.has_storage()) return false;
+    return std::ranges::find(kept, named.tensor.storage().unsafeGetStorageImpl()) != kept.end();
+  });
+  return tensors;
+}
+
+template <typename Module>
+std::vector<NamedTensor> tensors_of(const Module& module, const TensorSelection& selection) {
+  std::vector<NamedTensor> tensors;
+  const auto add_all = [&](const auto& items) {
+    for (const auto& item : items) {
+      if constexpr (std::is_same_v<Module, torch::nn::Module>) {
+        tensors.push_back({.name = item.key(), .tensor = item.value()});
+      } else {
+        tensors.push_back({.name = item.name, .tensor = item.value});
+      }
+    }
+  };
+  add_all(module.named_parameters());
+  if (selection.buffers) add_all(module.named_buffers());
+  return without(std::move(tensors), selection.keep_resident);
 }
 
 }  // namespace
@@ -56,6 +109,32 @@ std::vector<PageItem> PagedStorages::items() const {
         {.bytes = storage(number).nbytes(), .kind = static_cast<int>(representative(number).tensor.scalar_type())});
   }
   return items;
+}
+
+std::vector<NamedTensor> named_tensors(const torch::nn::Module& module, const TensorSelection& selection) {
+  return tensors_of(module, selection);
+}
+
+std::vector<NamedTensor> named_tensors(const torch::jit::Module& module, const TensorSelection& selection) {
+  return tensors_of(module, selection);
+}
+
+std::vector<Page> plan_pages(std::span<const PageItem> items, std::span<const int> order, const PagePlan& plan) {
+  std::vector<Page> pages;
+  int kind = 0;
+  for (const int storage : order) {
+    const auto& item = items[static_cast<std::size_t>(storage)];
+    const auto offset = pages.empty() ? 0 : rounded_up(pages.back().bytes, plan.alignment);
+    if (pages.empty() || item.kind != kind || offset + item.bytes > plan.page_bytes) {
+      pages.push_back({.number = static_cast<int>(pages.size())});
+    }
+    auto& page = pages.back();
+    page.positions.push_back({.storage = storage, .offset = page.positions.empty() ? 0 : offset, .bytes = item.bytes});
+    page.bytes = page.positions.back().offset + item.bytes;
+    kind = item.kind;
+  }
+  for (auto& page : pages) page.bytes = rounded_up(page.bytes, plan.granule_bytes);
+  return pages;
 }
 
 }  // namespace hortator::paging

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "paging/access_order.hpp"
-#include "paging/interception/storage_provider.hpp"
-#include "paging/page.hpp"
+#include "paging/interception/claims.hpp"
 #include "paging/page_traffic.hpp"
 #include "paging/paged_storages.hpp"
 #include "paging/stores/store.hpp"
@@ -46,15 +45,8 @@ class Pager final : public StorageProvider {
   /// still be paged, and it can be called again.
   void release();
 
-  /// Throws UsageError unless every parameter is as the pager made it: module->to(), set_data() and torch::load() give
-  /// it other memory, which would not be paged or published. Costs a few ns a parameter; done automatically at the
-  /// start of each pass.
-  void audit() const;
-
   /// Publishes all changed pages, and waits for the store. Pages stay present.
   void publish_changed();
-  /// publish_changed(), then drops all pages that no operator uses: the next use fetches from the store.
-  void evict_all();
   /// Drops all pages without publishing: the store has newer content (sharded parameters after the optimizer's step).
   void forget_all();
   /// Returns free frames to the system.
@@ -64,10 +56,6 @@ class Pager final : public StorageProvider {
   const std::vector<Page>& pages() const { return pages_; }  ///< not while operators run, which may change them
   int page_of(int storage) const { return page_of_[static_cast<std::size_t>(storage)]; }
   PageTraffic::Counters counters() const;
-
-  /// Returns the pages in the order of their uses since the last call, at most the last 65536 uses: for ranks to
-  /// compare.
-  std::vector<int> take_uses();
 
   /// Starts to fetch the first pages: the parameters are about to be used in the order of the last pass.
   void expect_use();
@@ -86,7 +74,9 @@ class Pager final : public StorageProvider {
   void begin_pass();
   void start_over();
   void repack();
-  void audit_now() const;
+  /// Throws UsageError unless every parameter is as the pager made it: module->to(), set_data() and torch::load() give
+  /// it other memory, which would not be paged or published. Costs a few ns a parameter.
+  void audit() const;
   void make_traffic();
 
   mutable std::mutex mutex_;
@@ -101,7 +91,6 @@ class Pager final : public StorageProvider {
   std::vector<bool> is_used_;    ///< of each storage
   int last_use_ = -1;            ///< a storage
   bool may_repack_ = false;
-  std::vector<int> uses_;
   std::unique_ptr<PageTraffic> traffic_;  ///< last: it uses the other members
 };
 

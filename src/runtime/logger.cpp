@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/environment/environment.hpp"
-#include "core/log_everywhere.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/stopwatch.hpp"
+#include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/recording.hpp"
 #include "parallel/data_parallel/replicate.hpp"

@@ -1,21 +1,48 @@
 #include "tools/passing_run.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <hortator/run.hpp>
 #include <string_view>
+#include <vector>
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/run_folder.hpp"
-#include "tools/leftovers.hpp"
+#include "runtime/watchdog/process.hpp"
 
 namespace hortator::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* claim_file = ".claim";
+
+// Process numbers are unique on one machine until its next boot, and within one PID namespace.
+std::string process_namespace() {
+  std::error_code ignored;
+  const auto boot = core::read_whole("/proc/sys/kernel/random/boot_id").value_or("");
+  const auto pid_namespace = fs::read_symlink("/proc/self/ns/pid", ignored).string();
+  return boot.empty() || pid_namespace.empty() ? "" : text::concat(text::first_line(boot), ' ', pid_namespace);
+}
+
+bool is_own_folder(const fs::path& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+bool is_abandoned(const fs::path& folder) {
+  const auto lines = text::split(core::read_whole(folder / claim_file).value_or(""), '\n');
+  long long process = 0;
+  long long start = 0;
+  if (lines.size() < 3 || lines[0].empty() || lines[0] != process_namespace()) return false;
+  if (!text::parse_integer(lines[1], process) || !text::parse_integer(lines[2], start)) return false;
+  return runtime::life_of(process, static_cast<std::uint64_t>(start)) == runtime::Life::vanished;
+}
 
 // The folder that rank 0 chooses, on all ranks.
 fs::path temporary_folder(const mpi::Communicator& world, const std::string& tool, const fs::path& below) {
@@ -24,6 +51,26 @@ fs::path temporary_folder(const mpi::Communicator& world, const std::string& too
 }
 
 }  // namespace
+
+void claim_folder(const fs::path& folder) {
+  std::error_code ignored;
+  const auto scope = process_namespace();
+  const auto self = runtime::process_facts(getpid());
+  if (scope.empty() || !self || !fs::create_directory(folder, ignored)) return;
+  core::write_whole(folder / claim_file, folder / (std::string(claim_file) + ".new"),
+                    text::concat(scope, '\n', getpid(), '\n', self->start, '\n'));
+}
+
+void remove_leftovers(const fs::path& below, const std::string& tool) {
+  std::error_code error;
+  std::vector<fs::path> abandoned;
+  for (fs::directory_iterator entry(below, error), end; !error && entry != end; entry.increment(error)) {
+    const auto& path = entry->path();
+    if (path.filename().string().starts_with(tool + "-") && is_own_folder(path) && is_abandoned(path))
+      abandoned.push_back(path);
+  }
+  for (const auto& path : abandoned) fs::remove_all(path, error);
+}
 
 int run_temporarily(const std::string& tool, const fs::path& below, const TemporaryRunBody& body) {
   fs::path folder;

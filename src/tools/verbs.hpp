@@ -28,7 +28,6 @@ int scale_verb(const Arguments& arguments);
 int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
 int checkpoint_verb(const Arguments& arguments);
-int bench_verb(const Arguments& arguments);
 int doctor_verb(const Arguments& arguments);
 int new_verb(const Arguments& arguments);
 int test_verb(const Arguments& arguments);

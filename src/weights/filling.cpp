@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 
 namespace hortator::weights {
 namespace {
@@ -16,7 +16,7 @@ using weights::WeightSource;
 
 /// Splits elements of a tensor into the ranges in which they are read.
 std::vector<core::Range> pieces_of(const formats::TensorSpec& spec, core::Range elements) {
-  const auto max_elements = WeightSource::piece_bytes / static_cast<std::int64_t>(c10::elementSize(spec.type));
+  const auto max_elements = WeightSource::piece_bytes / spec.element_bytes();
   std::vector<core::Range> pieces;
   for (auto begin = elements.begin; begin < elements.end; begin += max_elements)
     pieces.push_back({begin, std::min(begin + max_elements, elements.end)});
@@ -27,7 +27,7 @@ core::Range all_of(const formats::TensorSpec& spec) { return {0, spec.elements()
 
 /// Memory for one piece, in the type of the file.
 at::Tensor buffer_for(const formats::TensorSpec& spec) {
-  const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
+  const auto element = spec.element_bytes();
   return at::empty({std::min(WeightSource::piece_bytes / element, spec.elements())}, spec.type);
 }
 
@@ -50,7 +50,7 @@ void fill_one(const WeightSource& source, const Filling& filling) {
   const auto target = filling.tensor.detach();
   if (target.scalar_type() == spec.type && formats::lies_flat(target)) {
     auto* to = bytes_of(target);
-    const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
+    const auto element = spec.element_bytes();
     for (const auto& piece : pieces_of(spec, elements))
       source.read(filling.stored, piece, to + (piece.begin - elements.begin) * element);
     return;

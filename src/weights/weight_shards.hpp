@@ -2,13 +2,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// Splits a model's weights into files as Hugging Face's library does. Pure.
 namespace hortator::weights {
+
+/// The file of each tensor, in the folder of the index.
+using WeightMap = std::map<std::string, std::string>;
+
+/// Parses an index: {"weight_map": {name: file}}, or that map without the outer object. Throws FileError if it is not a
+/// valid index, if a name appears twice, or if a file is not in the folder itself. Pure.
+WeightMap parse_weight_index(std::string_view json);
+
+/// Reads an index file. Errors name it.
+WeightMap read_weight_index(const std::filesystem::path& path);
 
 struct WeightToSave {
   std::string name = {};

@@ -3,19 +3,56 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/safetensors/source.hpp"
-#include "weights/pickled_weights.hpp"
-#include "weights/weight_index.hpp"
+#include "formats/torch/pickle/file.hpp"
+#include "weights/weight_shards.hpp"
 
 namespace hortator::weights {
+
 namespace {
+
+/// A state dict that torch.save wrote.
+class PickledWeights : public WeightSource {
+ public:
+  explicit PickledWeights(const std::filesystem::path& path) : file_(path) {}
+
+  const std::filesystem::path& path() const override { return file_.path(); }
+  const std::vector<std::string>& names() const override { return file_.names(); }
+  formats::TensorSpec spec(const std::string& name) const override { return file_.spec(name); }
+
+  std::string identity(const std::string& name) const override {
+    const auto& tensor = file_.tensor(name);
+    return text::concat(tensor.storage, " from ", tensor.first, ", ", formats::to_string(tensor.spec));
+  }
+  at::Tensor tensor(const std::string& name) const override { return file_.view(name); }
+
+  // Reads whole rows, whose positions the file knows whatever the strides.
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
+    if (elements.size() <= 0) return;
+    const auto spec = file_.spec(name);
+    const bool is_whole = elements.size() == spec.elements();
+    const auto row = is_whole ? 1 : spec.elements() / spec.shape.front();
+    const auto first = elements.begin / row;
+    const auto count = (elements.end + row - 1) / row - first;
+    const auto rows = (is_whole ? file_.get(name) : file_.get_rows(name, first, count)).contiguous();
+    const auto element = spec.element_bytes();
+    const auto* from = static_cast<const std::byte*>(rows.const_data_ptr()) + (elements.begin - first * row) * element;
+    std::memcpy(to, from, static_cast<std::size_t>(elements.size() * element));
+  }
+
+ private:
+  formats::PickleFile file_;
+};
 
 namespace fs = std::filesystem;
 
@@ -37,7 +74,7 @@ class SafetensorsWeights : public WeightSource {
   formats::TensorSpec spec(const std::string& name) const override { return source_.spec(name); }
 
   void read(const std::string& name, core::Range elements, std::byte* to) const override {
-    const auto element = static_cast<std::int64_t>(c10::elementSize(source_.spec(name).type));
+    const auto element = source_.spec(name).element_bytes();
     const auto offset = source_.offset(name) + static_cast<std::uint64_t>(elements.begin * element);
     const auto bytes = static_cast<std::size_t>(elements.size() * element);
     source_.file().read_at(offset, to, bytes);
@@ -56,7 +93,7 @@ std::unique_ptr<WeightSource> open_file(const fs::path& path) {
   static const std::set<std::string> pickles = {".pt", ".pth", ".bin"};
   const auto extension = path.extension().string();
   if (extension == ".safetensors") return std::make_unique<SafetensorsWeights>(path);
-  if (pickles.contains(extension)) return open_pickled_weights(path);
+  if (pickles.contains(extension)) return std::make_unique<PickledWeights>(path);
   throw UsageError({.what = text::concat("The file ", path, " is not in a known format for weights"),
                     .hint = "known are .safetensors, .pt, .pth, .bin, .index.json, and folders"});
 }

@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "bigmodel/estimate.hpp"
-#include "bigmodel/module_sizes.hpp"
+#include "bigmodel/module_tree.hpp"
 #include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 #include "replay.hpp"

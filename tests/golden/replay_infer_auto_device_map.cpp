@@ -3,10 +3,10 @@
 #include <hortator/error.hpp>
 #include <optional>
 
-#include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
-#include "bigmodel/model_parts.hpp"
-#include "bigmodel/module_sizes.hpp"
+#include "bigmodel/max_memory.hpp"
+#include "bigmodel/module_tree.hpp"
+#include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "replay.hpp"

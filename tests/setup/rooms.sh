@@ -12,7 +12,7 @@ cp -r "$source_tree/.ci/checks" .ci
 
 # judge FILE INCLUDE: runs the check on a tree with only this file and include
 judge() {
-  rm -rf src include
+  rm -rf src include share
   mkdir -p "$(dirname "$1")"
   echo "#include $2" >"$1"
   git add -A
@@ -20,7 +20,7 @@ judge() {
 }
 # judge_line FILE LINE: the same, with this line
 judge_line() {
-  rm -rf src include
+  rm -rf src include share
   mkdir -p "$(dirname "$1")"
   printf "#include <vector>\n%s\n" "$2" >"$1"
   git add -A
@@ -44,6 +44,10 @@ refused src/data/loader/loader.cpp '"checkpoint/write/plan.hpp"'
 refused src/checkpoint/write/plan.cpp '"data/sampler.hpp"'
 refused src/checkpoint/write/plan.cpp '"step/model.hpp"'
 refused src/attic/old.cpp '<vector>'
+allowed share/bench/report.cpp '"tools/verbs.hpp"'
+allowed share/bench/report.cpp '"step/model.hpp"'
+refused src/tools/verbs.cpp '"bench/report.hpp"'
+refused src/accelerator/accelerator.cpp '"bench/report.hpp"'
 
 allowed src/mpi/agree.cpp '<mpi.h>'
 allowed src/comm/mpi/mpi_communicator.cpp '<mpi.h>'
@@ -51,6 +55,7 @@ allowed src/comm/shm/window.cpp '<mpi.h>'
 allowed src/formats/hdf5/file.cpp '<hdf5.h>'
 allowed src/comm/nccl/communicator.cpp '<nccl.h>'
 refused src/comm/communicator.cpp '<mpi.h>'
+refused share/bench/report.cpp '<mpi.h>'
 refused src/step/model.cpp '<mpi.h>'
 refused src/comm/mpi/mpi_communicator.cpp '<nccl.h>'
 refused src/checkpoint/writer.cpp '<hdf5.h>'
@@ -70,7 +75,7 @@ expect_code 0
 
 # a folder holds at most 35 sources
 fill() { # NUMBER: judges a folder of that many sources
-  rm -rf src include
+  rm -rf src include share
   mkdir -p src/core
   for i in $(seq "$1"); do echo "#include <vector>" >"src/core/source_$i.cpp"; done
   git add -A

@@ -59,7 +59,7 @@ def main():
     by_header = collections.Counter()
     for output, files in headers(build).items():
         for file in files:
-            ours = re.search(r'(?:^|/)((?:src|include|tests)/.*\.hpp)$', file)
+            ours = re.search(r'(?:^|/)((?:src|include|share|tests)/.*\.hpp)$', file)
             if ours and '.deps' not in file:
                 by_header[ours[1]] += seconds.get(output, 0)
     print(f'{sum(seconds.values()):.0f} s in {len(seconds)} steps')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the seconds per training step in eager PyTorch, for workloads of `hortator bench step` (src/tools/bench/workloads.cpp).
+"""Measures the seconds per training step in eager PyTorch, for workloads of `hortator bench step` (share/bench/workloads.cpp).
 
     python3 tests/tools/eager-step.py mlp-small gpt-124m [--precision bf16] [--blocks 10] [--steps 10] [--device cuda]
 

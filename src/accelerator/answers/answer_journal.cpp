@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 #include <iterator>
 
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
+#include "bigmodel/max_memory.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"

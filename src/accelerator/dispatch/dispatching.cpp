@@ -13,7 +13,7 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
-#include "paging/deferred/tensor_values.hpp"
+#include "paging/deferred/construction_scope.hpp"
 
 namespace hortator {
 namespace accelerator {

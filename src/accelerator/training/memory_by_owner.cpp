@@ -11,7 +11,7 @@
 #include "core/text/units.hpp"
 #include "machine/device/memory.hpp"
 #include "paging/frame_pool.hpp"
-#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "step/optimizer/optimizer_fields.hpp"
 
 namespace hortator::accelerator {

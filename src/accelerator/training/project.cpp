@@ -7,7 +7,7 @@
 #include "checkpoint/write/removal.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "formats/file/system_error.hpp"
+#include "formats/file/file_error.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::accelerator {

@@ -5,7 +5,7 @@
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
-#include "core/unix_time.hpp"
+#include "core/time.hpp"
 #include "core/whole_file.hpp"
 #include "machine/device/cuda.hpp"
 #include "observe/status/measure.hpp"

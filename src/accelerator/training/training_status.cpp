@@ -4,8 +4,8 @@
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
-#include "core/unix_time.hpp"
-#include "data/loader/waited.hpp"
+#include "core/time.hpp"
+#include "data/loader/loader_core.hpp"
 
 namespace hortator::accelerator {
 namespace {

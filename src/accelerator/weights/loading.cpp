@@ -11,7 +11,7 @@
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "paging/deferred/tensor_values.hpp"
+#include "paging/deferred/construction_scope.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
 

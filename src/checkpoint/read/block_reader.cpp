@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "checkpoint/format.hpp"
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 
 namespace hortator::checkpoint {
 namespace {

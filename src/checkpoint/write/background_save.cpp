@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "checkpoint/format.hpp"
-#include "checkpoint/write/progress.hpp"
+#include "checkpoint/write/save.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"

@@ -37,8 +37,8 @@ class StructureBuilder {
  private:
   void add_tensor(const TensorPlacement& tensor) {
     if (tensor.pieces.empty() && index_ == 0) out_.add(tensor.name, tensor.spec);
-    const auto here = std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
-                                   [&](const StoredPiece& piece) { return piece.file == index_; });
+    const auto here =
+        std::ranges::find_if(tensor.pieces, [&](const StoredPiece& piece) { return piece.file == index_; });
     if (here == tensor.pieces.end()) return;
     const auto part = stored_spec(tensor.spec, *here);
     offsets_.push_back(out_.add(tensor.name, part).offset);

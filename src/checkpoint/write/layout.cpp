@@ -9,6 +9,23 @@
 namespace hortator::checkpoint {
 namespace {
 
+std::int64_t size_in_bytes(const TensorSize& tensor) { return tensor.elements * tensor.element_bytes; }
+
+/// A border between ranks: before element `element` of tensor `tensor`.
+struct Border {
+  std::size_t tensor = 0;
+  std::int64_t element = 0;
+};
+
+Border near_byte(std::span<const TensorSize> tensors, std::int64_t byte, std::int64_t grain_bytes) {
+  std::size_t i = 0;
+  while (i < tensors.size() && byte >= size_in_bytes(tensors[i])) byte -= size_in_bytes(tensors[i++]);
+  if (i == tensors.size()) return {i, 0};
+  const auto size = size_in_bytes(tensors[i]);
+  if (size > grain_bytes) return {i, byte / grain_bytes * grain_bytes / tensors[i].element_bytes};
+  return {2 * byte < size ? i : i + 1, 0};
+}
+
 /// An estimate of the bytes that HDF5 needs for an entry, usually too high. The excess costs nothing: it stays a hole
 /// in the file.
 std::int64_t structure_bytes(const std::string& name, const OutlineEntry& entry) {
@@ -21,8 +38,7 @@ constexpr std::int64_t min_structure_bytes = std::int64_t{1} << 16;
 constexpr std::int64_t page_bytes = 4096;
 
 TensorSize size_of_tensor(const TensorPlacement& tensor) {
-  return {.elements = tensor.spec.elements(),
-          .element_bytes = static_cast<std::int64_t>(c10::elementSize(tensor.spec.type))};
+  return {.elements = tensor.spec.elements(), .element_bytes = tensor.spec.element_bytes()};
 }
 
 /// The sizes of the common tensors to be distributed: 0 for sharded ones, which are written by the ranks that hold
@@ -40,16 +56,15 @@ std::vector<TensorSize> common_sizes(const Layout& layout) {
 std::vector<int> ranks_by_file(const std::vector<std::size_t>& file_of) {
   std::vector<int> ranks(file_of.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
-    return file_of[static_cast<std::size_t>(a)] < file_of[static_cast<std::size_t>(b)];
-  });
+  std::ranges::stable_sort(
+      ranks, [&](int a, int b) { return file_of[static_cast<std::size_t>(a)] < file_of[static_cast<std::size_t>(b)]; });
   return ranks;
 }
 
 class LayoutBuilder {
  public:
   explicit LayoutBuilder(const std::vector<std::size_t>& file_of)
-      : files_(1 + *std::max_element(file_of.begin(), file_of.end())), structure_(files_, min_structure_bytes) {
+      : files_(1 + *std::ranges::max_element(file_of)), structure_(files_, min_structure_bytes) {
     layout_.file_of = file_of;
   }
 
@@ -130,6 +145,21 @@ class LayoutBuilder {
 
 }  // namespace
 
+std::vector<TensorSlice> slices_of(std::span<const TensorSize> tensors, int ranks, int rank, std::int64_t grain_bytes) {
+  const auto total =
+      std::transform_reduce(tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(), size_in_bytes);
+  const auto part = core::balanced(total, ranks, rank);
+  const auto begin = near_byte(tensors, part.begin, grain_bytes);
+  const auto end = near_byte(tensors, part.end, grain_bytes);
+  std::vector<TensorSlice> slices;
+  for (auto i = begin.tensor; i < tensors.size() && i <= end.tensor; ++i) {
+    const core::Range elements = {i == begin.tensor ? begin.element : 0,
+                                  i == end.tensor ? end.element : tensors[i].elements};
+    if (elements.size() > 0) slices.push_back({i, elements});
+  }
+  return slices;
+}
+
 Layout make_layout(const StateOutline& common, const std::vector<StateOutline>& own,
                    const std::vector<std::size_t>& file_of, const ShardRanges& shards) {
   LayoutBuilder builder(file_of);
@@ -140,15 +170,14 @@ Layout make_layout(const StateOutline& common, const std::vector<StateOutline>& 
 
 std::vector<TensorSlice> slices_of_rank(const Layout& layout, int rank) {
   const auto order = ranks_by_file(layout.file_of);
-  const auto turn = std::find(order.begin(), order.end(), rank) - order.begin();
+  const auto turn = std::ranges::find(order, rank) - order.begin();
   auto slices = slices_of(common_sizes(layout), static_cast<int>(order.size()), static_cast<int>(turn));
   const auto self = static_cast<std::size_t>(rank);
   for (std::size_t i = 0; i < layout.common_tensors; ++i) {
     const auto& of_ranks = layout.tensors[i].of_ranks;
     if (!of_ranks.empty() && of_ranks[self].size() > 0) slices.push_back({i, of_ranks[self]});
   }
-  std::stable_sort(slices.begin(), slices.end(),
-                   [](const TensorSlice& a, const TensorSlice& b) { return a.tensor < b.tensor; });
+  std::ranges::stable_sort(slices, [](const TensorSlice& a, const TensorSlice& b) { return a.tensor < b.tensor; });
   const auto end = self + 1 < layout.first_own.size() ? layout.first_own[self + 1] : layout.tensors.size();
   for (auto i = layout.first_own[self]; i < end; ++i) {
     const auto elements = layout.tensors[i].spec.elements();
@@ -159,13 +188,13 @@ std::vector<TensorSlice> slices_of_rank(const Layout& layout, int rank) {
 
 std::int64_t offset_of(const Layout& layout, const TensorSlice& slice) {
   const auto& tensor = layout.tensors[slice.tensor];
-  const auto piece = std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
-                                  [&](const StoredPiece& one) { return slice.elements.begin < one.elements.end; });
+  const auto piece = std::ranges::find_if(
+      tensor.pieces, [&](const StoredPiece& one) { return slice.elements.begin < one.elements.end; });
   return piece->offset + (slice.elements.begin - piece->elements.begin) * size_of_tensor(tensor).element_bytes;
 }
 
 int creator_of(const Layout& layout, std::size_t file) {
-  return static_cast<int>(std::find(layout.file_of.begin(), layout.file_of.end(), file) - layout.file_of.begin());
+  return static_cast<int>(std::ranges::find(layout.file_of, file) - layout.file_of.begin());
 }
 
 std::uint64_t hash(const Layout& layout) {

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "checkpoint/gap_checksum.hpp"
-#include "checkpoint/write/block_checksums.hpp"
+#include "checkpoint/write/direct_writer.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/hdf5/parallel.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/environment.hpp"
 
@@ -22,8 +22,8 @@ void write_slice(const formats::File& file, const SaveTask& task, const TensorSo
                  BlockChecksums& checksums) {
   constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
   const auto& tensor = task.layout.tensors[source.slice.tensor];
-  const auto piece = *std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
-                                   [&](const StoredPiece& one) { return one.file == task.file(); });
+  const auto piece =
+      *std::ranges::find_if(tensor.pieces, [&](const StoredPiece& one) { return one.file == task.file(); });
   const auto spec = stored_spec(tensor.spec, piece);
   auto next = source.slice.elements.begin - piece.elements.begin;
   const auto element = static_cast<std::int64_t>(source.tensor.element_size());

@@ -24,7 +24,7 @@ void check(const Retention& retention) {
 
 std::vector<std::int64_t> surplus(std::vector<std::int64_t> numbers, const Retention& retention) {
   if (!retention.total_limit) return {};
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   if (retention.keep_every)
     std::erase_if(numbers, [every = *retention.keep_every](std::int64_t n) { return n % every == 0; });
   const auto count = static_cast<std::int64_t>(numbers.size());

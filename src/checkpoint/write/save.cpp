@@ -4,14 +4,12 @@
 
 #include "checkpoint/format.hpp"
 #include "checkpoint/state_outline.hpp"
-#include "checkpoint/write/agreement.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
-#include "checkpoint/write/progress.hpp"
-#include "checkpoint/write/storable.hpp"
+#include "checkpoint/write/requirements.hpp"
 #include "core/hash.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
-#include "formats/file/utf8.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -33,7 +31,7 @@ void require_free_names(const StateDict& common) {
 
 void require_texts(const std::map<std::string, std::string>& metadata) {
   for (const auto& [name, value] : metadata) {
-    if (formats::is_utf8(name) && formats::is_utf8(value)) continue;
+    if (core::is_utf8(name) && core::is_utf8(value)) continue;
     throw UsageError({.what = text::concat("The metadata ", text::quote(name), " cannot be saved: it is not UTF-8"),
                       .hint = "put other bytes into a registered object"});
   }
@@ -77,7 +75,7 @@ std::vector<TensorSource> sources_of(const Snapshot& snapshot, const Layout& lay
 /// A file holds one contiguous range of a tensor. Sharded tensors are in the order of the ranks, so they need files in
 /// that order too; otherwise all ranks write to one file.
 std::vector<std::size_t> files_of(const SaveOptions& options, const Snapshot& snapshot, int ranks) {
-  const bool fits = snapshot.shards.empty() || std::is_sorted(options.file_of.begin(), options.file_of.end());
+  const bool fits = snapshot.shards.empty() || std::ranges::is_sorted(options.file_of);
   if (options.file_of.empty() || !fits) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
   return options.file_of;
 }
@@ -104,8 +102,7 @@ void require_shards(const Snapshot& snapshot, int ranks, int rank) {
 StateOutline common_outline(const Snapshot& snapshot) {
   auto outline = outline_of(snapshot.common);
   for (const auto& [name, shard] : snapshot.shards) outline.push_back({.name = name, .content = shard.whole});
-  std::sort(outline.begin(), outline.end(),
-            [](const OutlineEntry& a, const OutlineEntry& b) { return a.name < b.name; });
+  std::ranges::sort(outline, [](const OutlineEntry& a, const OutlineEntry& b) { return a.name < b.name; });
   return outline;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/write/direct_writer.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "checkpoint/write/save_task.hpp"
 #include "core/range.hpp"
@@ -50,5 +51,9 @@ SaveTask prepare(const mpi::Communicator& comm, const std::filesystem::path& fol
 /// and nothing else is left. @collective
 std::filesystem::path save(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
                            const SaveOptions& options = {});
+
+/// save() that reports its progress: the direct writer calls `advance`. @collective
+std::filesystem::path save(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
+                           const SaveOptions& options, const Advance& advance);
 
 }  // namespace hortator::checkpoint

@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <ctime>
 
 #include "checkpoint/format.hpp"
-#include "core/checksum/crc32c.hpp"
+#include "checkpoint/packed_bytes.hpp"
+#include "core/checksum/crc.hpp"
 #include "formats/file/raw_file.hpp"
-#include "formats/hdf5/view.hpp"
+#include "formats/hdf5/structure.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::checkpoint {
 namespace {
-
-std::int64_t element_bytes(const TensorPlacement& tensor) {
-  return static_cast<std::int64_t>(c10::elementSize(tensor.spec.type));
-}
 
 std::string now_in_utc() {
   const std::time_t now = std::time(nullptr);
@@ -52,7 +51,7 @@ Layout with_offsets(Layout layout, const std::vector<RankReport>& reports) {
 void put_checksums(std::vector<Manifest::Dataset>& datasets, const Layout& layout, int rank, const RankReport& report) {
   std::size_t next = 0;
   for (const auto& [tensor, elements] : slices_of_rank(layout, rank)) {
-    const auto element = element_bytes(layout.tensors[tensor]);
+    const auto element = layout.tensors[tensor].spec.element_bytes();
     const auto block = block_bytes / element;
     for (auto i = elements.begin / block; i * block < elements.end; ++i) {
       auto& checksum = datasets[tensor].blocks.at(static_cast<std::size_t>(i));
@@ -105,12 +104,48 @@ Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& report
 
 }  // namespace
 
+std::string pack(const RankReport& report) {
+  std::string bytes;
+  put(bytes, report.blocks);
+  put(bytes, static_cast<std::uint8_t>(report.file.has_value()));
+  if (report.file) {
+    put(bytes, report.file->bytes);
+    put(bytes, report.file->structure_crc32c);
+    put(bytes, report.file->offsets);
+  }
+  put(bytes, core::crc32c(bytes.data(), bytes.size()));
+  return bytes;
+}
+
+std::optional<RankReport> unpack_report(std::string_view bytes) {
+  std::uint32_t checksum = 0;
+  if (bytes.size() < sizeof checksum) return {};
+  std::memcpy(&checksum, bytes.data() + bytes.size() - sizeof checksum, sizeof checksum);
+  bytes.remove_suffix(sizeof checksum);
+  if (core::crc32c(bytes.data(), bytes.size()) != checksum) return {};
+  PackedBytes from(bytes);
+  RankReport report;
+  from.take(report.blocks);
+  if (from.take<std::uint8_t>() == 0) return report;
+  auto& file = report.file.emplace(RankReport::File{});
+  from.take(file.bytes);
+  from.take(file.structure_crc32c);
+  from.take(file.offsets);
+  return report;
+}
+
+std::vector<RankReport> gather(const mpi::Communicator& comm, const RankReport& mine) {
+  std::vector<RankReport> reports;
+  for (const auto& report : mpi::gather(comm, pack(mine))) reports.push_back(*unpack_report(report));
+  return reports;
+}
+
 std::filesystem::path SaveTask::path() const { return replacement.staged() / data_file(file(), layout.files.size()); }
 
 std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file) {
   std::vector<core::Range> ranges;
   for_each_piece_in_file(layout.tensors, file, [&](const TensorPlacement& tensor, const StoredPiece& piece) {
-    ranges.push_back({piece.offset, piece.offset + piece.elements.size() * element_bytes(tensor)});
+    ranges.push_back({piece.offset, piece.offset + piece.elements.size() * tensor.spec.element_bytes()});
   });
   return ranges;
 }

@@ -1,17 +1,49 @@
 #include "checkpoint/write/tensor_source.hpp"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <optional>
 
-#include "checkpoint/write/side_copies.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "machine/device/memory.hpp"
 #include "machine/memory/stream_copy.hpp"
 
 namespace hortator::checkpoint {
 namespace {
+
+c10::Stream stream_after_current(c10::Device device) {
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  const auto stream = guard.getStreamFromGlobalPool(device, /*isHighPriority=*/false);
+  c10::Event queued_work(device.type());
+  queued_work.record(guard.getStream(device));
+  queued_work.block(stream);
+  return stream;
+}
+
+/// Copies tensors of one device to page-locked memory on a separate stream. The copies begin after all work that was
+/// queued on the current stream before the first of them, and do not wait for each other.
+class SideCopies {
+ public:
+  void copy(const at::Tensor& from, const at::Tensor& to) {
+    if (!stream_) stream_ = stream_after_current(from.device());
+    const c10::StreamGuard guard(*stream_);
+    to.copy_(from, /*non_blocking=*/true);
+  }
+  /// Returns when all copies are complete. Call it before the source tensors are changed or freed.
+  void wait() const {
+    if (stream_) stream_->synchronize();
+  }
+
+ private:
+  std::optional<c10::Stream> stream_;
+};
 
 constexpr std::size_t grain_bytes = 64;
 
@@ -55,7 +87,7 @@ void StagingMemory::make_room(const std::vector<TensorSource>& sources) {
   std::size_t total = 0;
   for (const auto& source : sources) total += bytes_of(source);
   const bool from_device =
-      std::any_of(sources.begin(), sources.end(), [](const TensorSource& source) { return !source.tensor.is_cpu(); });
+      std::ranges::any_of(sources, [](const TensorSource& source) { return !source.tensor.is_cpu(); });
   if (memory_.defined() && memory_.nbytes() >= total && (is_page_locked_ || !from_device)) return;
   memory_ = at::Tensor();  // freed first, so that there are never two
   memory_ = from_device ? page_locked(total) : at::empty({static_cast<std::int64_t>(total)}, at::kByte);

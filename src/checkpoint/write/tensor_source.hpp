@@ -5,7 +5,7 @@
 #include <hortator/training/state_dict.hpp>
 #include <vector>
 
-#include "checkpoint/write/slice_plan.hpp"
+#include "checkpoint/write/layout.hpp"
 
 namespace hortator::checkpoint {
 

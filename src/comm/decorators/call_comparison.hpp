@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "mpi/call_check.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {

@@ -10,7 +10,7 @@
 
 #include "comm/nccl/handle.hpp"
 #include "comm/work.hpp"
-#include "core/activity/device_activity.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::comm {
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/activity/device_activity.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::comm {
 

@@ -1,6 +1,6 @@
 #include "comm/shm/agreement.hpp"
 
-#include "mpi/error.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "comm/shm/peer_groups.hpp"
-#include "mpi/error.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mpi/error.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 namespace {

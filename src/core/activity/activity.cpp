@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/activity/device_activity.hpp"
 #include "core/hash.hpp"
 
 namespace hortator::activity {

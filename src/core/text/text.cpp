@@ -71,8 +71,8 @@ std::optional<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> no = {"n", "no", "f", "false", "off", "0"};
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  if (std::find(yes.begin(), yes.end(), lower) != yes.end()) return true;
-  if (std::find(no.begin(), no.end(), lower) != no.end()) return false;
+  if (std::ranges::find(yes, lower) != yes.end()) return true;
+  if (std::ranges::find(no, lower) != no.end()) return false;
   return {};
 }
 

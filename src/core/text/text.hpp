@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -28,6 +30,14 @@ std::string join(const Range& parts, std::string_view separator = ", ") {
     first = false;
   }
   return std::move(out).str();
+}
+
+/// snprintf into a string; the result is cut to 127 characters.
+template <typename... Args>
+std::string print(const char* format, Args... args) {
+  std::array<char, 128> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
 }
 
 /// "'name'"

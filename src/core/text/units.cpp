@@ -7,12 +7,12 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "core/text/print.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::units {
 namespace {
 
-using core::print;
+using text::print;
 
 [[noreturn]] void refuse_bytes(std::string_view text, const char* hint) {
   throw UsageError({.what = "Invalid byte count '" + std::string(text) + "'", .hint = hint});

@@ -3,7 +3,7 @@
 
 #include "core/text/text.hpp"
 #include "data/files/npy_header.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/tensor/stored_rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <hortator/datasets/cifar.hpp>
 
 #include "core/text/text.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/tensor/stored_rows.hpp"
 

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <hortator/datasets/hdf5_rows.hpp>
 
-#include "data/files/columns.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/file/fixed_file.hpp"
 #include "formats/hdf5/column.hpp"
 #include "formats/hdf5/file.hpp"

@@ -4,7 +4,7 @@
 #include <hortator/datasets/image_folder.hpp>
 
 #include "core/text/text.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/fixed_file.hpp"
 #include "formats/image/image.hpp"

@@ -2,7 +2,7 @@
 #include <hortator/datasets/mnist.hpp>
 
 #include "core/text/text.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/tensor/stored_rows.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
-#include "data/files/samples.hpp"
-#include "formats/tensor/row_runs.hpp"
+#include "data/files/rows.hpp"
+#include "formats/tensor/stored_rows.hpp"
 
 namespace hortator::data {
 
@@ -54,7 +54,7 @@ std::string RecordFile::position_text(std::int64_t record) const {
   scan([&](std::uint64_t offset, std::string_view piece) {
     if (offset >= begin) return;
     const auto before = piece.substr(0, begin - offset);
-    line += std::count(before.begin(), before.end(), '\n');
+    line += std::ranges::count(before, '\n');
   });
   return data::position_text(path(), line);
 }

@@ -1,7 +1,6 @@
 #include <hortator/datasets/safetensors_rows.hpp>
 
-#include "data/files/columns.hpp"
-#include "data/files/samples.hpp"
+#include "data/files/rows.hpp"
 #include "formats/safetensors/source.hpp"
 
 namespace hortator {

@@ -6,13 +6,22 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "data/files/tokens.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/fixed_file.hpp"
 
 namespace hortator {
 
 namespace data {
+
+/// A long text of tokens with random access.
+class Tokens {
+ public:
+  virtual ~Tokens() = default;
+  virtual std::int64_t size() const = 0;
+  virtual at::ScalarType type() const = 0;
+  virtual void read(std::int64_t first, std::int64_t count, void* to) const = 0;
+};
+
 namespace {
 
 class TokensInMemory final : public Tokens {

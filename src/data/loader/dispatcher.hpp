@@ -2,11 +2,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <hortator/detail/batch_source.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/activity/activity.hpp"
 #include "data/loader/node_pipe.hpp"
+#include "data/loader/step_reader.hpp"
 #include "data/sharding/batch_shard.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/shared_memory.hpp"
@@ -57,5 +61,18 @@ class Dispatcher {
   std::vector<std::uint64_t> opened_;  ///< the pass that the reader has opened for each rank
   std::atomic<std::uint64_t> left_ = 0;
 };
+
+using Deliver = std::function<Delivery(std::int64_t step)>;
+
+/// The rank reads its own batches.
+Deliver read_alone(std::shared_ptr<StepReader> reader, int rank);
+
+/// The rank reads the batches of all ranks of its node and sends the others theirs, or the error. `is_sized`: the other
+/// ranks already know the number of steps.
+Deliver read_for_node(std::shared_ptr<StepReader> reader, const BatchSource& source, Dispatcher& dispatcher,
+                      std::uint64_t pass, bool is_sized);
+
+/// The rank receives its batches from the one that reads for its node.
+Deliver receive(const BatchSource& source, Dispatcher& dispatcher, std::uint64_t pass);
 
 }  // namespace hortator::data

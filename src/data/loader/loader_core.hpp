@@ -5,7 +5,7 @@
 
 #include "data/loader/running_pass.hpp"
 #include "data/orders/order.hpp"
-#include "data/sharding/chosen_batches.hpp"
+#include "data/sharding/listing.hpp"
 
 namespace hortator::data {
 
@@ -95,5 +95,8 @@ class LoaderCore {
       uploader_;                          ///< of the latest pass; null if batches are copied when they are taken
   std::unique_ptr<RunningPass> running_;  // last: its thread reads the source
 };
+
+/// Seconds that loops of this process have waited for batches so far, for all loaders together.
+double waited();
 
 }  // namespace hortator::data

@@ -1,6 +1,7 @@
 #include "data/loader/running_pass.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <c10/core/StreamGuard.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
@@ -21,6 +22,30 @@ std::int64_t steps_to_come(const BatchShard& shard, std::int64_t first) {
 }
 
 }  // namespace
+
+DeviceUploader::DeviceUploader(c10::Device device)
+    : device_(device.type()), stream_(device_.getStreamFromGlobalPool(device, /*isHighPriority=*/false)) {}
+
+// The page-locked copies may be freed at once: their allocator waits for the stream that reads them.
+c10::Event DeviceUploader::upload(void* batch, const BatchSource& source) const {
+  const c10::StreamGuard guard(stream_);
+  source.change(batch, [this](const at::Tensor& tensor) {
+    return placed(pinned(tensor), {.device = stream_.device(), .non_blocking = true});
+  });
+  c10::Event arrival(stream_.device_type());
+  arrival.record(stream_);
+  return arrival;
+}
+
+void DeviceUploader::hand_over(void* batch, const BatchSource& source, const c10::Event& arrival) const {
+  const auto user = device_.getStream(stream_.device());
+  arrival.block(user);
+  source.change(batch, [&](const at::Tensor& tensor) {
+    if (tensor.defined() && tensor.has_storage() && tensor.device() == user.device())
+      device_.recordDataPtrOnStream(tensor.storage().data_ptr(), user);
+    return tensor;
+  });
+}
 
 RunningPass::RunningPass(const PassPlan& plan, const std::function<std::shared_ptr<StepReader>()>& reader,
                          const BatchSource& source, std::shared_ptr<Dispatcher> dispatcher)
@@ -87,7 +112,7 @@ Delivery RunningPass::take() {
 
 void RunningPass::exchange_rows(std::int64_t new_rows) {
   rank_rows_ = gather_rows_(new_rows);
-  const auto failed = std::find(rank_rows_.begin(), rank_rows_.end(), has_failed);
+  const auto failed = std::ranges::find(rank_rows_, has_failed);
   if (failed != rank_rows_.end()) {
     const auto rank = static_cast<int>(failed - rank_rows_.begin());
     throw Error({.what = text::concat("Rank ", rank, " could not read its part of the stream"),
@@ -96,15 +121,14 @@ void RunningPass::exchange_rows(std::int64_t new_rows) {
         .on_rank(rank);
   }
   const auto& shard = distribution_.shard();
-  const auto max_rows = *std::max_element(rank_rows_.begin(), rank_rows_.end());
-  const auto min_rows = *std::min_element(rank_rows_.begin(), rank_rows_.end());
+  const auto max_rows = *std::ranges::max_element(rank_rows_);
+  const auto min_rows = *std::ranges::min_element(rank_rows_);
   if (max_rows <= 0 || (shard.spec().drop_last && min_rows < shard.slice()))
     return distribution_.set_samples(shard.begin_of(steps_));
   if (min_rows != has_nothing) return;
   throw UsageError(
       {.what = text::concat("The part of the stream for rank ",
-                            std::find(rank_rows_.begin(), rank_rows_.end(), has_nothing) - rank_rows_.begin(),
-                            " has no samples"),
+                            std::ranges::find(rank_rows_, has_nothing) - rank_rows_.begin(), " has no samples"),
        .why = "its batches are filled up from its own first samples",
        .hint = "use no more ranks than shard() has parts for, or dispatch_batches = true"});
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/sharding/batch_shard.hpp"
+#include "data/sharding/listing.hpp"
 
 namespace hortator::data {
 
@@ -28,6 +29,27 @@ class StepReader {
   virtual ~StepReader() = default;
   /// Reads the batches of `ranks` in one step. For streams, steps must be ascending; the first ones may be skipped.
   virtual std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) = 0;
+};
+
+/// Reads from a data set with numbered samples: any step, in any order.
+class SampleReader final : public StepReader {
+ public:
+  SampleReader(SampleSource& source, const BatchShard& shard, std::shared_ptr<const Listing> listing)
+      : source_(source), shard_(shard), listing_(std::move(listing)) {}
+
+  std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override {
+    std::vector<Delivery> deliveries;
+    for (const int rank : ranks) {
+      auto& delivery = deliveries.emplace_back(Delivery{.samples = shard_.spec().samples});
+      delivery.batch = source_.read(listing_->samples(shard_.batch(step, rank)));
+    }
+    return deliveries;
+  }
+
+ private:
+  SampleSource& source_;
+  BatchShard shard_;
+  std::shared_ptr<const Listing> listing_;
 };
 
 }  // namespace hortator::data

@@ -79,21 +79,6 @@ class BlockOrder final : public Order {
   Permutation within_last_;
 };
 
-class BlockSampler final : public Sampler {
- public:
-  explicit BlockSampler(const BlockOptions& options) : options_(options) {}
-
-  std::string name() const override { return text::concat("block ", options_.block, " window ", options_.window); }
-  std::int64_t epoch_size(std::int64_t dataset_size) const override { return dataset_size; }
-  std::unique_ptr<const Order> order(const EpochKey& epoch) const override {
-    if (epoch.dataset_size == 0) return listed_order({});
-    return std::make_unique<BlockOrder>(epoch, options_);
-  }
-
- private:
-  BlockOptions options_;
-};
-
 }  // namespace
 }  // namespace hortator::data
 
@@ -105,7 +90,11 @@ std::shared_ptr<const Sampler> block_sampler(const BlockOptions& options) {
         {.what = text::concat("block_sampler got a block of ", options.block, " and a window of ", options.window),
          .hint = "use 1 or more for both"});
   }
-  return std::make_shared<data::BlockSampler>(options);
+  return data::make_sampler(text::concat("block ", options.block, " window ", options.window), std::identity(),
+                            [options](const EpochKey& epoch) -> std::unique_ptr<const Order> {
+                              if (epoch.dataset_size == 0) return data::listed_order({});
+                              return std::make_unique<data::BlockOrder>(epoch, options);
+                            });
 }
 
 }  // namespace hortator

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/wide.hpp"
+#include "core/hash.hpp"
 
 namespace hortator::data {
 

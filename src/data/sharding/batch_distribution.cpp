@@ -29,8 +29,7 @@ int BatchDistribution::ranks(std::int64_t step) const {
 }
 
 bool BatchDistribution::is_even(std::int64_t step) const {
-  if (!rank_rows_.empty())
-    return std::all_of(rank_rows_.begin(), rank_rows_.end(), [&](auto rows) { return rows == rank_rows_[0]; });
+  if (!rank_rows_.empty()) return std::ranges::all_of(rank_rows_, [&](auto rows) { return rows == rank_rows_[0]; });
   if (shard_.spec().even && !varies()) return true;
   for (int rank = 1; rank < shard_.spec().world; ++rank) {
     if (rows(step, rank) != rows(step, 0)) return false;

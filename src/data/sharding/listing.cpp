@@ -1,6 +1,38 @@
 #include "data/sharding/listing.hpp"
 
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
 namespace hortator::data {
+namespace {
+
+void check(const std::vector<std::int64_t>& batch, std::size_t number, std::int64_t samples) {
+  if (batch.empty()) {
+    throw UsageError({.what = text::concat("Batch ", number, " of the given batches is empty"),
+                      .why = "each of them is one iteration of the loop on some rank",
+                      .hint = "leave it out"});
+  }
+  const auto is_outside = [&](std::int64_t sample) { return sample < 0 || sample >= samples; };
+  const auto wrong = std::ranges::find_if(batch, is_outside);
+  if (wrong == batch.end()) return;
+  throw UsageError({.what = text::concat("Batch ", number, " of the given batches has sample ", *wrong,
+                                         ", but the data set has ", samples),
+                    .hint = "samples are counted from 0"});
+}
+
+}  // namespace
+
+std::shared_ptr<const BatchList> ChosenBatches::of(std::uint64_t seed, std::int64_t epoch) const {
+  if (latest_ && seed == seed_ && epoch == epoch_) return latest_;
+  auto batches = std::make_shared<const BatchList>(choose_(seed, epoch));
+  for (std::size_t i = 0; i < batches->size(); ++i) check((*batches)[i], i, samples_);
+  latest_ = std::move(batches);
+  seed_ = seed;
+  epoch_ = epoch;
+  return latest_;
+}
 
 std::vector<std::int64_t> Listing::samples(const Positions& positions) const {
   auto numbers = samples_at(*order_, positions, count_);

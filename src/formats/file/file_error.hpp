@@ -1,6 +1,8 @@
 #pragma once
 
 #include <hortator/error.hpp>
+#include <source_location>
+#include <string_view>
 
 namespace hortator::formats {
 
@@ -9,5 +11,9 @@ class FileError : public Error {
  public:
   using Error::Error;
 };
+
+/// Throws FileError "Cannot <task>: <the system's message for `code`>", with a hint for common codes.
+[[noreturn]] void throw_system_error(std::string_view task, int code,
+                                     std::source_location where = std::source_location::current());
 
 }  // namespace hortator::formats

@@ -15,7 +15,6 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/file/system_error.hpp"
 
 namespace hortator::formats {
 namespace {

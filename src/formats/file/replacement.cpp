@@ -10,7 +10,6 @@
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
-#include "formats/file/system_error.hpp"
 
 namespace hortator::formats {
 namespace {

@@ -13,7 +13,6 @@
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
-#include "formats/file/system_error.hpp"
 
 namespace hortator::formats {
 namespace {
@@ -38,9 +37,8 @@ void require_in_place(const RawFile& file, const std::filesystem::path& folder) 
   struct statfs facts {};
   if (::fstatfs(file.descriptor(), &facts) != 0)
     throw_system_error(text::concat("detect the file system of ", folder), errno);
-  const auto* found = std::find_if(copy_on_write.begin(), copy_on_write.end(), [&](const CopyOnWrite& one) {
-    return one.number == static_cast<std::uint32_t>(facts.f_type);
-  });
+  const auto* found = std::ranges::find_if(
+      copy_on_write, [&](const CopyOnWrite& one) { return one.number == static_cast<std::uint32_t>(facts.f_type); });
   if (found == copy_on_write.end() || set_in_place(file)) return;
   throw FileError({.what = text::concat("Memory cannot be kept in ", folder, ": it is on ", found->name),
                    .why = "it writes each change to a new block, and a full disk would then kill the process",

@@ -1,14 +1,11 @@
 #include "formats/hdf5/column.hpp"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
 
 #include "core/text/text.hpp"
-#include "formats/hdf5/type.hpp"
-#include "formats/tensor/row_runs.hpp"
+#include "formats/hdf5/dataset.hpp"
 #include "formats/tensor/stored_rows.hpp"
 
 namespace hortator::formats {
@@ -150,9 +147,7 @@ void Hdf5Column::read_run(std::int64_t first, std::int64_t count, void* to) cons
 }
 
 at::Tensor Hdf5Column::read_sorted(std::span<const std::int64_t> rows) const {
-  auto shape = row_.shape;
-  shape.insert(shape.begin(), static_cast<std::int64_t>(rows.size()));
-  auto tensor = at::empty(shape, row_.type);
+  auto tensor = empty_rows(row_, rows.size());
   const auto row_bytes = static_cast<std::size_t>(row_.bytes());
   if (row_bytes == 0) return tensor;
   auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());
@@ -168,9 +163,7 @@ at::Tensor Hdf5Column::read(std::span<const std::int64_t> rows) const {
   if (ascends(rows)) return read_sorted(rows);
   const auto order = sorted(rows);
   const auto fetched = read_sorted(order.rows);
-  auto shape = row_.shape;
-  shape.insert(shape.begin(), static_cast<std::int64_t>(rows.size()));
-  auto tensor = at::empty(shape, row_.type);
+  auto tensor = empty_rows(row_, rows.size());
   const auto row_bytes = static_cast<std::size_t>(row_.bytes());
   const auto* from = static_cast<const std::byte*>(fetched.const_data_ptr());
   auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());

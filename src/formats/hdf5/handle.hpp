@@ -2,14 +2,43 @@
 
 #include <hdf5.h>
 
+#include <concepts>
+#include <source_location>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/log.hpp"
-#include "formats/hdf5/error.hpp"
-#include "formats/hdf5/lock.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::formats {
+
+/// Throws FileError "Cannot <task>: <message of HDF5>". The caller must hold Hdf5Lock, else the message may be another
+/// thread's.
+[[noreturn]] void throw_hdf5_error(std::string_view task, std::source_location where);
+
+/// Throws if `result` is negative, as HDF5 reports failure; else returns it.
+template <std::signed_integral T>
+T check(T result, std::string_view task, std::source_location where = std::source_location::current()) {
+  if (result < 0) throw_hdf5_error(task, where);
+  return result;
+}
+
+/// Must be held around every use of HDF5, which distributions build without thread safety. While it is held, HDF5
+/// prints nothing; its messages go into our errors. Recursive.
+class Hdf5Lock {
+ public:
+  Hdf5Lock();
+  ~Hdf5Lock();
+  Hdf5Lock(const Hdf5Lock&) = delete;
+  Hdf5Lock& operator=(const Hdf5Lock&) = delete;
+
+ private:
+  // The application's error handler, restored at the end.
+  H5E_auto2_t print_ = nullptr;
+  void* print_data_ = nullptr;
+  bool silenced_ = false;
+};
 
 /// Owns an HDF5 identifier that check() returned, and closes it with `Close`. Move-only.
 template <herr_t (*Close)(hid_t)>

@@ -10,7 +10,7 @@
 
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
-#include "formats/hdf5/lock.hpp"
+#include "formats/hdf5/handle.hpp"
 
 namespace hortator::formats {
 namespace {
@@ -29,7 +29,7 @@ bool is_hdf5_part(std::string_view path) {
   static constexpr std::array<std::string_view, 6> parts = {"hl", "cpp", "fortran", "f90", "tools", "java"};
   const auto name = text::file_name(path);
   const auto stem = name.substr(0, name.find(".so"));
-  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return stem.find(part) != std::string_view::npos; });
+  return std::ranges::any_of(parts, [&](auto part) { return stem.find(part) != std::string_view::npos; });
 }
 
 std::vector<std::string> loaded_hdf5_files() {
@@ -45,7 +45,7 @@ std::string own_hdf5_file(const std::vector<std::string>& files) {
   std::error_code error;
   const auto own = std::filesystem::canonical(found.dli_fname, error).string();
   const auto is_own = [&](const std::string& file) { return std::filesystem::canonical(file, error).string() == own; };
-  const auto loaded = std::find_if(files.begin(), files.end(), is_own);
+  const auto loaded = std::ranges::find_if(files, is_own);
   return loaded == files.end() ? "" : *loaded;
 }
 

@@ -8,9 +8,8 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
-#include "formats/hdf5/type.hpp"
-#include "formats/tensor/boxes.hpp"
-#include "mpi/error.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::formats {
 namespace {
@@ -97,7 +96,7 @@ void write_elements(const File& file, const std::string& name, const TensorSpec&
                     const void* data) {
   const Hdf5Lock lock;
   const auto type = file_type(spec.type);
-  const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
+  const auto element = spec.element_bytes();
   const auto dataset = open_dataset(file, name);
   const auto* from = static_cast<const std::byte*>(data);
   const auto max_elements = max_bytes_per_transfer / element;

@@ -1,11 +1,43 @@
 #include "formats/hdf5/structure.hpp"
 
 #include "core/text/text.hpp"
-#include "formats/hdf5/group.hpp"
-#include "formats/hdf5/type.hpp"
+#include "formats/file/raw_file.hpp"
+#include "formats/hdf5/dataset.hpp"
+#include "formats/hdf5/file.hpp"
+#include "formats/hdf5/memory_file.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 
 namespace hortator::formats {
 namespace {
+
+// HDF5 has no empty strings, so a string is stored with one zero byte more.
+Type text_type(std::size_t length) {
+  constexpr auto task = "make the type of a text";
+  auto type = Type(check(H5Tcopy(H5T_C_S1), task));
+  check(H5Tset_size(type.get(), length + 1), task);
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8), task);
+  return type;
+}
+
+void write(hid_t object, const std::string& name, const Type& type, const void* data) {
+  const auto task = "write the attribute " + text::quote(name);
+  const auto scalar = Space(check(H5Screate(H5S_SCALAR), task));
+  const auto attribute =
+      Attribute(check(H5Acreate2(object, name.c_str(), type.get(), scalar.get(), H5P_DEFAULT, H5P_DEFAULT), task));
+  check(H5Awrite(attribute.get(), type.get(), data), task);
+}
+
+Type number_type(hid_t predefined) { return Type(check(H5Tcopy(predefined), "copy an HDF5 type")); }
+
+void write_value(hid_t object, const std::string& name, std::int64_t value) {
+  write(object, name, number_type(H5T_STD_I64LE), &value);
+}
+void write_value(hid_t object, const std::string& name, double value) {
+  write(object, name, number_type(H5T_IEEE_F64LE), &value);
+}
+void write_value(hid_t object, const std::string& name, const std::string& value) {
+  write(object, name, text_type(value.size()), value.c_str());
+}
 
 PropertyList group_list() {
   const Hdf5Lock lock;
@@ -37,7 +69,47 @@ bool speaks_for_itself(at::ScalarType type) {
   return type == at::kFloat || type == at::kDouble || at::isIntegralType(type, /*includeBool=*/false);
 }
 
+void select(const Space& space, const TensorBlock& box) {
+  if (box.begin.empty()) return;
+  const std::vector<hsize_t> begin(box.begin.begin(), box.begin.end());
+  const std::vector<hsize_t> count(box.count.begin(), box.count.end());
+  check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, begin.data(), nullptr, count.data(), nullptr),
+        "select a part of a dataset");
+}
+
+/// Adds a mapping for each box of the tensor that the part fills; in the part they are contiguous.
+void map_part(const PropertyList& mapping, const ViewedTensor& tensor, const ViewedTensor::FileDataset& part) {
+  auto next = std::int64_t{0};
+  for (const auto& box : boxes_of(tensor.spec.shape, part.elements)) {
+    const auto whole = space_of(tensor.spec);
+    const auto there = space_of(part.spec);
+    select(whole, box);
+    // Parts are whole rows of the tensor or flat, so each box is one box there, too.
+    select(there, boxes_of(part.spec.shape, {next, next + box.elements()}).front());
+    next += box.elements();
+    check(H5Pset_virtual(mapping.get(), whole.get(), part.file.c_str(), tensor.name.c_str(), there.get()),
+          "map the dataset " + text::quote(tensor.name));
+  }
+}
+
+// In a function of its own: a file with open groups stays open, so they must be closed first.
+void add_all(const File& file, const std::vector<ViewedTensor>& tensors) {
+  const Hdf5Lock lock;
+  StructureWriter out(file);
+  for (const auto& tensor : tensors) {
+    const auto mapping = PropertyList(check(H5Pcreate(H5P_DATASET_CREATE), "make a dataset creation list"));
+    check(H5Pset_obj_track_times(mapping.get(), false), "leave times out");
+    for (const auto& part : tensor.parts) map_part(mapping, tensor, part);
+    out.add_virtual(tensor.name, tensor.spec, mapping);
+  }
+}
+
 }  // namespace
+
+void write_attribute(hid_t object, const std::string& name, const SmallValue& value) {
+  const Hdf5Lock lock;
+  std::visit([&](const auto& plain) { write_value(object, name, plain); }, value);
+}
 
 Space space_of(const TensorSpec& spec) {
   if (spec.shape.empty()) return Space(check(H5Screate(H5S_SCALAR), "make a scalar space"));
@@ -106,6 +178,17 @@ void StructureWriter::add(const std::string& name, const SmallValue& value) {
 
 void StructureWriter::add_to_last(const std::string& attribute, const SmallValue& value) {
   write_attribute(last_.back().get(), attribute, value);
+}
+
+void write_view(const std::filesystem::path& path, const std::vector<ViewedTensor>& tensors) {
+  MemoryFile memory;
+  auto file = create_file(memory);
+  add_all(file, tensors);
+  file.close("write a view of several files");
+  auto written = RawFile::create(path);
+  memory.copy_to(written);
+  written.sync();
+  written.close();
 }
 
 }  // namespace hortator::formats

@@ -1,15 +1,24 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "formats/hdf5/attribute.hpp"
+#include "core/range.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/handle.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::formats {
+
+/// Attributes of groups and datasets hold a file's small values. Strings are UTF-8 of fixed length.
+using SmallValue = std::variant<std::int64_t, double, std::string>;
+
+void write_attribute(hid_t object, const std::string& name, const SmallValue& value);
 
 Space space_of(const TensorSpec& spec);
 
@@ -43,5 +52,21 @@ class StructureWriter {
   std::vector<std::pair<std::string, Group>> open_;  ///< groups on the path to the last one, with their full names
   std::vector<Dataset> last_;                        ///< at most one
 };
+
+/// A tensor whose elements are in datasets of its name in several files of one folder.
+struct ViewedTensor {
+  struct FileDataset {
+    std::string file = "";
+    TensorSpec spec = {};  ///< of the dataset in that file
+    core::Range elements = {};
+  };
+
+  std::string name = "";
+  TensorSpec spec = {};
+  std::vector<FileDataset> parts = {};
+};
+
+/// Creates a file in the same folder with a virtual dataset for each of them. It holds no elements itself.
+void write_view(const std::filesystem::path& path, const std::vector<ViewedTensor>& tensors);
 
 }  // namespace hortator::formats

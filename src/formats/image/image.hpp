@@ -2,9 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string>
 
 namespace hortator::formats {
 
@@ -24,5 +26,9 @@ at::Tensor decode_jpeg(std::span<const std::uint8_t> file, int channels);
 
 /// Returns an uninitialised image for a decoder to fill. Throws ImageFault for impossible sizes.
 at::Tensor make_image(std::int64_t height, std::int64_t width, int channels);
+
+/// Returns the contents of a PNG file. `pixels` holds rows from the top, each pixel `channels` bytes: 1 (grey) or 3
+/// (red, green, blue). Throws UsageError if the sizes do not match, and in a build without libpng.
+std::string encode_png(std::span<const std::uint8_t> pixels, std::size_t width, std::size_t height, int channels);
 
 }  // namespace hortator::formats

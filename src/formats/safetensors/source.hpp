@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "formats/file/file_map.hpp"
 #include "formats/file/fixed_file.hpp"
 #include "formats/safetensors/header.hpp"
 #include "formats/tensor/stored_rows.hpp"

@@ -10,7 +10,7 @@
 #include "formats/file/piece_writer.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/safetensors/header.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "mpi/agree.hpp"
 
 namespace hortator::formats {

@@ -2,12 +2,10 @@
 
 #include <ATen/ops/empty.h>
 
-#include "formats/tensor/row_runs.hpp"
-
 namespace hortator::formats {
 
 std::optional<std::int64_t> byte_count(const TensorSpec& spec) {
-  auto bytes = static_cast<std::int64_t>(c10::elementSize(spec.type));
+  auto bytes = spec.element_bytes();
   bool fits = true;
   bool empty = false;
   for (const auto size : spec.shape) {
@@ -19,10 +17,14 @@ std::optional<std::int64_t> byte_count(const TensorSpec& spec) {
   return fits ? std::optional(bytes) : std::nullopt;
 }
 
+at::Tensor empty_rows(const TensorSpec& row, std::size_t rows) {
+  auto shape = row.shape;
+  shape.insert(shape.begin(), static_cast<std::int64_t>(rows));
+  return at::empty(shape, row.type);
+}
+
 at::Tensor read_rows(const FixedFile& file, const StoredRows& stored, std::span<const std::int64_t> rows) {
-  auto shape = stored.row.shape;
-  shape.insert(shape.begin(), static_cast<std::int64_t>(rows.size()));
-  auto tensor = at::empty(shape, stored.row.type);
+  auto tensor = empty_rows(stored.row, rows.size());
   const auto row_bytes = static_cast<std::size_t>(stored.row.bytes());
   if (row_bytes == 0) return tensor;
   auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());

@@ -13,8 +13,6 @@ std::int64_t TensorSpec::elements() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::int64_t TensorSpec::bytes() const { return elements() * static_cast<std::int64_t>(c10::elementSize(type)); }
-
 TensorSpec spec_of(const at::Tensor& tensor) {
   return {.type = tensor.scalar_type(), .shape = {tensor.sizes().begin(), tensor.sizes().end()}};
 }

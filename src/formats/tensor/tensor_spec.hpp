@@ -16,7 +16,8 @@ struct TensorSpec {
   std::vector<std::int64_t> shape = {};
 
   std::int64_t elements() const;
-  std::int64_t bytes() const;
+  std::int64_t element_bytes() const { return static_cast<std::int64_t>(c10::elementSize(type)); }
+  std::int64_t bytes() const { return elements() * element_bytes(); }
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 

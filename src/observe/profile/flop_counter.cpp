@@ -105,7 +105,7 @@ constexpr std::array rules = {
 };
 
 const Rule* rule_of(std::string_view name) {
-  const auto* found = std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.name == name; });
+  const auto* found = std::ranges::find_if(rules, [&](const Rule& rule) { return rule.name == name; });
   return found == rules.end() ? nullptr : found;
 }
 

@@ -2,6 +2,11 @@
 
 namespace hortator::observe {
 
+void SilentProgress::start(std::string_view /*title*/, std::int64_t /*total*/, std::int64_t /*done*/) {}
+void SilentProgress::advance() {}
+void SilentProgress::set(std::string_view /*name*/, Loggable /*value*/) {}
+void SilentProgress::finish() noexcept {}
+
 void NotedProgress::start(std::string_view title, std::int64_t total, std::int64_t done) {
   loops_.push_back(
       {.title = std::string(title), .total = total, .first = done, .done = done, .begin = Clock::now(), .rate = {}});

@@ -1,17 +1,25 @@
 #pragma once
 
 #include <functional>
+#include <hortator/training/progress.hpp>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <hortator/training/progress.hpp>
 #include "observe/progress/pace.hpp"
-#include "observe/progress/rate.hpp"
 #include "observe/status/status_record.hpp"
 
 namespace hortator::observe {
+
+/// Shows nothing: for all ranks but the first of each machine.
+class SilentProgress final : public ProgressSink {
+ public:
+  void start(std::string_view title, std::int64_t total, std::int64_t done) override;
+  void advance() override;
+  void set(std::string_view name, Loggable value) override;
+  void finish() noexcept override;
+};
 
 /// Forwards everything to another sink and records the position of every loop.
 class NotedProgress final : public ProgressSink {

@@ -1,6 +1,7 @@
 #include "observe/progress/pace.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hortator::observe {
 namespace {
@@ -10,6 +11,8 @@ using namespace std::chrono_literals;
 constexpr Clock::duration redraw_interval = 100ms;
 constexpr Clock::duration first_line = 5s;
 constexpr Clock::duration max_silence = 60s;
+
+constexpr double memory_seconds = 10;
 
 }  // namespace
 
@@ -21,6 +24,17 @@ Pace::Pace(Medium medium, Clock::time_point start)
 void Pace::shown(Clock::time_point now) {
   next_ = now + wait_;
   wait_ = std::min(2 * wait_, max_wait_);
+}
+
+void Rate::update(std::int64_t done, double elapsed) {
+  // An interval without a step is counted once the step is done.
+  if (done <= done_ || elapsed <= elapsed_) return;
+  const double interval = elapsed - elapsed_;
+  const double latest = static_cast<double>(done - done_) / interval;
+  const double weight = done_ == 0 ? 1 : 1 - std::exp(-interval / memory_seconds);
+  per_second_ += weight * (latest - per_second_);
+  done_ = done;
+  elapsed_ = elapsed;
 }
 
 }  // namespace hortator::observe

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "observe/progress/silent_progress.hpp"
+#include "observe/progress/noted_progress.hpp"
 #include "observe/progress/terminal_screen.hpp"
 
 namespace hortator::observe {
@@ -42,8 +42,7 @@ void ProgressBar::advance() {
 }
 
 void ProgressBar::set(std::string_view name, Loggable value) {
-  const auto same =
-      std::find_if(values_.begin(), values_.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto same = std::ranges::find_if(values_, [&](const auto& entry) { return entry.first == name; });
   if (same == values_.end()) {
     values_.emplace_back(name, std::move(value));
   } else {

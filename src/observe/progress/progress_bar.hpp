@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "observe/progress/pace.hpp"
-#include "observe/progress/rate.hpp"
 #include "observe/progress/render.hpp"
-#include "observe/progress/screen.hpp"
+#include "observe/progress/terminal_screen.hpp"
 #include "observe/trackers/late_values.hpp"
 
 namespace hortator::observe {

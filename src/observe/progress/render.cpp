@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text/column.hpp"
-#include "core/text/print.hpp"
+#include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "observe/status/progress_text.hpp"
@@ -17,8 +16,8 @@ constexpr std::string_view gap = "  ";
 
 using core::cut;
 using core::one_line;  // a line break in a title would break the drawing
-using core::print;
 using core::width_of;
+using text::print;
 
 std::string time_text(const Snapshot& now) {
   const auto left = static_cast<double>(now.total - now.done) / now.per_second;

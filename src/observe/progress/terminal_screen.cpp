@@ -1,12 +1,63 @@
 #include "observe/progress/terminal_screen.hpp"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "core/log.hpp"
-#include "observe/progress/terminal.hpp"
 
 namespace hortator::observe {
 namespace {
+
+constexpr int default_columns = 80;
+
+std::optional<int> columns_of(int descriptor) {
+  if (isatty(descriptor) == 0) return std::nullopt;
+  winsize size{};
+  const bool is_known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : default_columns;
+}
+
+std::string process_file(pid_t process, const std::string& name) {
+  return "/proc/" + std::to_string(process) + "/" + name;
+}
+
+std::string process_name(pid_t process) {
+  std::string name;
+  std::getline(std::ifstream(process_file(process, "comm")), name);
+  return name;
+}
+
+// The line is "PID (NAME) STATE PARENT ..."; the name may contain spaces and brackets.
+pid_t parent_of(pid_t process) {
+  std::string line;
+  std::getline(std::ifstream(process_file(process, "stat")), line);
+  const auto end = line.rfind(") ");
+  return end == std::string::npos || end + 4 >= line.size() ? 0 : static_cast<pid_t>(std::atoi(line.c_str() + end + 4));
+}
+
+// MPICH starts ranks through a proxy, one per machine.
+pid_t launcher_of_this() {
+  const auto parent = getppid();
+  return process_name(parent) == "hydra_pmi_proxy" ? parent_of(parent) : parent;
+}
+
+std::optional<int> columns_of_launcher() {
+  const auto parent = launcher_of_this();
+  if (!is_mpirun(process_name(parent))) return std::nullopt;
+  const int descriptor = open(process_file(parent, "fd/2").c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  const auto columns = columns_of(descriptor);
+  close(descriptor);
+  return columns;
+}
 
 constexpr const char* to_start_of_cleared_line = "\r\x1b[K";
 
@@ -14,6 +65,18 @@ constexpr const char* to_start_of_cleared_line = "\r\x1b[K";
 void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 }  // namespace
+
+bool is_mpirun(std::string_view process_name) {
+  static constexpr std::array<std::string_view, 9> names = {"mpirun",        "mpiexec",       "orterun",
+                                                            "prterun",       "prun",          "mpirun.openmpi",
+                                                            "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"};
+  return std::ranges::find(names, process_name) != names.end();
+}
+
+std::optional<int> terminal_columns() {
+  const auto own = columns_of(STDERR_FILENO);
+  return own ? own : columns_of_launcher();
+}
 
 TerminalScreen::~TerminalScreen() { keep(); }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hortator::observe {
 
@@ -27,5 +28,9 @@ struct Measure {
 std::string to_json(const Measure& measure);
 /// Returns nothing for any other text.
 std::optional<Measure> parse_measure(const std::string& json);
+
+/// The peak rate of a device from its data sheet: floating-point operations per second of dense 16-bit products.
+/// Nothing for unlisted devices.
+std::optional<double> peak_flops(std::string_view device);
 
 }  // namespace hortator::observe

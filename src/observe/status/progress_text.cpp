@@ -2,19 +2,19 @@
 
 #include <cmath>
 
-#include "core/text/print.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::observe {
 
 std::string value_text(double value) {
   const bool is_whole = std::abs(value) < 1e9 && value == std::floor(value);
-  return core::print(is_whole ? "%.0f" : "%.4g", value);
+  return text::print(is_whole ? "%.0f" : "%.4g", value);
 }
 
 std::string rate_text(double per_second) {
-  if (per_second >= 100) return core::print("%.0f/s", per_second);
-  if (per_second >= 1 || per_second <= 0) return core::print("%.3g/s", per_second);
-  return core::print("%.3g s each", 1 / per_second);
+  if (per_second >= 100) return text::print("%.0f/s", per_second);
+  if (per_second >= 1 || per_second <= 0) return text::print("%.3g/s", per_second);
+  return text::print("%.3g s each", 1 / per_second);
 }
 
 std::string bar(double share, int width) {

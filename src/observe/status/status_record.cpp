@@ -1,7 +1,6 @@
 #include "observe/status/status_record.hpp"
 
-#include "core/record_json.hpp"
-#include "core/text/json_number.hpp"
+#include "core/text/json.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -127,9 +126,20 @@ Json json_of_status(const RankStatus& status) {
   return json;
 }
 
-std::optional<Json> parsed(std::string_view row) {
-  auto json = core::parse_record<Json>(row);
-  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
+template <typename Record>
+std::optional<Record> parsed(std::string_view row, Record (*read)(const Json&)) {
+  const auto json = core::parse_record<Json>(row);
+  try {
+    return json.is_object() ? std::optional(read(json)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return {};
+  }
+}
+
+Session read_session(const Json& json) {
+  Session session;
+  visit_session(session, FieldReader(json));
+  return session;
 }
 
 RankStatus read_status(const Json& json) {
@@ -164,15 +174,7 @@ std::string to_row(RankStatus status) {
   return text + '\n';
 }
 
-std::optional<RankStatus> parse_status(std::string_view row) {
-  const auto json = parsed(row);
-  if (!json) return {};
-  try {
-    return read_status(*json);
-  } catch (const Json::exception&) {
-    return {};
-  }
-}
+std::optional<RankStatus> parse_status(std::string_view row) { return parsed(row, read_status); }
 
 std::string to_row(const Session& session) {
   Json json;
@@ -180,16 +182,6 @@ std::string to_row(const Session& session) {
   return text_of(json) + '\n';
 }
 
-std::optional<Session> parse_session(std::string_view row) {
-  const auto json = parsed(row);
-  if (!json) return {};
-  try {
-    Session session;
-    visit_session(session, FieldReader(*json));
-    return session;
-  } catch (const Json::exception&) {
-    return {};
-  }
-}
+std::optional<Session> parse_session(std::string_view row) { return parsed(row, read_session); }
 
 }  // namespace hortator::observe

@@ -10,7 +10,7 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "observe/trackers/json_row.hpp"
-#include "observe/trackers/row_cut.hpp"
+#include "observe/trackers/log_file.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -23,8 +23,8 @@ std::optional<std::int64_t> step_of_row(std::string_view row) {
 
 // A name without line breaks: rows are found by their line ends.
 std::string column_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return name;
 }
 
@@ -59,7 +59,7 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
   const auto before = columns_.size();
   for (const auto& [name, value] : record.values) {
     const auto column = column_name(name);
-    if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) columns_.push_back(column);
+    if (std::ranges::find(columns_, column) == columns_.end()) columns_.push_back(column);
   }
   if (file_ && columns_.size() == before) return;
   file_.reset();
@@ -82,7 +82,7 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
 std::string CsvTracker::row(const TrackerRecord& record) const {
   std::vector<std::string> cells(columns_.size());
   for (const auto& [name, value] : record.values) {
-    const auto column = std::find(columns_.begin(), columns_.end(), column_name(name)) - columns_.begin();
+    const auto column = std::ranges::find(columns_, column_name(name)) - columns_.begin();
     cells[static_cast<std::size_t>(column)] = number_text(value);
   }
   std::array<char, 32> time{};
@@ -95,15 +95,6 @@ void CsvTracker::log(const TrackerRecord& record) {
   if (!file_) open();
   add_columns(record);
   file_->append(row(record));
-}
-
-void CsvTracker::rewind(std::int64_t last_step) {
-  start_.last_step = last_step;
-  file_.reset();
-}
-
-void CsvTracker::flush() {
-  if (file_) file_->make_durable();
 }
 
 }  // namespace hortator::observe

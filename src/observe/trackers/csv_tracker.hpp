@@ -11,14 +11,10 @@ namespace hortator::observe {
 
 /// Writes NAME.csv: a row per record, with the columns step, time and one for each name. A name that appears later gets
 /// a new column, for which the file is rewritten.
-class CsvTracker final : public Tracker {
+class CsvTracker final : public FileTracker {
  public:
   std::string name() const override { return "csv"; }
-  void start(const TrackerStart& start) override { start_ = start; }
   void log(const TrackerRecord& record) override;
-  void rewind(std::int64_t last_step) override;
-  void flush() override;
-  void finish() override { file_.reset(); }
 
  private:
   void open();
@@ -26,9 +22,7 @@ class CsvTracker final : public Tracker {
   std::string row(const TrackerRecord& record) const;
   std::filesystem::path path() const { return start_.folder / (start_.name + ".csv"); }
 
-  TrackerStart start_;
   std::vector<std::string> columns_;  ///< after step and time
-  std::unique_ptr<LogFile> file_;
 };
 
 /// A cell as in RFC 4180, quoted only if necessary.

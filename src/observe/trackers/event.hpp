@@ -1,16 +1,29 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <hortator/tracker.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "observe/trackers/histogram.hpp"
-
-/// The records of a TensorBoard event file, one event each. Pure functions. The messages are those of TensorFlow's
-/// event.proto and summary.proto, and of TensorBoard's plugins for text and hyper-parameters.
 namespace hortator::observe {
+
+/// Counts of numbers between limits: counts[i] numbers are above limits[i - 1] and at most limits[i].
+struct Histogram {
+  double min = 0;
+  double max = 0;
+  std::int64_t count = 0;
+  double sum = 0;
+  double sum_of_squares = 0;
+  std::vector<double> limits = {};
+  std::vector<double> counts = {};
+};
+
+/// 30 bins of equal width from the smallest to the largest number; one bin if all are equal. Numbers that are not
+/// finite are skipped.
+Histogram histogram_of(const at::Tensor& numbers);
 
 /// How the names of event files begin.
 constexpr std::string_view event_file_prefix = "events.out.tfevents.";

@@ -1,11 +1,11 @@
 #include "observe/trackers/event_cut.hpp"
 
 #include <cstring>
-#include <hortator/error.hpp>
 #include <vector>
 
 #include "core/whole_file.hpp"
 #include "observe/trackers/event.hpp"
+#include "observe/trackers/log_file.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -25,12 +25,6 @@ std::vector<fs::path> event_files_with(const fs::path& folder, std::string_view 
     if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
   }
   return found;
-}
-
-void replace_events(const fs::path& file, const std::string& records) {
-  const auto aside = file.parent_path() / ".cut";
-  if (!core::write_whole(file, aside, records))
-    throw Error({.what = "Cannot write " + aside.string(), .why = "the resumed run continues its log there"});
 }
 
 }  // namespace
@@ -67,7 +61,7 @@ void cut_events(const fs::path& folder, std::int64_t last_step) {
   for (const auto& file : event_files_with(folder, event_file_prefix)) {
     const auto records = core::read_whole(file).value_or("");
     const auto kept = without_later(records, last_step);
-    if (kept != records) replace_events(file, kept);
+    if (kept != records) replace_log(file, file.parent_path() / ".cut", kept);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/whole_file.hpp"
 #include "observe/trackers/json_row.hpp"
-#include "observe/trackers/row_cut.hpp"
+#include "observe/trackers/log_file.hpp"
 
 namespace hortator::observe {
 
@@ -31,16 +31,5 @@ void JsonLinesTracker::log(const TrackerRecord& record) {
   if (!file_) open();
   file_->append(json_row(record));
 }
-
-void JsonLinesTracker::rewind(std::int64_t last_step) {
-  start_.last_step = last_step;
-  file_.reset();
-}
-
-void JsonLinesTracker::flush() {
-  if (file_) file_->make_durable();
-}
-
-void JsonLinesTracker::finish() { file_.reset(); }
 
 }  // namespace hortator::observe

@@ -1,7 +1,13 @@
 #include "observe/trackers/late_values.hpp"
 
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/item.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <hortator/error.hpp>
+#include <hortator/training/progress.hpp>
+
+#include "core/text/text.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -41,3 +47,34 @@ TrackerRecord LateRecord::read() const {
 }
 
 }  // namespace hortator::observe
+
+namespace hortator {
+namespace {
+
+// variable_data() rather than detach(): it drops the graph without a call through the dispatcher.
+at::Tensor without_graph(const at::Tensor& tensor) { return tensor.requires_grad() ? tensor.variable_data() : tensor; }
+
+void check_single(const at::Tensor& tensor) {
+  if (tensor.defined() && tensor.numel() == 1) return;
+  throw UsageError({.what = tensor.defined()
+                                ? text::concat("Cannot log a tensor of ", text::count(tensor.numel(), "element"))
+                                : std::string("Cannot log an undefined tensor"),
+                    .why = "only single numbers can be logged",
+                    .hint = "log its mean() or another single number"});
+}
+
+}  // namespace
+
+Loggable::Loggable(const at::Tensor& tensor) {
+  check_single(tensor);
+  value_ = without_graph(tensor);
+}
+
+double Loggable::value() const {
+  if (const auto* number = std::get_if<double>(&value_)) return *number;
+  return std::get<at::Tensor>(value_).item<double>();
+}
+
+ProgressSink::~ProgressSink() = default;
+
+}  // namespace hortator

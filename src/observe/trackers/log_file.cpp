@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstring>
 #include <hortator/error.hpp>
+#include <string>
 
 #include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -20,6 +22,8 @@ constexpr auto max_unseen_time = 100ms;
                .why = "the tracker records the run there",
                .hint = "make room or choose another project.logging_dir"});
 }
+
+namespace fs = std::filesystem;
 
 }  // namespace
 
@@ -45,6 +49,43 @@ void LogFile::make_durable() {
   flush();
   // Pipes and special files do not support fdatasync.
   if (fdatasync(fileno(file_.get())) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
+}
+
+void FileTracker::rewind(std::int64_t last_step) {
+  start_.last_step = last_step;
+  file_.reset();
+}
+
+void FileTracker::flush() {
+  if (file_) file_->make_durable();
+}
+
+void replace_log(const fs::path& file, const fs::path& aside, std::string_view content) {
+  if (!core::write_whole(file, aside, content))
+    throw Error({.what = "Cannot write " + aside.string(), .why = "the resumed run continues its log there"});
+}
+
+void cut_rows(const fs::path& file, FirstRow first, const StepOf& step_of, std::int64_t last_step) {
+  std::error_code none;
+  if (!fs::exists(file, none)) return;
+  const auto content = core::read_whole(file).value_or("");
+  std::string kept;
+  kept.reserve(content.size());
+  for (std::size_t begin = 0, end = 0; (end = content.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const auto row = std::string_view(content).substr(begin, end - begin);
+    const auto step = step_of(row);
+    const bool is_heading = begin == 0 && first == FirstRow::heading;
+    if (is_heading || (step && *step <= last_step)) kept.append(row).append("\n");
+  }
+  if (kept == content) return;
+  // Usually only rows at the end are removed, so that truncating is enough.
+  if (content.starts_with(kept)) return fs::resize_file(file, kept.size());
+  replace_log(file, file.string() + ".new", kept);
+}
+
+void put_aside(const fs::path& file) {
+  std::error_code none;
+  if (fs::exists(file, none)) fs::rename(file, file.string() + ".old");
 }
 
 }  // namespace hortator::observe

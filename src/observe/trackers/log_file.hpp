@@ -1,9 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <hortator/tracker.hpp>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace hortator::observe {
@@ -28,5 +32,34 @@ class LogFile {
   std::unique_ptr<std::FILE, Close> file_;
   std::chrono::steady_clock::time_point flushed_;
 };
+
+/// What trackers that write one file have in common. The file is opened only at the first record: until then the run
+/// may still resume from a checkpoint.
+class FileTracker : public Tracker {
+ public:
+  void start(const TrackerStart& start) override { start_ = start; }
+  void rewind(std::int64_t last_step) override;
+  void flush() override;
+  void finish() override { file_.reset(); }
+
+ protected:
+  TrackerStart start_;
+  std::unique_ptr<LogFile> file_;
+};
+
+/// Replaces the content of a log by what is written to `aside` first. Throws Error when it cannot be written.
+void replace_log(const std::filesystem::path& file, const std::filesystem::path& aside, std::string_view content);
+
+/// Returns the step of a row; nothing for a row that cannot be read.
+using StepOf = std::function<std::optional<std::int64_t>(std::string_view row)>;
+
+enum class FirstRow { data, heading };
+
+/// Removes the rows of steps after `last_step`, unreadable rows and an unfinished last row. A heading stays. Throws
+/// Error when the file cannot be written.
+void cut_rows(const std::filesystem::path& file, FirstRow first, const StepOf& step_of, std::int64_t last_step);
+
+/// For a run that starts from scratch: renames the file to FILE.old, replacing an earlier one.
+void put_aside(const std::filesystem::path& file);
 
 }  // namespace hortator::observe

@@ -7,8 +7,8 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "core/unix_time.hpp"
-#include "formats/image/png_encoder.hpp"
+#include "core/time.hpp"
+#include "formats/image/image.hpp"
 #include "observe/trackers/event.hpp"
 #include "observe/trackers/event_cut.hpp"
 #include "runtime/run_folder.hpp"
@@ -94,18 +94,9 @@ void TensorBoardTracker::store_config(const TrackerConfig& config) {
 
 void TensorBoardTracker::log(const TrackerRecord& record) { append(scalars_event(record)); }
 
-void TensorBoardTracker::rewind(std::int64_t last_step) {
-  start_.last_step = last_step;
-  file_.reset();
-}
-
-void TensorBoardTracker::flush() {
-  if (file_) file_->make_durable();
-}
-
 void TensorBoardTracker::finish() {
   if (!settings_.empty()) open();
-  file_.reset();
+  FileTracker::finish();
 }
 
 void TensorBoardTracker::log_text(const std::string& name, const std::string& text, std::int64_t step) {

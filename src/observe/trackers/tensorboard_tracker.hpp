@@ -10,14 +10,11 @@ namespace hortator::observe {
 
 /// Writes event files in the folder NAME. A resumed run removes later steps from the existing files and writes a new
 /// file that begins with a restart event, for readers that have already seen those steps.
-class TensorBoardTracker final : public Tracker {
+class TensorBoardTracker final : public FileTracker {
  public:
   std::string name() const override { return "tensorboard"; }
-  void start(const TrackerStart& start) override { start_ = start; }
   void store_config(const TrackerConfig& config) override;
   void log(const TrackerRecord& record) override;
-  void rewind(std::int64_t last_step) override;
-  void flush() override;
   void finish() override;
   void log_text(const std::string& name, const std::string& text, std::int64_t step) override;
   void log_histogram(const std::string& name, const at::Tensor& numbers, std::int64_t step) override;
@@ -27,9 +24,7 @@ class TensorBoardTracker final : public Tracker {
   void append(const std::string& event);
   void open();
 
-  TrackerStart start_;
   std::string settings_;  ///< the event with the settings, until the file is open
-  std::unique_ptr<LogFile> file_;
 };
 
 /// The name of a folder's next event file. Readers take files in the order of their names, which begin with the seconds

@@ -7,7 +7,7 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "core/unix_time.hpp"
+#include "core/time.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
 #include "observe/trackers/tracker_factory.hpp"
 
@@ -91,7 +91,7 @@ void Trackers::write_late() {
   const auto record = late_->read();
   late_.reset();
   for (const auto& [name, value] : record.values) {
-    const auto known = std::find_if(latest_.begin(), latest_.end(), [&](const auto& one) { return one.first == name; });
+    const auto known = std::ranges::find_if(latest_, [&](const auto& one) { return one.first == name; });
     if (known != latest_.end()) {
       known->second = value;
     } else {
@@ -119,7 +119,7 @@ void Trackers::each(const Work& work) {
 
 Tracker& Trackers::get(const std::string& name) {
   static SilentTracker silent;
-  if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
+  if (std::ranges::find(names_, name) == names_.end()) {
     throw UsageError(
         {.what = "get_tracker: log_with has no tracker " + text::quote(name),
          .hint = names_.empty() ? "name it in AcceleratorOptions::log_with" : text::suggestion(name, names_)});
@@ -151,7 +151,7 @@ void Trackers::resume_after(std::int64_t last_step) {
 }
 
 std::filesystem::path Trackers::rows() const {
-  const bool is_chosen = std::find(names_.begin(), names_.end(), JsonLinesTracker::tracker_name) != names_.end();
+  const bool is_chosen = std::ranges::find(names_, JsonLinesTracker::tracker_name) != names_.end();
   return is_chosen && !name_.empty() ? JsonLinesTracker::rows_file(folder_, name_) : std::filesystem::path();
 }
 

@@ -4,14 +4,25 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <hortator/bigmodel/deferred_construction.hpp>
 #include <optional>
 #include <utility>
 
+#include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/operator_use.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
 namespace {
+
+bool has_elements(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() && tensor.storage().nbytes() > 0;
+}
+
+void take_from_provider(const at::Tensor& tensor, Content content) {
+  if (const auto former = claim_of(tensor)) former.provider->hand_over(former.number, content);
+}
 
 thread_local Recording* current = nullptr;
 
@@ -25,8 +36,8 @@ bool makes_empty_tensor(const c10::OperatorHandle& op) {
 bool is_random(const c10::OperatorHandle& op) { return op.hasTag(at::Tag::nondeterministic_seeded); }
 
 bool takes_tensors(c10::ArrayRef<c10::IValue> arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const c10::IValue& argument) { return argument.isTensor() && argument.toTensor().defined(); });
+  return std::ranges::any_of(
+      arguments, [](const c10::IValue& argument) { return argument.isTensor() && argument.toTensor().defined(); });
 }
 
 void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -73,6 +84,28 @@ Recording* begin(Recording& recording) {
 
 }  // namespace
 
+bool lacks_memory(const at::Tensor& tensor) {
+  return has_elements(tensor) && tensor.device().is_cpu() && memory_of(tensor.storage()) == nullptr;
+}
+
+bool is_deferred(const at::Tensor& tensor) { return static_cast<bool>(claim_of(tensor)); }
+
+void settle(const at::Tensor& tensor) {
+  if (has_elements(tensor)) take_from_provider(tensor, Content::keep);
+}
+
+void drop_values(const at::Tensor& tensor, std::string why) {
+  if (!has_elements(tensor) || !tensor.device().is_cpu()) return;
+  take_from_provider(tensor, Content::drop);
+  take_memory(tensor.storage(), std::move(why));
+}
+
+void give_memory(const at::Tensor& tensor) {
+  if (!has_elements(tensor)) return;
+  take_from_provider(tensor, Content::drop);
+  if (lacks_memory(tensor)) own_memory(tensor.storage(), new_memory(tensor.storage().nbytes()));
+}
+
 ConstructionScope::ConstructionScope(Recording::Order order)
     : recording_(std::make_shared<Recording>(order)), former_(begin(*recording_)), on_(recording_key) {}
 
@@ -82,3 +115,15 @@ ConstructionScope::~ConstructionScope() {
 }
 
 }  // namespace hortator::paging
+
+namespace hortator {
+
+class DeferredConstruction::Scope {
+ private:
+  paging::ConstructionScope scope_{paging::Recording::Order::as_written};
+};
+
+DeferredConstruction::DeferredConstruction() : scope_(std::make_unique<Scope>()) {}
+DeferredConstruction::~DeferredConstruction() = default;
+
+}  // namespace hortator

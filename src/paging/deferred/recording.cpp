@@ -13,7 +13,6 @@
 
 #include "paging/interception/claims.hpp"
 #include "paging/interception/operator_use.hpp"
-#include "paging/interception/paged_key.hpp"
 #include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
@@ -33,12 +32,10 @@ constexpr const char* not_yet =
     "A tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. To "
     "use its pointer, keep a hortator::Pin meanwhile";
 
-bool is_initialiser(const std::string& name) {
-  return std::find(initialisers.begin(), initialisers.end(), name) != initialisers.end();
-}
+bool is_initialiser(const std::string& name) { return std::ranges::find(initialisers, name) != initialisers.end(); }
 
 std::size_t count_tensors(c10::ArrayRef<c10::IValue> arguments) {
-  return static_cast<std::size_t>(std::count_if(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
+  return static_cast<std::size_t>(std::ranges::count_if(arguments, [](const c10::IValue& argument) {
     return argument.isTensor() ? argument.toTensor().defined() : argument.isList();
   }));
 }

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "paging/interception/storage_provider.hpp"
+#include "paging/interception/claims.hpp"
 
 namespace hortator::paging {
 

@@ -4,11 +4,24 @@
 
 #include <memory>
 
-#include "paging/interception/storage_provider.hpp"
-
-/// Which storages are managed by which provider: one table for the process, because operators are intercepted wherever
-/// they run. A claim keeps its storage alive.
 namespace hortator::paging {
+
+enum class Access { read, write };
+enum class Content { keep, drop };
+
+/// Provides the bytes of storages while an operator uses them. Called from any thread.
+class StorageProvider {
+ public:
+  virtual ~StorageProvider() = default;
+
+  /// Called before an operator uses storage `number`: returns with it present and pinned, or throws.
+  virtual void enter(int number, Access access) = 0;
+  /// Called when the operator is done (only after enter()).
+  virtual void leave(int number) noexcept = 0;
+  /// Called when another provider takes over the storage: gives up the claim. With Content::keep the storage then holds
+  /// its bytes in memory of its own. Throws UsageError if this provider does not give it up.
+  virtual void hand_over(int number, Content content) = 0;
+};
 
 struct Claim {
   StorageProvider* provider = nullptr;  ///< null if the storage is not claimed

@@ -1,18 +1,48 @@
 #include "paging/interception/interception.hpp"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/SmallVector.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include <hortator/error.hpp>
 #include <optional>
 
 #include "core/text/text.hpp"
-#include "paging/interception/entered.hpp"
-#include "paging/interception/interception_check.hpp"
+#include "paging/interception/claims.hpp"
 #include "paging/interception/operator_use.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
+
+/// Keeps storages present for one operator; the destructor leaves them.
+class Entered {
+ public:
+  Entered() = default;
+  ~Entered() {
+    for (const auto& claim : claims_) claim.provider->leave(claim.number);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+  void enter(const at::Tensor& tensor, Access access) {
+    if (!tensor.defined() || !carries_key(tensor)) return;
+    auto claim = claim_of(tensor);
+    if (!claim) return require_memory(tensor.storage());
+    claim.provider->enter(claim.number, access);
+    claims_.push_back(std::move(claim));
+  }
+
+ private:
+  c10::SmallVector<Claim, 4> claims_;
+};
+
 namespace {
 
 constexpr c10::DispatchKeySet after_paging(c10::DispatchKeySet::FULL_AFTER, paged_key);
@@ -54,6 +84,59 @@ torch::Library install_paging() {
   }
 }
 
+/// Lends one storage its bytes while an operator uses it.
+class Lender final : public StorageProvider {
+ public:
+  explicit Lender(at::Storage storage) : storage_(std::move(storage)) {
+    claim(storage_, {.provider = this});
+    take_memory(storage_, "absent");
+  }
+  ~Lender() override { disclaim(storage_); }
+  Lender(const Lender&) = delete;
+  Lender& operator=(const Lender&) = delete;
+
+  void enter(int /*number*/, Access /*access*/) override {
+    ++entries;
+    if (inside_++ == 0) lend_memory(storage_, reinterpret_cast<std::byte*>(values_));
+  }
+  void leave(int /*number*/) noexcept override {
+    if (--inside_ == 0) take_memory(storage_, "absent");
+  }
+  void hand_over(int /*number*/, Content /*content*/) override {}
+
+  int entries = 0;
+
+ private:
+  at::Storage storage_;
+  float values_[2] = {3, 5};
+  int inside_ = 0;
+};
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  throw Error({.what = text::concat("Parameters cannot be paged with this LibTorch (", TORCH_VERSION, "): ", what),
+               .why = text::concat("operators are intercepted by the dispatch key ", c10::toString(paged_key)),
+               .hint = "use LibTorch 2.11 to 2.15, or train without offloading and sharding of parameters"});
+}
+
+void try_out() {
+  const c10::InferenceMode ordinary(false);  // whatever the caller's mode
+  const c10::AutoGradMode with_gradients(true);
+  auto weight = at::ones({2}, at::kFloat).requires_grad_();
+  auto input = at::ones({2}, at::kFloat).requires_grad_();
+  Lender lender(weight.storage());
+  add_key(weight);
+  const auto view = weight.view({2, 1});
+  expect(lender.entries == 0 && carries_key(view), "a view does not inherit the key, or reads");
+  const auto product = at::mul(input, weight);
+  expect(lender.entries == 1, "an operator is not intercepted");
+  expect(!carries_key(product), "a result has the key");
+  product.sum().backward();
+  expect(lender.entries == 2, "backward is not intercepted");
+  const bool is_right = product.const_data_ptr<float>()[1] == 5 && input.grad().const_data_ptr<float>()[0] == 3;
+  expect(is_right, "an operator computes a wrong result");
+}
+
 }  // namespace
 
 void start_interception() {
@@ -79,6 +162,14 @@ Hold::Hold(std::span<const at::Tensor> tensors, Access access) {
 
 Hold::~Hold() {
   for (const auto& claim : held_) claim.provider->leave(claim.number);
+}
+
+void check_interception() {
+  try {
+    try_out();
+  } catch (const c10::Error& error) {
+    expect(false, error.what_without_backtrace());
+  }
 }
 
 }  // namespace hortator::paging

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "paging/interception/claims.hpp"
-#include "paging/interception/storage_provider.hpp"
 
 namespace hortator::paging {
 
-/// Intercepts each operator with an argument that carries the key (paged_key.hpp) and whose storage is claimed: the
+/// Intercepts each operator with an argument that carries the key (storage_state.hpp) and whose storage is claimed: the
 /// provider is called before the operator reads, and after it is done. Other operators are not affected. The first call
 /// also tests whether this LibTorch supports that, and throws Error if not.
 void start_interception();
@@ -28,5 +27,9 @@ class Hold {
  private:
   std::vector<Claim> held_;
 };
+
+/// Tests with a small tensor that operators are intercepted before they read, in forward and backward, that views
+/// inherit the key, and that results do not. Throws Error with what failed.
+void check_interception();
 
 }  // namespace hortator::paging

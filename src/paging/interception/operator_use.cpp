@@ -26,9 +26,7 @@ constexpr std::array<std::string_view, 15> about_tensors = {"aten::_has_compatib
                                                             "aten::new_full",
                                                             "aten::new_empty_strided"};
 
-bool is_about_tensors(const std::string& name) {
-  return std::find(about_tensors.begin(), about_tensors.end(), name) != about_tensors.end();
-}
+bool is_about_tensors(const std::string& name) { return std::ranges::find(about_tensors, name) != about_tensors.end(); }
 
 // Changed in training, which the schema does not say.
 bool is_running_statistic(const std::string& argument) {

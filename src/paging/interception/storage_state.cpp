@@ -2,12 +2,18 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/TensorImpl.h>
 
 #include <hortator/error.hpp>
 #include <utility>
 
 namespace hortator::paging {
 namespace {
+
+// A tensor's keys have no setter, but a derived class may name the member.
+struct Keys : c10::TensorImpl {
+  static void set(c10::TensorImpl* tensor, c10::DispatchKeySet keys) { tensor->*(&Keys::key_set_) = keys; }
+};
 
 // A template, so that members that this LibTorch does not have are not looked up.
 template <typename Impl>
@@ -28,6 +34,18 @@ void set_memory(const at::Storage& storage, at::DataPtr memory) {
 }
 
 }  // namespace
+
+bool carries_key(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->key_set().has(paged_key); }
+
+void add_key(const at::Tensor& tensor) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  Keys::set(impl, impl->key_set().add(paged_key));
+}
+
+void remove_key(const at::Tensor& tensor) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  Keys::set(impl, impl->key_set().remove(paged_key));
+}
 
 void take_memory(const at::Storage& storage, std::string message) {
   auto& impl = impl_of(storage);

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "comm/work.hpp"
-#include "paging/page.hpp"
+#include "paging/paged_storages.hpp"
 
 namespace hortator::paging {
 

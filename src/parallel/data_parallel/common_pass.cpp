@@ -6,8 +6,8 @@
 #include <hortator/error.hpp>
 
 #include "core/hash.hpp"
-#include "core/stopwatch.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::parallel {

@@ -6,8 +6,8 @@
 #include <hortator/error.hpp>
 #include <utility>
 
-#include "core/stopwatch.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/text/text.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::parallel {

@@ -3,7 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/TensorImpl.h>
 
-#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator::parallel {
 

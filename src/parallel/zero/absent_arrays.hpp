@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "paging/page.hpp"
 #include "paging/paged_storages.hpp"
 
 namespace hortator::parallel {

@@ -10,7 +10,7 @@
 #include "formats/file/raw_file.hpp"
 #include "machine/device/memory.hpp"
 #include "paging/interception/storage_state.hpp"
-#include "paging/stores/pinned_store.hpp"
+#include "paging/stores/host_stores.hpp"
 #include "paging/stores/staged_store.hpp"
 
 namespace hortator::parallel {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "mpi/all_or_none.hpp"
+#include "mpi/agree.hpp"
 #include "paging/pager.hpp"
 #include "paging/stores/file_store.hpp"
 #include "parallel/zero/absent_arrays.hpp"

@@ -11,7 +11,7 @@
 #include "core/text/text.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
-#include "paging/stores/common_scratch.hpp"
+#include "paging/stores/scratch.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 
 namespace hortator::parallel {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/stopwatch.hpp"
+#include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/stores/scratch_tensor.hpp"
+#include "paging/stores/scratch.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
 
 namespace hortator::parallel {

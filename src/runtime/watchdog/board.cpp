@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "mpi/error.hpp"
+#include "mpi/communicator.hpp"
 #include "runtime/shared_name.hpp"
 #include "runtime/watchdog/process.hpp"
 

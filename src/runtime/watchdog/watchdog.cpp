@@ -9,7 +9,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/activity/device_activity.hpp"
+#include "core/activity/activity.hpp"
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/ending/failure.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "step/step_ahead.hpp"
 
 namespace hortator::step {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "accelerator/weights/checkpoint_weights.hpp"
-#include "checkpoint/write/progress.hpp"
+#include "checkpoint/write/save.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "formats/file/raw_file.hpp"

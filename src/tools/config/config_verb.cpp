@@ -7,7 +7,6 @@
 #include "launch/placement.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
-#include "tools/config/yaml_file.hpp"
 #include "tools/flags.hpp"
 #include "tools/verbs.hpp"
 #include "tools/written_file.hpp"

@@ -6,10 +6,14 @@
 #include <vector>
 
 #include "launch/settings/accelerate_names.hpp"
+#include "launch/settings/file.hpp"
 #include "launch/settings/settings.hpp"
 
-/// The sources of settings on this machine.
 namespace hortator::tools {
+
+/// The keys of a YAML (or JSON) file, in order. Throws UsageError with the line number if the file is invalid or not a
+/// map.
+std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file);
 
 /// The user's settings file: $XDG_CONFIG_HOME/hortator/config.yaml, or below ~/.config.
 std::filesystem::path user_file();

@@ -8,7 +8,6 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/library.hpp"
 #include "runtime/build_identity.hpp"
 #include "tools/doctor/libraries.hpp"
 #include "tools/launch/machine.hpp"

@@ -2,7 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"
-#include "mpi/library.hpp"
+#include "mpi/environment.hpp"
 #include "runtime/compatibility.hpp"
 #include "tools/doctor/libraries.hpp"
 

@@ -13,7 +13,6 @@
 #include "machine/device/device_files.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/library.hpp"
 #include "tools/doctor/ranks.hpp"
 #include "tools/programs.hpp"
 

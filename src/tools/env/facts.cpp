@@ -4,14 +4,18 @@
 #include <ATen/Version.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <hortator/version.hpp>
+#include <iomanip>
+#include <sstream>
 
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/environment.hpp"
-#include "tools/env/variables.hpp"
 #include "tools/launch/batch.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/launch/mpirun.hpp"
@@ -19,6 +23,29 @@
 
 namespace hortator::tools::env {
 namespace {
+
+constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                                "LIBTORCH"};
+constexpr std::array<std::string_view, 20> prefixes = {
+    "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
+    "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
+constexpr std::array<std::string_view, 9> secret_markers = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
+                                                            "CRED",  "AUTH",   "_URI", "PRECONDITION"};
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return result;
+}
+
+std::string plain(const nlohmann::json& fact) {
+  if (fact.is_string()) return fact.get<std::string>();
+  if (fact.is_boolean()) return fact.get<bool>() ? "yes" : "no";
+  if (!fact.is_array()) return fact.dump();
+  std::vector<std::string> parts;
+  for (const auto& part : fact) parts.push_back(plain(part));
+  return parts.empty() ? "none" : text::join(parts);
+}
 
 std::string program_path(const std::string& name) {
   const auto path = find_program(name);
@@ -104,6 +131,52 @@ Section variable_facts() {
 }
 
 }  // namespace
+
+bool is_relevant(std::string_view name) {
+  return std::ranges::find(reported_variables, name) != reported_variables.end() ||
+         std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+bool is_secret(std::string_view name) {
+  const auto capitals = upper(name);
+  return std::ranges::any_of(secret_markers, [&](auto mark) { return capitals.find(mark) != std::string::npos; });
+}
+
+std::map<std::string, std::string> relevant_variables(const char* const* environment) {
+  std::map<std::string, std::string> relevant;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const auto end = entry.find('=');
+    if (end == std::string_view::npos) continue;
+    const auto name = entry.substr(0, end);
+    if (is_relevant(name)) relevant.emplace(name, is_secret(name) ? "(not shown)" : entry.substr(end + 1));
+  }
+  return relevant;
+}
+
+std::string to_text(const Report& report) {
+  std::size_t width = 0;
+  for (const auto& section : report) {
+    for (const auto& [name, fact] : section.facts) width = std::max(width, name.size());
+  }
+  std::ostringstream out;
+  for (const auto& section : report) {
+    out << section.title << '\n';
+    for (const auto& [name, fact] : section.facts) {
+      out << "  " << std::left << std::setw(static_cast<int>(width) + 2) << name << plain(fact) << '\n';
+    }
+  }
+  return std::move(out).str();
+}
+
+nlohmann::json to_json(const Report& report) {
+  auto object = nlohmann::json::object();
+  for (const auto& section : report) {
+    object[section.title] = nlohmann::json::object();
+    for (const auto& [name, fact] : section.facts) object[section.title][name] = fact;
+  }
+  return object;
+}
 
 Report gather_facts() {
   return {hortator_facts(), libtorch_facts(), mpi_facts(), hdf5_facts(),    cuda_facts(),

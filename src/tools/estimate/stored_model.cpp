@@ -9,7 +9,6 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
-#include "formats/hdf5/group.hpp"
 #include "weights/weight_source.hpp"
 
 namespace hortator::tools::estimates {
@@ -80,7 +79,7 @@ Tensors of_hdf5(const fs::path& path) {
   Tensors entries;
   add_group(formats::root_group(file), "", fs::file_size(path), entries);
   auto models = models_among(entries);
-  for (auto& [name, spec] : models) std::replace(name.begin(), name.end(), '/', '.');
+  for (auto& [name, spec] : models) std::ranges::replace(name, '/', '.');
   return models;
 }
 

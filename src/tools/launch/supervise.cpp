@@ -9,7 +9,7 @@
 #include <cstring>
 #include <hortator/error.hpp>
 
-#include "core/record_json.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "tools/programs.hpp"

@@ -42,15 +42,15 @@ int print_help() {
 
 // The name is used for a folder, a CMake target and a program.
 void check_name(const std::string& name) {
-  const bool has_valid_characters = std::all_of(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  const bool has_valid_characters =
+      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
   if (!has_valid_characters || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0 ||
       name.size() > 100) {
     throw UsageError({.what = text::concat(text::quote(name), " is not a valid project name"),
                       .why = "it is used for a folder, a program and a CMake target",
                       .hint = "start with a-z or A-Z and use only letters, digits, _ and -, at most 100 characters"});
   }
-  if (std::find(reserved.begin(), reserved.end(), name) != reserved.end() || name.starts_with("hortator")) {
+  if (std::ranges::find(reserved, name) != reserved.end() || name.starts_with("hortator")) {
     throw UsageError(
         {.what = text::concat(text::quote(name), " is reserved by CMake or Hortator"), .hint = "choose another name"});
   }

@@ -1,4 +1,4 @@
-#include "tools/plot/cairo.hpp"
+#include "tools/plot/canvas.hpp"
 
 #include <cairo-pdf.h>
 #include <cairo.h>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,5 +50,32 @@ class Canvas {
 
 /// Approximate width of a text: charts reserve that much room for it.
 double text_width(const std::string& text, double size);
+
+/// Draws SVG.
+class SvgCanvas final : public Canvas {
+ public:
+  SvgCanvas(double width, double height) : width_(width), height_(height) {}
+
+  void line(const std::vector<Point>& points, const Stroke& stroke) override;
+  void rectangle(Point corner, double width, double height, const Stroke& stroke) override;
+  void dot(Point centre, double radius, Colour colour) override;
+  void text(Point point, const std::string& text, const TextStyle& style) override;
+
+  /// The content of the SVG file.
+  std::string file() const;
+
+ private:
+  double width_;
+  double height_;
+  std::string shapes_;
+};
+
+/// Whether this build can draw PNG and PDF files.
+bool has_cairo();
+
+/// The content of a PNG (where `file` ends in .png) or PDF file, drawn by `draw`. Throws UsageError in a build without
+/// Cairo, and Error when Cairo reports one.
+std::string draw_with_cairo(const std::string& file, double width, double height,
+                            const std::function<void(Canvas&)>& draw);
 
 }  // namespace hortator::tools

@@ -4,12 +4,10 @@
 #include <array>
 #include <hortator/error.hpp>
 
-#include "core/text/column.hpp"
+#include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
-#include "tools/plot/cairo.hpp"
+#include "tools/plot/canvas.hpp"
 #include "tools/plot/chart_frame.hpp"
-#include "tools/plot/chart_style.hpp"
-#include "tools/plot/svg.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -32,21 +30,20 @@ Names names_in(const std::vector<Panel>& panels) {
   Names names;
   for (const auto& panel : panels) {
     for (const auto& series : panel.series) {
-      if (std::find(names.begin(), names.end(), series.label) == names.end()) names.push_back(series.label);
+      if (std::ranges::find(names, series.label) == names.end()) names.push_back(series.label);
     }
   }
   return names;
 }
 
 bool has_marks(const std::vector<Panel>& panels) {
-  return std::any_of(panels.begin(), panels.end(), [](const Panel& panel) {
-    return std::any_of(panel.series.begin(), panel.series.end(),
-                       [](const Series& series) { return !series.marks.empty(); });
+  return std::ranges::any_of(panels, [](const Panel& panel) {
+    return std::ranges::any_of(panel.series, [](const Series& series) { return !series.marks.empty(); });
   });
 }
 
 Colour colour_of(const Names& names, const std::string& name) {
-  const auto index = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  const auto index = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
   return palette[index % palette.size()];
 }
 

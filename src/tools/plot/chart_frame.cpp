@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/plot/chart_style.hpp"
-
 namespace hortator::tools {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <set>
 
-#include "core/text/print.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -57,7 +57,7 @@ Unit unit_of(const std::vector<double>& ticks) {
 // On a logarithmic axis each tick has a unit of its own: its neighbours are of other magnitudes.
 std::string own_label(double tick) {
   const auto unit = unit_of({tick});
-  auto label = core::print("%.4g%s", tick / unit.size, unit.name);
+  auto label = text::print("%.4g%s", tick / unit.size, unit.name);
   const auto zero = label.find("e-0");
   if (zero != std::string::npos) label.erase(zero + 2, 1);
   return label;
@@ -65,14 +65,14 @@ std::string own_label(double tick) {
 
 std::vector<std::string> common_labels(const std::vector<double>& ticks) {
   const auto unit = unit_of(ticks);
-  const bool is_tiny = std::all_of(ticks.begin(), ticks.end(), [](double tick) { return std::abs(tick) < 1e-3; });
+  const bool is_tiny = std::ranges::all_of(ticks, [](double tick) { return std::abs(tick) < 1e-3; });
   std::vector<std::string> labels;
   for (int digits = 0; digits <= 6; ++digits) {
     labels.clear();
     bool exact = true;
     for (const double tick : ticks) {
       const double shown = tick / unit.size;
-      auto label = tick == 0 ? "0" : core::print(is_tiny ? "%.*e%s" : "%.*f%s", digits, shown, unit.name);
+      auto label = tick == 0 ? "0" : text::print(is_tiny ? "%.*e%s" : "%.*f%s", digits, shown, unit.name);
       exact &= is_tiny || std::abs(std::stod(label) - shown) <= 1e-6 * std::abs(shown) + 1e-12;
       labels.push_back(std::move(label));
     }
@@ -91,17 +91,17 @@ double Axis::fraction_of(double value) const {
 
 Axis axis_of(const std::vector<double>& values, Scale scale, int wanted) {
   std::vector<double> usable;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(usable),
-               [&](double value) { return std::isfinite(value) && (scale == Scale::linear || value > 0); });
+  std::ranges::copy_if(values, std::back_inserter(usable),
+                       [&](double value) { return std::isfinite(value) && (scale == Scale::linear || value > 0); });
   if (usable.empty()) usable = {scale == Scale::linear ? 0.0 : 1.0};
-  const auto [min, max] = std::minmax_element(usable.begin(), usable.end());
+  const auto [min, max] = std::ranges::minmax_element(usable);
   return scale == Scale::linear ? linear_axis(*min, *max, wanted) : logarithmic_axis(*min, *max, wanted);
 }
 
 std::vector<std::string> labels_of(const Axis& axis) {
   if (axis.scale == Scale::linear) return common_labels(axis.ticks);
   std::vector<std::string> labels;
-  std::transform(axis.ticks.begin(), axis.ticks.end(), std::back_inserter(labels), own_label);
+  std::ranges::transform(axis.ticks, std::back_inserter(labels), own_label);
   return labels;
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/record_json.hpp"
-#include "core/text/json_number.hpp"
+#include "core/text/json.hpp"
 
 namespace hortator::tools {
 namespace {

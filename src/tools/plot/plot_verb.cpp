@@ -38,25 +38,25 @@ int print_help() {
   return 0;
 }
 
-std::vector<std::string> names_in(const std::vector<tools::MetricRow>& rows) {
+std::vector<std::string> names_in(const std::vector<MetricRow>& rows) {
   std::vector<std::string> names;
   for (const auto& row : rows) {
     for (const auto& [name, value] : row.values) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
   return names;
 }
 
-tools::Curve curve_of(const std::vector<tools::MetricRow>& rows, const std::string& metric) {
-  tools::Curve curve;
+Curve curve_of(const std::vector<MetricRow>& rows, const std::string& metric) {
+  Curve curve;
   for (const auto& row : rows) {
     if (const auto value = row.find(metric)) {
       curve.x.push_back(static_cast<double>(row.step));
       curve.y.push_back(*value);
     }
   }
-  return tools::thinned(curve, max_points);
+  return thinned(curve, max_points);
 }
 
 std::vector<double> restarts_of(const fs::path& run) {
@@ -76,16 +76,14 @@ std::vector<std::string> labels_of(const std::vector<std::string>& runs) {
     labels.push_back(name.filename().string());
   }
   auto sorted = labels;
-  std::sort(sorted.begin(), sorted.end());
-  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() ? labels : runs;
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end() ? labels : runs;
 }
 
-std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const std::string& metric, bool log_scale) {
-  tools::Panel values{.title = metric,
-                      .x_label = "step",
-                      .y_label = metric,
-                      .y_scale = log_scale ? tools::Scale::logarithmic : tools::Scale::linear};
-  tools::Panel rates{.title = "rate", .x_label = "step", .y_label = "steps / s", .from_zero = true};
+std::vector<Panel> panels_of(const std::vector<std::string>& runs, const std::string& metric, bool log_scale) {
+  Panel values{
+      .title = metric, .x_label = "step", .y_label = metric, .y_scale = log_scale ? Scale::logarithmic : Scale::linear};
+  Panel rates{.title = "rate", .x_label = "step", .y_label = "steps / s", .from_zero = true};
   const auto labels = labels_of(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     check_run_folder(runs[i]);
@@ -101,7 +99,7 @@ std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const 
            .hint = text::suggestion(metric, names_in(rows))});
     }
     const auto marks = restarts_of(runs[i]);
-    const auto rate = tools::rate_of(rows, max_points / 3);
+    const auto rate = rate_of(rows, max_points / 3);
     values.series.push_back({.label = labels[i], .x = curve.x, .y = curve.y, .marks = marks});
     rates.series.push_back({.label = labels[i], .x = rate.x, .y = rate.y, .marks = marks});
   }
@@ -122,8 +120,8 @@ int plot_verb(const Arguments& arguments) {
   }
   const auto& runs = values["run"].as<std::vector<std::string>>();
   const auto& name = values["output"].as<std::string>();
-  const auto panels = study_panels(runs).value_or(std::vector<tools::Panel>());
-  const auto chart = tools::chart_file(
+  const auto panels = study_panels(runs).value_or(std::vector<Panel>());
+  const auto chart = chart_file(
       panels.empty() ? panels_of(runs, values["metric"].as<std::string>(), values.contains("log-scale")) : panels,
       name);
   write_file(name, chart);

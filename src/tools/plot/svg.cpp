@@ -1,14 +1,13 @@
-#include "tools/plot/svg.hpp"
+#include "tools/plot/canvas.hpp"
 
-#include "core/text/print.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::tools {
 namespace {
 
-std::string number(double value) { return core::print("%.2f", value); }
+std::string number(double value) { return text::print("%.2f", value); }
 
-std::string hex(Colour colour) { return core::print("#%02x%02x%02x", colour.red, colour.green, colour.blue); }
+std::string hex(Colour colour) { return text::print("#%02x%02x%02x", colour.red, colour.green, colour.blue); }
 
 std::string stroke_of(const Stroke& stroke) {
   return text::concat("fill=\"none\" stroke=\"", hex(stroke.colour), "\" stroke-width=\"", number(stroke.width), '"',

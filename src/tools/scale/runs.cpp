@@ -22,8 +22,8 @@ using Command = std::vector<std::string>;
 
 std::string own_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
-Command launch_command(const tools::ScalePlan& plan, int ranks) {
-  const int nodes = tools::nodes_of(plan, ranks);
+Command launch_command(const ScalePlan& plan, int ranks) {
+  const int nodes = nodes_of(plan, ranks);
   Command command = {own_program(), "launch"};
   if (nodes == 0) {
     command.insert(command.end(), {"-n", std::to_string(ranks)});
@@ -46,7 +46,7 @@ void run_into(const Command& command, const fs::path& log) {
                .hint = "read " + log.string()});
 }
 
-std::string name_of(const tools::ScaleRun& run) { return text::concat(run.ranks, '_', run.repeat + 1); }
+std::string name_of(const ScaleRun& run) { return text::concat(run.ranks, '_', run.repeat + 1); }
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::string checksum_of(const std::string& program) {
   return digits.data();
 }
 
-void make_run(const fs::path& folder, const tools::ScalePlan& plan, const tools::ScaleRun& run) {
+void make_run(const fs::path& folder, const ScalePlan& plan, const ScaleRun& run) {
   const auto run_folder = folder / ("run_" + name_of(run));
   const auto measured = fs::absolute(run_folder / "measure.json");
   std::error_code ignored;
@@ -83,7 +83,7 @@ void make_run(const fs::path& folder, const tools::ScalePlan& plan, const tools:
             << measure->updates << " updates" << std::endl;
 }
 
-void measure_collectives(const fs::path& folder, const tools::ScalePlan& plan, int ranks) {
+void measure_collectives(const fs::path& folder, const ScalePlan& plan, int ranks) {
   auto command = launch_command(plan, ranks);
   // Enough sizes to fit a line, and fast even where ranks share cores.
   const Command bench = {own_program(), "bench",  "collectives", "--json", "--case",   "all_reduce",

@@ -13,9 +13,9 @@ std::string checksum_of(const std::string& program);
 
 /// Starts the program with `hortator launch`, waits for it, and writes its point. Throws Error with the name of the log
 /// if the run fails or measures nothing.
-void make_run(const std::filesystem::path& folder, const tools::ScalePlan& plan, const tools::ScaleRun& run);
+void make_run(const std::filesystem::path& folder, const ScalePlan& plan, const ScaleRun& run);
 
 /// Times all-reduces on `ranks` ranks and writes the latency and bandwidth fitted to them.
-void measure_collectives(const std::filesystem::path& folder, const tools::ScalePlan& plan, int ranks);
+void measure_collectives(const std::filesystem::path& folder, const ScalePlan& plan, int ranks);
 
 }  // namespace hortator::tools

@@ -10,7 +10,7 @@ namespace hortator::tools {
 namespace {
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
@@ -61,8 +61,8 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
     }
     if (seconds.empty()) continue;
     size.seconds = median(seconds);
-    size.min_seconds = *std::min_element(seconds.begin(), seconds.end());
-    size.max_seconds = *std::max_element(seconds.begin(), seconds.end());
+    size.min_seconds = *std::ranges::min_element(seconds);
+    size.max_seconds = *std::ranges::max_element(seconds);
     sizes.push_back(size);
   }
   return sizes;
@@ -71,7 +71,7 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
 ScaleModel::ScaleModel(const Setting& setting, const std::vector<ScaleSize>& sizes)
     : setting_(setting), smallest_(sizes.front()) {
   const auto fewer = [&](const ScaleSize& size) { return size.updates != smallest_.updates; };
-  updates_shrink_ = std::any_of(sizes.begin(), sizes.end(), fewer);
+  updates_shrink_ = std::ranges::any_of(sizes, fewer);
 
   // Fits the fraction of communication that is not hidden: seconds = compute + fraction * communication.
   double along = 0;

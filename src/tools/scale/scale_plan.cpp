@@ -4,7 +4,7 @@
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core/text/foreign_text.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::tools {
@@ -97,8 +97,7 @@ std::vector<ScaleRun> runs_of(const ScalePlan& plan) {
 }
 
 int nodes_of(const ScalePlan& plan, int ranks) {
-  const auto index =
-      static_cast<std::size_t>(std::find(plan.ranks.begin(), plan.ranks.end(), ranks) - plan.ranks.begin());
+  const auto index = static_cast<std::size_t>(std::ranges::find(plan.ranks, ranks) - plan.ranks.begin());
   return index < plan.nodes.size() ? plan.nodes[index] : 0;
 }
 
@@ -141,7 +140,7 @@ void check_set(const ScalePlan& plan, const std::vector<ScalePoint>& points) {
   std::vector<std::string> missing;
   for (const auto& run : runs_of(plan)) {
     const bool is_present =
-        std::any_of(points.begin(), points.end(), [&](const ScalePoint& point) { return is_same(point.run, run); });
+        std::ranges::any_of(points, [&](const ScalePoint& point) { return is_same(point.run, run); });
     if (!is_present) missing.push_back(name(run));
   }
   if (!missing.empty()) {

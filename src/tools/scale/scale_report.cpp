@@ -4,11 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "core/text/column.hpp"
-#include "core/text/print.hpp"
+#include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "observe/profile/peak_rate.hpp"
+#include "observe/status/measure.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -35,7 +34,7 @@ Cells heading(const Study& study) {
 }
 
 std::string against(const ScaleSize& size, std::optional<double> predicted) {
-  return predicted ? core::print("%s (%+.0f %%)", time_text(*predicted).c_str(), 100 * (*predicted / size.seconds - 1))
+  return predicted ? text::print("%s (%+.0f %%)", time_text(*predicted).c_str(), 100 * (*predicted / size.seconds - 1))
                    : "";
 }
 
@@ -47,14 +46,14 @@ Cells row(const Study& study, std::size_t i) {
   Cells cells = {std::to_string(size.nodes),
                  std::to_string(size.ranks),
                  time_text(size.seconds),
-                 core::print("+-%.1f %%", 100 * relative),
-                 core::print("%.2f", speed_up(study, size.seconds, size.ranks)),
-                 core::print("%.0f %% +-%.1f", 100 * share, 100 * share * relative),
-                 core::print("%.3g", size.core_hours)};
-  if (has_gpus(study)) cells.push_back(core::print("%.3g", size.gpu_hours));
+                 text::print("+-%.1f %%", 100 * relative),
+                 text::print("%.2f", speed_up(study, size.seconds, size.ranks)),
+                 text::print("%.0f %% +-%.1f", 100 * share, 100 * share * relative),
+                 text::print("%.3g", size.core_hours)};
+  if (has_gpus(study)) cells.push_back(text::print("%.3g", size.gpu_hours));
   if (has_use(study)) {
     const auto use = use_of_peak(study, size);
-    cells.push_back(use ? core::print("%.3g %%", 100 * *use) : "");
+    cells.push_back(use ? text::print("%.3g %%", 100 * *use) : "");
   }
   cells.insert(cells.end(),
                {against(size, model.seconds(size.ranks)), against(size, left_out(study.setting, study.sizes, i))});
@@ -72,7 +71,7 @@ std::string with_prefix(double number) {
   static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t power = 0;
   for (; number >= 1000 && power + 1 < prefixes.size(); ++power) number /= 1000;
-  return core::print("%.4g %s", number, prefixes[power]);
+  return text::print("%.4g %s", number, prefixes[power]);
 }
 
 std::string mfu_section(const Study& study) {
@@ -200,14 +199,7 @@ std::string scale_markdown(const Study& study, const std::string& chart) {
                        : "Weak scaling: the same work for each rank; times are of one update.\n\n");
   for (const auto& cells : rows(study)) {
     page += "| " + text::join(cells, " | ") + " |\n";
-    if (cells == heading(study))
-      page.append("|")
-          .append([&] {
-            std::string line;
-            for (std::size_t i = 0; i < cells.size(); ++i) line += "---|";
-            return line;
-          }())
-          .append("\n");
+    if (cells == heading(study)) page += "|" + text::join(Cells(cells.size(), "---"), "|") + "|\n";
   }
   const ScaleModel model(study.setting, study.sizes);
   const auto& network = study.setting.network;
@@ -217,9 +209,9 @@ std::string scale_markdown(const Study& study, const std::string& chart) {
                        text::count(study.sizes.front().ranks, "rank"), ".\n\n![](", chart, ")\n\n## The model\n\n",
                        "Compute time is that of the smallest run. An all-reduce of the gradients (",
                        units::bytes(static_cast<std::uint64_t>(study.setting.gradient_bytes)), ") over ",
-                       text::count(network.ranks, "rank"), " takes ", core::print("%.1f us", 1e6 * network.latency),
-                       " and ", core::print("%.3g s", network.seconds_per_byte * 1e9),
-                       " per GB (`hortator bench collectives`); ", core::print("%.0f %%", 100 * model.overlap()),
+                       text::count(network.ranks, "rank"), " takes ", text::print("%.1f us", 1e6 * network.latency),
+                       " and ", text::print("%.3g s", network.seconds_per_byte * 1e9),
+                       " per GB (`hortator bench collectives`); ", text::print("%.0f %%", 100 * model.overlap()),
                        " of it overlaps with compute (fitted). \"left out\" is the prediction for a size from ",
                        "a model that was fitted without it. Beyond ", text::count(1LL * model_factor * largest, "rank"),
                        " (", model_factor, " times the largest size measured) the curve is extrapolated.\n");

@@ -19,7 +19,6 @@ namespace {
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
-using tools::ScalePlan;
 
 const OwnFlags& own_flags() {
   static const OwnFlags flags = {"nodes", "ranks"};
@@ -61,7 +60,7 @@ int print_help() {
 }
 
 /// The plan that the command line describes.
-ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const launching::Settings& settings) {
+ScalePlan plan_of(Growth growth, const po::variables_map& values, const launching::Settings& settings) {
   if (!values.contains("program")) {
     throw UsageError(
         {.what = "The program is missing", .hint = "name it after --: hortator scale strong --ranks 1,2 -- ./train"});
@@ -82,9 +81,9 @@ ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const l
       throw UsageError({.what = "--peak-flops: expected a number above 0", .hint = "such as --peak-flops 312e12"});
   }
   if (values.contains("ranks")) {
-    plan.ranks = tools::parse_counts(values["ranks"].as<std::string>(), "--ranks");
+    plan.ranks = parse_counts(values["ranks"].as<std::string>(), "--ranks");
   } else {
-    plan.nodes = tools::parse_counts(values["nodes"].as<std::string>(), "--nodes");
+    plan.nodes = parse_counts(values["nodes"].as<std::string>(), "--nodes");
     const auto per_node = settings.number("ranks_per_node");
     if (!per_node) {
       throw UsageError({.what = "--nodes needs --ranks-per-node", .hint = "add --ranks-per-node N"});
@@ -99,7 +98,7 @@ ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const l
 /// Makes the runs of these sizes that are missing. The largest size also times collectives.
 void make_runs(const fs::path& folder, const ScalePlan& plan, const std::vector<int>& sizes) {
   for (const auto& run : runs_of(plan)) {
-    const bool wanted = std::find(sizes.begin(), sizes.end(), run.ranks) != sizes.end();
+    const bool wanted = std::ranges::find(sizes, run.ranks) != sizes.end();
     if (wanted && !has_point(folder, run)) make_run(folder, plan, run);
   }
   const int largest = plan.ranks.back();
@@ -161,7 +160,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
   return 0;
 }
 
-int begin_study(tools::Growth growth, const Arguments& arguments) {
+int begin_study(Growth growth, const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) return print_help();
   const auto file =
@@ -181,8 +180,8 @@ int begin_study(tools::Growth growth, const Arguments& arguments) {
   return report_on(folder);
 }
 
-int strong(const Arguments& arguments) { return begin_study(tools::Growth::strong, arguments); }
-int weak(const Arguments& arguments) { return begin_study(tools::Growth::weak, arguments); }
+int strong(const Arguments& arguments) { return begin_study(Growth::strong, arguments); }
+int weak(const Arguments& arguments) { return begin_study(Growth::weak, arguments); }
 
 std::string folder_in(const Arguments& arguments, std::size_t count) {
   if (arguments.size() == count) return arguments.front();
@@ -195,8 +194,8 @@ int report_again(const Arguments& arguments) { return report_on(folder_in(argume
 int run_size(const Arguments& arguments) {
   const fs::path folder = folder_in(arguments, 2);
   const auto plan = read_plan(folder);
-  const auto size = tools::parse_counts(arguments.back(), "RANKS");
-  if (std::find(plan.ranks.begin(), plan.ranks.end(), size.front()) == plan.ranks.end())
+  const auto size = parse_counts(arguments.back(), "RANKS");
+  if (std::ranges::find(plan.ranks, size.front()) == plan.ranks.end())
     throw UsageError({.what = text::concat("The study has no size of ", text::count(size.front(), "rank"))});
   make_runs(folder, plan, {size.front()});
   const auto points = read_points(folder, plan);

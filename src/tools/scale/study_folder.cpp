@@ -2,10 +2,10 @@
 
 #include <hortator/error.hpp>
 
-#include "core/record_json.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "tools/plot/cairo.hpp"
+#include "tools/plot/canvas.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr auto plan_file = "plan.json";
 constexpr auto chart_name = "scaling.svg";
 
-tools::Network read_network(const fs::path& folder) {
+Network read_network(const fs::path& folder) {
   const auto json = core::parse_record(read_text(folder / collectives_file));
   return {.ranks = json.at("ranks"), .latency = json.at("latency"), .seconds_per_byte = json.at("seconds_per_byte")};
 }
@@ -34,36 +34,36 @@ void write_text(const fs::path& file, const std::string& content) {
     throw Error({.what = text::quote(file.string()) + " cannot be written"});
 }
 
-void write_plan(const fs::path& folder, const tools::ScalePlan& plan) { write_text(folder / plan_file, to_json(plan)); }
+void write_plan(const fs::path& folder, const ScalePlan& plan) { write_text(folder / plan_file, to_json(plan)); }
 
-tools::ScalePlan read_plan(const fs::path& folder) {
+ScalePlan read_plan(const fs::path& folder) {
   if (!fs::exists(folder / plan_file)) {
     throw UsageError({.what = text::concat("No scaling study in ", text::quote(folder.string())),
                       .hint = "give the folder that --out of hortator scale named"});
   }
-  return tools::parse_plan(read_text(folder / plan_file));
+  return parse_plan(read_text(folder / plan_file));
 }
 
-void write_point(const fs::path& folder, const tools::ScalePoint& point) {
+void write_point(const fs::path& folder, const ScalePoint& point) {
   write_text(folder / file_name(point.run), to_json(point));
 }
 
-bool has_point(const fs::path& folder, const tools::ScaleRun& run) { return fs::exists(folder / file_name(run)); }
+bool has_point(const fs::path& folder, const ScaleRun& run) { return fs::exists(folder / file_name(run)); }
 
-std::vector<tools::ScalePoint> read_points(const fs::path& folder, const tools::ScalePlan& plan) {
-  std::vector<tools::ScalePoint> points;
+std::vector<ScalePoint> read_points(const fs::path& folder, const ScalePlan& plan) {
+  std::vector<ScalePoint> points;
   for (const auto& run : runs_of(plan)) {
-    if (has_point(folder, run)) points.push_back(tools::parse_point(read_text(folder / file_name(run))));
+    if (has_point(folder, run)) points.push_back(parse_point(read_text(folder / file_name(run))));
   }
   return points;
 }
 
-tools::Study read_study(const fs::path& folder) {
+Study read_study(const fs::path& folder) {
   const auto plan = read_plan(folder);
   const auto points = read_points(folder, plan);
   check_set(plan, points);
   const bool is_one_rank = plan.ranks.back() == 1;
-  return study_of(plan, points, is_one_rank ? tools::Network{} : read_network(folder));
+  return study_of(plan, points, is_one_rank ? Network{} : read_network(folder));
 }
 
 std::string write_report(const fs::path& folder) {
@@ -75,13 +75,13 @@ std::string write_report(const fs::path& folder) {
   return scale_table(study);
 }
 
-std::optional<std::vector<tools::Panel>> study_panels(const std::vector<std::string>& runs) {
+std::optional<std::vector<Panel>> study_panels(const std::vector<std::string>& runs) {
   if (runs.size() != 1 || !fs::exists(fs::path(runs.front()) / plan_file)) return {};
   return scale_panels(read_study(runs.front()));
 }
 
-tools::Network network_in(int ranks, const std::string& lines) {
-  std::vector<tools::Timing> timings;
+Network network_in(int ranks, const std::string& lines) {
+  std::vector<Timing> timings;
   for (const auto& line : text::split(lines, '\n')) {
     const auto json = core::parse_record(line);
     if (!json.is_object() || json.value("name", "") != "all_reduce" || !json.contains("params")) continue;
@@ -89,7 +89,7 @@ tools::Network network_in(int ranks, const std::string& lines) {
     if (json["params"].value("memory", "") != "window" || json.value("reference", "") != "memcpy") continue;
     timings.push_back({.bytes = json["params"].value("bytes", 0.0), .seconds = json.value("median_s", 0.0)});
   }
-  return tools::network_of(ranks, timings);
+  return network_of(ranks, timings);
 }
 
 }  // namespace hortator::tools

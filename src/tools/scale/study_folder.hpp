@@ -12,25 +12,25 @@
 /// A scaling study on disk: plan.json, one file for each run, collectives.json, and the report.
 namespace hortator::tools {
 
-void write_plan(const std::filesystem::path& folder, const tools::ScalePlan& plan);
-tools::ScalePlan read_plan(const std::filesystem::path& folder);
+void write_plan(const std::filesystem::path& folder, const ScalePlan& plan);
+ScalePlan read_plan(const std::filesystem::path& folder);
 
-void write_point(const std::filesystem::path& folder, const tools::ScalePoint& point);
+void write_point(const std::filesystem::path& folder, const ScalePoint& point);
 /// The points that exist.
-std::vector<tools::ScalePoint> read_points(const std::filesystem::path& folder, const tools::ScalePlan& plan);
-bool has_point(const std::filesystem::path& folder, const tools::ScaleRun& run);
+std::vector<ScalePoint> read_points(const std::filesystem::path& folder, const ScalePlan& plan);
+bool has_point(const std::filesystem::path& folder, const ScaleRun& run);
 
 /// Throws Error if points are missing or cannot be compared.
-tools::Study read_study(const std::filesystem::path& folder);
+Study read_study(const std::filesystem::path& folder);
 /// Writes report.md, scaling.svg and, in a build with Cairo, scaling.png. Returns the table.
 std::string write_report(const std::filesystem::path& folder);
 
 /// The panels of a study if `runs` is the folder of one; nothing if they are ordinary runs.
-std::optional<std::vector<tools::Panel>> study_panels(const std::vector<std::string>& runs);
+std::optional<std::vector<Panel>> study_panels(const std::vector<std::string>& runs);
 
 /// Fits latency and bandwidth to the all-reduces in the output of `hortator bench collectives --json`. Throws Error if
 /// there are none.
-tools::Network network_in(int ranks, const std::string& lines);
+Network network_in(int ranks, const std::string& lines);
 constexpr auto collectives_file = "collectives.json";
 
 /// The content of a file. Both throw Error on failure.

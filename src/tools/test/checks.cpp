@@ -54,8 +54,7 @@ std::string table(const std::vector<CheckOutcome>& outcomes) {
         << outcome.name << std::right << std::setw(7) << std::fixed << std::setprecision(2) << outcome.seconds << " s  "
         << outcome.details << '\n';
   }
-  const auto failed =
-      std::count_if(outcomes.begin(), outcomes.end(), [](const CheckOutcome& outcome) { return !outcome.has_passed; });
+  const auto failed = std::ranges::count_if(outcomes, [](const CheckOutcome& outcome) { return !outcome.has_passed; });
   out << outcomes.size() - static_cast<std::size_t>(failed) << " of "
       << text::count(static_cast<long long>(outcomes.size()), "check") << " passed\n";
   return std::move(out).str();

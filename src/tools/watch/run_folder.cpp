@@ -6,7 +6,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 
-#include "core/record_json.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/print.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 
@@ -12,7 +11,7 @@ namespace {
 
 constexpr double overdue_rows = 10;
 
-std::string percent(double share) { return core::print("%.0f %%", 100 * share); }
+std::string percent(double share) { return text::print("%.0f %%", 100 * share); }
 
 std::string rank_text(const observe::RankStatus& rank) {
   return text::concat("rank ", rank.rank, " (", rank.host, ")");
@@ -108,8 +107,8 @@ void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
                          outlier(ranks, "max", bytes(static_cast<double>(largest.memory_bytes)), largest));
   put_devices(page, ranks);
   const auto& idlest = extreme(ranks, cpu, false);
-  page.row("CPU", core::print("%.1f of %d%s", mean_of(ranks, cpu), ranks.front().cpus, each.c_str()) +
-                      outlier(ranks, "min", core::print("%.1f", idlest.cpus_used), idlest));
+  page.row("CPU", text::print("%.1f of %d%s", mean_of(ranks, cpu), ranks.front().cpus, each.c_str()) +
+                      outlier(ranks, "min", text::print("%.1f", idlest.cpus_used), idlest));
   if (ranks.front().world > 1) {
     const auto& busiest = extreme(ranks, sharing, true);
     page.row("gradients", percent(mean_of(ranks, sharing)) + " of the time spent on averaging" +

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/page.hpp"
+#include "core/text/terminal.hpp"
 #include "observe/status/status_record.hpp"
 
 /// A summary of all ranks of a run, and its outliers.

@@ -9,7 +9,7 @@
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
-#include "core/unix_time.hpp"
+#include "core/time.hpp"
 #include "launch/job/walltime.hpp"
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"

@@ -4,10 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/text/column.hpp"
-#include "core/text/page.hpp"
-#include "core/text/print.hpp"
-#include "core/text/sparkline.hpp"
+#include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
 #include "observe/status/progress_text.hpp"
 #include "tools/watch/watch_ranks.hpp"
@@ -59,7 +56,7 @@ void put_loop(core::Page& page, const observe::LoopStatus& loop, bool is_over) {
   if (!is_over && loop.total >= 0 && loop.per_second > 0 && left >= 0) line += "  " + ago(left) + " left";
   if (loop.total > 0) {
     const double share = std::clamp(static_cast<double>(loop.done) / static_cast<double>(loop.total), 0.0, 1.0);
-    page.add(core::print("%3d%% ", static_cast<int>(100 * share)));
+    page.add(text::print("%3d%% ", static_cast<int>(100 * share)));
     const int room = page.room() - core::width_of(line) - 4;
     if (room >= 5) page.add(observe::bar(share, std::min(room, 40)) + "  ");
   }

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
-#include "bigmodel/module_sizes.hpp"
+#include "bigmodel/max_memory.hpp"
+#include "bigmodel/module_tree.hpp"
 #include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
-#include "bigmodel/balanced_memory.hpp"
+#include "bigmodel/max_memory.hpp"
 
-#include "bigmodel/module_sizes.hpp"
+#include "bigmodel/module_tree.hpp"
 #include "support/catch.hpp"
 #include "trees.hpp"
 

@@ -11,7 +11,7 @@
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "file_limit.hpp"
-#include "formats/hdf5/lock.hpp"
+#include "formats/hdf5/handle.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -7,7 +7,7 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/save.hpp"
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -3,10 +3,10 @@
 #include <bit>
 #include <limits>
 
-#include "checkpoint/write/rank_report.hpp"
-#include "core/checksum/crc32c.hpp"
+#include "checkpoint/write/save_task.hpp"
+#include "core/checksum/crc.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
-#include "formats/file/utf8.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -84,9 +84,9 @@ TEST_CASE("every number and text is restored bit for bit") {
           std::bit_cast<std::uint64_t>(reals[i]));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(back.get<std::string>("text" + std::to_string(i)) == texts[i]);
-  CHECK(formats::is_utf8("\xe2\x82\xac \xf0\x9f\x9a\x80"));
+  CHECK(core::is_utf8("\xe2\x82\xac \xf0\x9f\x9a\x80"));
   for (const auto* bytes : {"\xc0\x80", "\xe0\x80\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xe2\x82", "\xf8"})
-    CHECK_FALSE(formats::is_utf8(bytes));
+    CHECK_FALSE(core::is_utf8(bytes));
 }
 
 TEST_CASE("a rank's report is complete or refused") {

@@ -1,4 +1,4 @@
-#include "checkpoint/write/slice_plan.hpp"
+#include "checkpoint/write/layout.hpp"
 
 #include <map>
 #include <numeric>

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "checkpoint/state_outline.hpp"
-#include "checkpoint/write/storable.hpp"
+#include "checkpoint/write/requirements.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

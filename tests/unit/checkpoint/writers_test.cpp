@@ -4,7 +4,6 @@
 #include "checkpoint/write/save.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
-#include "formats/hdf5/type.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

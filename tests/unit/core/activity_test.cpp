@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/activity/device_activity.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::activity;

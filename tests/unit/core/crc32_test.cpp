@@ -1,4 +1,4 @@
-#include "core/checksum/crc32.hpp"
+#include "core/checksum/crc.hpp"
 
 #include <string_view>
 

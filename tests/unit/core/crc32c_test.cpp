@@ -1,4 +1,4 @@
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 
 #include <string>
 #include <string_view>

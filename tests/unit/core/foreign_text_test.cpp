@@ -1,4 +1,4 @@
-#include "core/text/foreign_text.hpp"
+#include "core/text/json.hpp"
 
 #include "support/catch.hpp"
 

@@ -10,7 +10,7 @@
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/save.hpp"
 #include "forks.hpp"
-#include "formats/hdf5/view.hpp"
+#include "formats/hdf5/structure.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

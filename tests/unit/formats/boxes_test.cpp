@@ -1,4 +1,4 @@
-#include "formats/tensor/boxes.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 
 #include "support/catch.hpp"
 

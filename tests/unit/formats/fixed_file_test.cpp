@@ -5,8 +5,6 @@
 #include <fstream>
 
 #include "formats/file/file_error.hpp"
-#include "formats/file/file_map.hpp"
-#include "formats/tensor/row_runs.hpp"
 #include "formats/tensor/stored_rows.hpp"
 #include "support/catch.hpp"
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <optional>
 
+#include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
-#include "formats/hdf5/type.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -5,11 +5,10 @@
 #include <limits>
 
 #include "formats/file/raw_file.hpp"
-#include "formats/hdf5/attribute.hpp"
 #include "formats/hdf5/dataset.hpp"
-#include "formats/hdf5/group.hpp"
 #include "formats/hdf5/structure.hpp"
 #include "support/catch.hpp"
+#include "unit/formats/hdf5_attributes.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "formats/hdf5/type.hpp"
+#include "formats/hdf5/dataset.hpp"
 
 #include <ATen/ATen.h>
 

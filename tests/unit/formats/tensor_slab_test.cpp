@@ -1,4 +1,4 @@
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,8 +1,7 @@
-#include "mpi/library.hpp"
+#include "mpi/environment.hpp"
 
 #include <hortator/error.hpp>
 
-#include "mpi/environment.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,4 +1,3 @@
-#include "formats/image/png_encoder.hpp"
 
 #include <ATen/ATen.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/progress/silent_progress.hpp"
+#include "observe/progress/noted_progress.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,4 +1,4 @@
-#include "observe/progress/rate.hpp"
+#include "observe/progress/pace.hpp"
 
 #include "support/catch.hpp"
 

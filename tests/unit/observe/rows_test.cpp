@@ -8,7 +8,7 @@
 #include "observe/trackers/csv_tracker.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
 #include "observe/trackers/json_row.hpp"
-#include "observe/trackers/row_cut.hpp"
+#include "observe/trackers/log_file.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "unit/accelerator/fixtures.hpp"

@@ -1,4 +1,4 @@
-#include "observe/progress/terminal.hpp"
+#include "observe/progress/terminal_screen.hpp"
 
 #include <fcntl.h>
 #include <pty.h>
@@ -10,7 +10,6 @@
 #include <string>
 
 #include "core/log.hpp"
-#include "observe/progress/terminal_screen.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "paging/named_tensors.hpp"
+#include "paging/paged_storages.hpp"
 #include "paging/pager.hpp"
-#include "paging/stores/host_store.hpp"
+#include "paging/stores/host_stores.hpp"
 
 /// Helpers of the paging tests.
 namespace hortator::testing {

@@ -6,8 +6,6 @@
 
 #include <hortator/error.hpp>
 
-#include "paging/interception/interception_check.hpp"
-#include "paging/interception/paged_key.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
 

@@ -15,7 +15,6 @@
 
 #include "fixtures.hpp"
 #include "machine/memory/recycling_allocator.hpp"
-#include "paging/interception/paged_key.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
 #include "unit/checkpoint/file_limit.hpp"

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <set>
 
-#include "paging/page.hpp"
+#include "paging/paged_storages.hpp"
 #include "support/catch.hpp"
 
 namespace hortator::paging {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "support/catch.hpp"
-#include "tools/plot/cairo.hpp"
+#include "tools/plot/canvas.hpp"
 
 using namespace hortator::tools;
 

@@ -10,7 +10,6 @@
 #include "support/catch.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
-#include "tools/config/yaml_file.hpp"
 #include "tools/launch/supervise.hpp"
 
 using namespace hortator::tools;

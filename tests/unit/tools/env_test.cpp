@@ -5,8 +5,6 @@
 
 #include "support/catch.hpp"
 #include "tools/env/facts.hpp"
-#include "tools/env/report.hpp"
-#include "tools/env/variables.hpp"
 #include "tools/launch/machine.hpp"
 
 using namespace hortator::tools;

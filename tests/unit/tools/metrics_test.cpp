@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/text/column.hpp"
+#include "core/text/terminal.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

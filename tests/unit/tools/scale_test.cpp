@@ -1,7 +1,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "observe/profile/peak_rate.hpp"
+#include "observe/status/measure.hpp"
 #include "support/catch.hpp"
 #include "tools/scale/scale_report.hpp"
 

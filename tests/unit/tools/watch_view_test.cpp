@@ -3,7 +3,7 @@
 #include <limits>
 #include <sstream>
 
-#include "core/text/column.hpp"
+#include "core/text/terminal.hpp"
 #include "observe/status/progress_text.hpp"
 #include "support/catch.hpp"
 #include "tools/watch/watch_ranks.hpp"

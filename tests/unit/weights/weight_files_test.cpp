@@ -11,7 +11,6 @@
 #include "formats/safetensors/writer.hpp"
 #include "support/catch.hpp"
 #include "weights/weight_folder.hpp"
-#include "weights/weight_index.hpp"
 #include "weights/weight_shards.hpp"
 #include "weights/weight_source.hpp"
 

@@ -11,7 +11,6 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/file/file_map.hpp"
 #include "formats/file/fixed_file.hpp"
 #include "formats/tensor/stored_rows.hpp"
 #include "formats/torch/pickle/archive.hpp"

@@ -2,8 +2,8 @@
 
 #include <bit>
 
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
-#include "formats/file/utf8.hpp"
 #include "formats/torch/pickle/machine.hpp"
 
 namespace hortator::formats::pickle {
@@ -21,7 +21,7 @@ std::string_view Input::take(std::uint64_t count) {
 
 std::string Input::text(std::uint64_t bytes) {
   const auto taken = take(bytes);
-  if (!is_utf8(taken)) fail("it holds a text that is not UTF-8");
+  if (!core::is_utf8(taken)) fail("it holds a text that is not UTF-8");
   return std::string(taken);
 }
 

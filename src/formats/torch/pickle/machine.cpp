@@ -3,9 +3,7 @@
 #include <optional>
 
 #include "core/text/text.hpp"
-#include "formats/torch/pickle/code.hpp"
 #include "formats/torch/pickle/input.hpp"
-#include "formats/torch/pickle/objects.hpp"
 #include "formats/torch/pickle/pickled_tensor.hpp"
 #include "formats/torch/pickle/stack.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "formats/torch/pickle/objects.hpp"
+#include "formats/torch/pickle/stack.hpp"
 
 /// Interprets the calls of PyTorch's functions in pickles, without calling any.
 namespace hortator::formats::pickle {

@@ -1,5 +1,5 @@
 #include "core/text/text.hpp"
-#include "formats/torch/pickle/objects.hpp"
+#include "formats/torch/pickle/stack.hpp"
 
 namespace hortator::formats {
 namespace pickle {

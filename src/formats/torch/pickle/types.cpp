@@ -1,5 +1,6 @@
 #include "formats/torch/pickle/types.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "formats/tensor/tensor_spec.hpp"
@@ -35,34 +36,26 @@ constexpr std::array rare = {
 }  // namespace
 
 std::optional<at::ScalarType> type_of_storage(std::string_view name) {
-  for (const auto& known : classes) {
-    if (known.name == name) return known.type;
-  }
-  return std::nullopt;
+  const auto* known = std::ranges::find(classes, name, &StorageClass::name);
+  return known != classes.end() ? std::optional(known->type) : std::nullopt;
 }
 
 std::string_view storage_of_type(at::ScalarType type) {
-  for (const auto& known : classes) {
-    if (known.type == type) return known.name;
-  }
-  return "";
+  const auto* known = std::ranges::find(classes, type, &StorageClass::type);
+  return known != classes.end() ? known->name : "";
 }
 
 std::optional<at::ScalarType> torch_type_named(std::string_view name) {
   constexpr std::string_view module = "torch.";
   if (!name.starts_with(module)) return std::nullopt;
   name.remove_prefix(module.size());
-  for (const auto& known : rare) {
-    if (known.name == name) return known.type;
-  }
-  return type_named(name);
+  const auto* known = std::ranges::find(rare, name, &Rare::name);
+  return known != rare.end() ? known->type : type_named(name);
 }
 
 std::string_view torch_name(at::ScalarType type) {
-  for (const auto& known : rare) {
-    if (known.type == type) return known.name;
-  }
-  return type_name(type);
+  const auto* known = std::ranges::find(rare, type, &Rare::type);
+  return known != rare.end() ? known->name : type_name(type);
 }
 
 }  // namespace hortator::formats

@@ -1,14 +1,98 @@
 #include "formats/torch/pickle/writer.hpp"
 
+#include <limits>
+
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "formats/torch/pickle/plan.hpp"
+#include "formats/torch/pickle/types.hpp"
 #include "formats/torch/zip/writer.hpp"
 
 namespace hortator::formats {
 namespace {
+
+/// Writes the opcodes of protocol 2 that torch.save uses.
+class Pickler {
+ public:
+  const std::string& bytes() const { return bytes_; }
+
+  void code(char c) { bytes_ += c; }
+  void text(std::string_view text) {
+    code('X');
+    number(static_cast<std::uint32_t>(text.size()));
+    bytes_ += text;
+  }
+  void integer(std::int64_t value) {
+    if (value >= 0 && value <= 0xff) {
+      code('K');
+      number(static_cast<std::uint8_t>(value));
+    } else if (value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max()) {
+      code('J');
+      number(static_cast<std::int32_t>(value));
+    } else {
+      code('\x8a');
+      number(std::uint8_t{sizeof value});
+      number(value);
+    }
+  }
+  void integers(const std::vector<std::int64_t>& values) {
+    code('(');
+    for (const auto value : values) integer(value);
+    code('t');
+  }
+  /// A class or function with its module: "torch._utils._rebuild_tensor_v2".
+  void named(std::string_view name) {
+    const auto point = name.rfind('.');
+    code('c');
+    bytes_ += name.substr(0, point);
+    bytes_ += '\n';
+    bytes_ += name.substr(point + 1);
+    bytes_ += '\n';
+  }
+  void empty_ordered_dict() {
+    named("collections.OrderedDict");
+    code(')');
+    code('R');
+  }
+
+ private:
+  template <typename Number>
+  void number(Number value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+
+  std::string bytes_;
+};
+
+/// A persistent object: ("storage", class, name, device, size).
+void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
+  const auto named = storage_of_type(tensor.spec.type);
+  out.code('(');
+  out.text("storage");
+  out.named(named.empty() ? untyped_storage : named);
+  out.text(tensor.storage);
+  out.text("cpu");
+  out.integer(named.empty() ? storage.bytes() : storage.elements);
+  out.code('t');
+  out.code('Q');
+}
+
+void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
+  const bool has_class = !storage_of_type(tensor.spec.type).empty();
+  out.named(has_class ? "torch._utils._rebuild_tensor_v2" : "torch._utils._rebuild_tensor_v3");
+  out.code('(');
+  put_storage(out, tensor, storage);
+  out.integer(tensor.first);
+  out.integers(tensor.spec.shape);
+  out.integers(tensor.strides);
+  out.code('\x89');          // requires_grad
+  out.empty_ordered_dict();  // hooks
+  if (!has_class) out.named(text::concat("torch.", torch_name(tensor.spec.type)));
+  out.code('t');
+  out.code('R');
+}
 
 constexpr auto archive_folder = "archive/";
 constexpr std::int64_t storage_piece_bytes = std::int64_t{1} << 23;
@@ -57,6 +141,21 @@ void write_pickle_file(const std::filesystem::path& path, const PicklePlan& plan
 }
 
 }  // namespace
+
+std::string pickle_of(const PicklePlan& plan) {
+  Pickler out;
+  out.code('\x80');
+  out.code('\2');
+  out.empty_ordered_dict();
+  out.code('(');
+  for (const auto& [name, tensor] : plan.tensors) {
+    out.text(name);
+    put_tensor(out, tensor, plan.storages.at(std::stoul(tensor.storage)));
+  }
+  out.code('u');
+  out.code('.');
+  return out.bytes();
+}
 
 void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors, const WriteProgress& advance) {
   const auto tied = plan_tied_pickle(tensors);

@@ -1,6 +1,6 @@
 #include "formats/torch/zip/writer.hpp"
 
-#include "core/checksum/crc32.hpp"
+#include "core/checksum/crc.hpp"
 #include "formats/torch/zip/format.hpp"
 
 namespace hortator::formats {

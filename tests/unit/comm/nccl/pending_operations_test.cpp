@@ -4,7 +4,7 @@
 
 #include "backends.hpp"
 #include "comm/decorators/watched_communicator.hpp"
-#include "core/activity/device_activity.hpp"
+#include "core/activity/activity.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;

@@ -1,0 +1,40 @@
+#include "bench/measurements.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::bench {
+
+bool Selection::wants(std::string_view name) const {
+  return cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end();
+}
+
+void check_known(const std::string& option, const std::vector<std::string>& values,
+                 const std::vector<std::string>& known) {
+  for (const auto& value : values) {
+    if (std::find(known.begin(), known.end(), value) != known.end()) continue;
+    throw UsageError(
+        {.what = text::concat(option, ": unknown value ", text::quote(value)), .hint = text::suggestion(value, known)});
+  }
+}
+
+const std::vector<Measurement>& measurements() {
+  static const std::vector<Measurement> table = {
+      {"capture", "a training step that a CUDA device repeats without the host against the bare LibTorch loop",
+       capture},
+      {"checkpoint", "saving and loading against raw writing, reading and copying of the same bytes", checkpoint},
+      {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
+      {"loader", "shuffled batches of samples in memory against bare index_select", loader},
+      {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
+      {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
+       paging},
+      {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
+      {"weights", "save_model and load_checkpoint_in_model against raw writing and reading of the same bytes", weights},
+      {"zero", "a training step at each ZeRO stage, and what it keeps in memory, beside stage 0", zero},
+  };
+  return table;
+}
+
+}  // namespace hortator::bench
