@@ -177,9 +177,9 @@ class HORTATOR_API Accelerator : public State {
   /// the tracker ignores everything.
   Tracker& get_tracker(const std::string& name);
 
-  /// Returns the ranks' tensors, joined along dimension 0 in rank order; single numbers become a vector. Here and
-  /// below, a structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done to each
-  /// tensor; if structures differ between ranks, all throw. @collective
+  /// Returns the ranks' tensors of one shape, joined along dimension 0 in rank order; single numbers become a vector.
+  /// Here and below, a structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done
+  /// to each tensor; if structures differ between ranks, all throw. @collective
   at::Tensor gather(const at::Tensor& tensor);
   template <typename T>
   T gather(T structure);
@@ -312,7 +312,7 @@ class HORTATOR_API Accelerator : public State {
   bool begin_micro_step();
   CapturedStep make_captured(CapturedStep::Step step, const CaptureOptions& options);
   std::shared_ptr<step::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
-  std::shared_ptr<step::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
+  std::shared_ptr<step::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer, bool inherits_save);
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
   void announce_once();

@@ -25,7 +25,8 @@ class HORTATOR_API Error : public std::runtime_error {
 
   const std::source_location& where() const noexcept { return where_; }  ///< the source line that found the problem
 
-  /// The rank whose problem it is, if all ranks throw the same error together; empty if only this rank throws.
+  /// The rank whose problem it is, if all ranks throw the same error together; empty if only this rank throws. The line
+  /// that hortator::run prints begins with it, so what() does not repeat it.
   std::optional<int> rank() const noexcept { return rank_; }
   Error& on_rank(int rank) noexcept;
 

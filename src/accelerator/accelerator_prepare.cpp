@@ -1,4 +1,7 @@
+#include <c10/util/Type.h>
+
 #include <algorithm>
+#include <typeinfo>
 
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/prepared_before.hpp"
@@ -24,10 +27,20 @@ std::string effective_batch(const LoaderBase& loader, std::int64_t micro_steps) 
                       loader.has_size() ? text::count(loader.dataset_size(), "sample") : "a stream");
 }
 
+// Only loaders that train accumulate. Which of several do is not known yet.
 std::string effective_batches(const std::vector<LoaderBase>& loaders, std::int64_t micro_steps) {
+  if (loaders.size() == 1) return effective_batch(loaders.front(), micro_steps);
   std::vector<std::string> lines;
-  for (const auto& loader : loaders) lines.push_back(effective_batch(loader, micro_steps));
-  return text::join(lines, "; ");
+  for (const auto& loader : loaders) lines.push_back(effective_batch(loader, 1));
+  const auto in_training =
+      micro_steps > 1 ? text::concat(" (an update in training takes ", micro_steps, " of them)") : "";
+  return text::join(lines, "; ") + in_training;
+}
+
+void warn_of_unsaved(const torch::optim::Optimizer& optimizer) {
+  log::warn("prepare() got an optimizer of type ", c10::demangle(typeid(optimizer).name()),
+            ", which does not override save() and load(): checkpoints hold nothing of it, so that a resumed run starts "
+            "with a new one. Override both, with empty functions if it has no state");
 }
 
 // Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
@@ -66,8 +79,10 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   return model;
 }
 
-std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer) {
+std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer,
+                                                                 bool inherits_save) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
+  if (inherits_save && is_main_process() && step::saves_nothing(optimizer)) warn_of_unsaved(optimizer);
   auto prepared = std::make_shared<step::OptimizerCore>(
       optimizer, training_->control.session(),
       step::OptimizerHooks{

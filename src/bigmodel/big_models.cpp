@@ -57,6 +57,9 @@ DevicePlacement DevicePlacement::parse(std::string_view name) {
   long long index = -1;
   if (text::parse_integer(number, index) && 0 <= index && index < max_devices) return cuda(static_cast<int>(index));
   throw UsageError({.what = text::concat("Invalid device placement ", text::quote(name)),
+                    .why =
+                        "parts of a model lie on CUDA devices, in the CPU's memory or on disk; other kinds of devices "
+                        "(tpu, mps, xpu, ...) are not supported on purpose",
                     .hint = "use the number of a CUDA device, cpu or disk"});
 }
 

@@ -57,6 +57,14 @@ Loader Accelerator::prepare_data_loader(Loader loader, const PrepareDataLoaderOp
   return loader;
 }
 
+namespace detail {
+
+/// Whether T has the save() of torch::optim::Optimizer itself, which saves nothing.
+template <typename T>
+concept InheritsSave = std::same_as<decltype(&T::save), decltype(&torch::optim::Optimizer::save)>;
+
+}  // namespace detail
+
 template <typename T>
 auto Accelerator::prepare_one(T&& object) {
   using Object = std::remove_cvref_t<T>;
@@ -67,7 +75,7 @@ auto Accelerator::prepare_one(T&& object) {
   } else if constexpr (std::derived_from<Object, torch::optim::Optimizer>) {
     static_assert(std::is_lvalue_reference_v<T>,
                   "prepare() borrows an optimizer: keep it in a variable that outlives the training");
-    return Optimizer(make_optimizer(object));
+    return Optimizer(make_optimizer(object, detail::InheritsSave<Object>));
   } else if constexpr (std::derived_from<Object, LoaderBase>) {
     return prepare_data_loader<Object>(object);
   } else if constexpr (std::derived_from<Object, ScheduleBase>) {

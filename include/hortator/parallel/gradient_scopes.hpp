@@ -56,8 +56,10 @@ struct JoinOptions {
 };
 
 /// While it lives, ranks may have different numbers of batches. A rank that reaches its end takes part in the others'
-/// reductions, with zeros, until all ranks have reached it. Then all ranks get the models and optimizers of the last
-/// one to arrive. Only prepared models' forward and backward are covered, not gather, reduce or save_state.
+/// reductions, with zeros, until all ranks have reached it. Then all ranks get what the last one to arrive has: models,
+/// optimizers, schedules, the count of micro-steps, the epoch of loaders, and registered objects that hold tensors
+/// (with all their values; other registered objects, and random numbers, stay each rank's own). Only prepared models'
+/// forward and backward are covered, not gather, reduce or save_state.
 class HORTATOR_API JoinUnevenInputs {
  public:
   [[nodiscard]] JoinUnevenInputs(accelerator::Training& training, std::vector<ModelBase> models,

@@ -25,7 +25,9 @@ struct LocalSGDOptions {
 /// Optimizers' states are not averaged.
 ///
 /// Ranks may take different numbers of steps: at the end of its scope, a rank takes part in the others' averages with
-/// the parameters that it has, until all are done. If an exception ends the scope, nothing is averaged.
+/// the parameters that it has, until all are done. Then all ranks get the optimizers, schedules and the rest that
+/// JoinUnevenInputs names from the rank that has taken the most steps. If an exception ends the scope, nothing is
+/// averaged.
 class HORTATOR_API LocalSGD {
  public:
   LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options = {});

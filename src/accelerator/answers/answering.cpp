@@ -26,8 +26,7 @@ struct Delivery {
   Answers answers = {};
   Numbers failed = {};       ///< the prompts that cannot be answered
   std::string problem = {};  ///< the first one; empty if there is none
-  std::string host = {};
-  auto fields() { return std::tie(answers, failed, problem, host); }
+  auto fields() { return std::tie(answers, failed, problem); }
 };
 
 std::uint64_t fingerprint_of(const std::vector<PromptFacts>& prompts) {
@@ -51,9 +50,9 @@ std::string shown(const Numbers& prompts) {
   return text::join(first) + (prompts.size() > max_shown ? ", ..." : "");
 }
 
-Problem problem_of(const Delivery& delivery, int rank, std::size_t answered, std::size_t prompts, bool kept) {
+Problem problem_of(const Delivery& delivery, std::size_t answered, std::size_t prompts, bool kept) {
   const auto where = delivery.failed.empty() ? std::string() : text::concat(" on prompts ", shown(delivery.failed));
-  return {.what = text::concat("Rank ", rank, " (", delivery.host, ") failed", where, ": ", delivery.problem),
+  return {.what = text::concat("Answering failed", where, ": ", delivery.problem),
           .why = text::concat(answered, " of ", prompts, " prompts are answered"),
           .hint = kept ? "the same call resumes from there"
                        : "hortator::IncompleteAnswers has their answers; AnswerOptions::keep outlives the run"};
@@ -175,7 +174,6 @@ void Answering::run(const AnswerBatch& answer) {
   }
   bar->finish();
   if (impl_->journal) impl_->journal->close();
-  impl_->mine.host = impl_->state.host();
 }
 
 Answering::Outcome Answering::gather() {
@@ -197,7 +195,7 @@ Answering::Outcome Answering::gather() {
     failed = std::move(delivery);
   }
   if (failed) {
-    outcome.problem = problem_of(*failed, outcome.rank, answered, impl_->prompts.size(), impl_->journal.has_value());
+    outcome.problem = problem_of(*failed, answered, impl_->prompts.size(), impl_->journal.has_value());
   } else if (impl_->journal && impl_->state.is_main_process()) {
     impl_->journal->remove();
   }

@@ -46,7 +46,7 @@ struct BatchSizeSearch::Round {
     auto all = mpi::all_gather_within(comm, mine, patience);
     if (all) return *std::move(all);
     throw Error(
-        {.what = text::concat("Only rank ", comm.rank(), " has run out of memory"),
+        {.what = "Only this rank has run out of memory",
          .why = text::concat("the others wait for it in a collective of the ", backend,
                              " back end, from which nobody can call them back"),
          .hint =

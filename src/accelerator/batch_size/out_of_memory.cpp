@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <stdexcept>
 
 namespace hortator::accelerator {
 
@@ -27,6 +28,8 @@ bool is_out_of_memory(const std::exception_ptr& thrown) {
     return true;
   } catch (const c10::OutOfMemoryError&) {
     return true;
+  } catch (const std::logic_error&) {
+    return false;  // Python's ValueError and the like, whatever they speak of
   } catch (const std::exception& error) {
     const std::string_view message = error.what();
     // Ranks that throw together have another rank's message, not its type.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "accelerator/scopes/takeover.hpp"
 #include "mpi/collectives.hpp"
-#include "step/optimizer/optimizer_broadcast.hpp"
 
 namespace hortator::accelerator {
 
@@ -81,13 +81,7 @@ void Joining::copy_from_last(bool among_last) {
   const auto& host = training_.data().host;
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().copy_from(last);
-  const auto names = training_.prepared.parameter_names();
-  training_.control.settle_steps();
-  for (const auto& optimizer : training_.prepared.optimizers()) {
-    if (training_.control.scaler() && training_.control.scaler()->is_late())
-      optimizer->forget_step_ahead(mpi::broadcast(host, optimizer->step_was_skipped(), last));
-    step::broadcast_optimizer(optimizer->optimizer(), names, host, last);
-  }
+  take_over_steps(training_, last);
 }
 
 }  // namespace hortator::accelerator

@@ -1,7 +1,9 @@
 #include "accelerator/scopes/local_steps.hpp"
 
+#include <algorithm>
 #include <exception>
 
+#include "accelerator/scopes/takeover.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::accelerator {
@@ -31,6 +33,10 @@ void LocalSteps::step() {
 void LocalSteps::leave() {
   while (!average(/*done=*/true)) {
   }
+  const auto steps = mpi::all_gather(training_.host(), taken_);
+  const auto most = std::max_element(steps.begin(), steps.end());
+  if (*most != *std::min_element(steps.begin(), steps.end()))
+    take_over_steps(training_, static_cast<int>(most - steps.begin()));
 }
 
 bool LocalSteps::average(bool done) {

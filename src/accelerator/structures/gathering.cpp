@@ -9,13 +9,16 @@
 namespace hortator::accelerator {
 namespace {
 
-// Gathers the ranks' parts, one row each.
-at::Tensor gather_rows(const parallel::RankGroup& ranks, const at::Tensor& part) {
+// Joins the ranks' tensors along dimension 0; single numbers become a vector. They are sent in their own shape, which
+// the communicator compares. @collective
+at::Tensor gather_joined(const parallel::RankGroup& ranks, const at::Tensor& part) {
   auto& communicator = ranks.communicator_of(part);
   if (!part.defined()) communicator.all_gather(part, part).wait();  // throws
-  auto rows = at::empty({ranks.size(), part.numel()}, part.options().requires_grad(false));
-  communicator.all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
-  return rows;
+  auto sizes = part.dim() == 0 ? std::vector<std::int64_t>{1} : part.sizes().vec();
+  sizes[0] *= ranks.size();
+  auto joined = at::empty(sizes, part.options().requires_grad(false));
+  communicator.all_gather(joined, part.detach()).wait();
+  return joined;
 }
 
 at::Tensor join(const at::Tensor& rows, const at::Tensor& part) {
@@ -36,7 +39,7 @@ std::vector<at::Tensor> tensors_of(const std::vector<detail::Leaf>& leaves) {
 at::Tensor gather(const parallel::RankGroup& ranks, const at::Tensor& tensor) {
   if (ranks.size() == 1) return tensor;
   const at::NoGradGuard no_grad;
-  return join(gather_rows(ranks, tensor), tensor);
+  return gather_joined(ranks, tensor);
 }
 
 void gather(const parallel::RankGroup& ranks, const std::vector<detail::Leaf>& leaves) {
@@ -45,10 +48,12 @@ void gather(const parallel::RankGroup& ranks, const std::vector<detail::Leaf>& l
   check_same_structure(ranks.host, "gather", leaves, Alike::shapes);
   in_packs(tensors_of(leaves), [&](const auto& pack_of, const auto& tensors) {
     if (pack_of.size() == 1) {
-      *leaves[pack_of[0]].tensor = join(gather_rows(ranks, tensors[0]), tensors[0]);
+      *leaves[pack_of[0]].tensor = gather_joined(ranks, tensors[0]);
       return;
     }
-    const auto parts = unpack(gather_rows(ranks, pack(tensors)), tensors);
+    const auto row = pack(tensors);
+    const auto rows = gather_joined(ranks, row).view({ranks.size(), row.numel()});
+    const auto parts = unpack(rows, tensors);
     for (std::size_t i = 0; i < pack_of.size(); ++i) *leaves[pack_of[i]].tensor = join(parts[i], tensors[i]);
   });
 }

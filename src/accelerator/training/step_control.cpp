@@ -3,11 +3,28 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "core/log.hpp"
 #include "mpi/agree.hpp"
+#include "runtime/debug_mode.hpp"
 #include "step/precision/loss_scale.hpp"
 #include "step/precision/precision.hpp"
 
 namespace hortator::accelerator {
+
+namespace {
+
+step::ReachCheck::Report report_of_reach_check() {
+  using Report = step::ReachCheck::Report;
+  return runtime::asked_for_debug_mode(core::process_variables()) ? Report::error : Report::warning;
+}
+
+step::ReachCheck::Warn warn_on_rank_0(const mpi::Communicator& host) {
+  return [is_first = host.rank() == 0](std::string_view line) {
+    if (is_first) log::write_warning(line);
+  };
+}
+
+}  // namespace
 
 Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host) {
   Precision precision = Precision::no;
@@ -24,6 +41,7 @@ StepControl::StepControl(const AcceleratorOptions& options, Precision precision,
     : precision_(precision),
       prepared_(prepared),
       accumulation_(options.gradient_accumulation_steps, options.gradient_accumulation),
+      reach_check_(prepared.models(), report_of_reach_check(), warn_on_rank_0(host)),
       loss_weights_(prepared.models(), options.reproducible ? std::optional(options.virtual_shards) : std::nullopt),
       stopping_(host, saves) {}
 

@@ -16,6 +16,7 @@
 #include "step/gradients/accumulation.hpp"
 #include "step/gradients/loss_check.hpp"
 #include "step/gradients/loss_weights.hpp"
+#include "step/gradients/reach_check.hpp"
 #include "step/precision/grad_scaler.hpp"
 
 namespace hortator::accelerator {
@@ -45,6 +46,7 @@ class StepControl {
   step::Accumulation& accumulation() { return accumulation_; }
   const step::Accumulation& accumulation() const { return accumulation_; }
   step::LossCheck& loss_check() { return loss_check_; }
+  step::ReachCheck& reach_check() { return reach_check_; }
   step::LossWeights& loss_weights() { return loss_weights_; }
   Stopping& stopping() { return stopping_; }
   step::GradScaler* scaler() const { return scaler_.get(); }       ///< null unless losses are scaled
@@ -84,6 +86,7 @@ class StepControl {
   std::unique_ptr<parallel::CommonPass> common_pass_;  ///< null while ranks could not be joined
   step::Accumulation accumulation_;
   step::LossCheck loss_check_;
+  step::ReachCheck reach_check_;
   step::LossWeights loss_weights_;
   Stopping stopping_;
   std::unique_ptr<step::GradScaler> scaler_;

@@ -67,6 +67,11 @@ void Training::backward(const at::Tensor& loss) {
     note_backward();
   }
   const auto start = control.scaled(loss);
+  if (control.session()->recording() != nullptr) return run_backward(start);
+  control.reach_check().run([&] { run_backward(start); });
+}
+
+void Training::run_backward(const at::Tensor& start) {
   if (const auto* reproducing = control.reproducing()) reproducing->check_backward_counts();
   if (control.reproducing() || data().size() == 1) return start.backward();
   std::optional<AnyCallSite> anywhere;

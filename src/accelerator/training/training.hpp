@@ -83,6 +83,7 @@ class Training {
   Training(AgreedOptions agreed, runtime::World& world, const parallel::MeshShape::Request& axes);
   void connect();  ///< @collective
   void note_backward();
+  void run_backward(const at::Tensor& start);  ///< @collective
   RunFacts facts();
   void empty_cache() const;
 

@@ -85,7 +85,8 @@ void require_same(const mpi::Communicator& comm, const StateOutline& common) {
     throw UsageError(
         {.what = text::concat("The state to save differs between ranks: ", first_difference(unpack(first), common)),
          .why = text::concat("'here' is rank 0, 'there' is rank ", comm.rank(), "; one copy is saved for all ranks"),
-         .hint = "build the same models, optimizers and objects on every rank"});
+         .hint = "build the same models, optimizers and objects on every rank, and step them equally often: ranks with "
+                 "different numbers of batches need join_uneven_inputs, or loaders with even_batches"});
   });
 }
 

@@ -22,17 +22,16 @@ std::string describe(const mpi::Call& call) {
 
 }  // namespace
 
-void CallComparison::compare(std::uint64_t hash, const std::function<std::string()>& text) const {
-  ++sequence_;
-  if (mpi::equal_on_all(comm_, core::mix(core::mix(hash, sequence_), CallSite::current()))) return;
+void CallComparison::compare(const TensorCall& call) const {
+  const auto kind = core::mix(core::mix(call.hash, ++sequence_), CallSite::current());
+  if (mpi::equal_on_all(comm_, core::mix(kind, call.shapes))) return;
   const auto site = CallSite::describe_current();
-  const auto table = tabulate(
-      mpi::all_gather(comm_, text::concat(text(), site.empty() ? "" : " at ", site, ", its collective ", sequence_)));
-  throw UsageError({.what = table.text(),
-                    .why = "all ranks must make the same calls in the same order",
-                    .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "
-                            "ADDRESS gives the line"})
-      .on_rank(table.odd_rank);
+  const auto table = tabulate(mpi::all_gather(
+      comm_, text::concat(call.text(), site.empty() ? "" : " at ", site, ", its collective ", sequence_)));
+  if (mpi::equal_on_all(comm_, kind)) throw UsageError(different_shapes(table, call.verb)).on_rank(table.odd_rank);
+  auto problem = different_calls(table);
+  problem.hint += "; addr2line -e PROGRAM ADDRESS gives the line";
+  throw UsageError(problem).on_rank(table.odd_rank);
 }
 
 void CallComparison::compare(const mpi::Call& call) const {
@@ -40,7 +39,7 @@ void CallComparison::compare(const mpi::Call& call) const {
   for (const auto word : call.verb.packed()) hash = core::mix(hash, word);
   hash = core::mix(hash, static_cast<std::uint64_t>(call.root));
   if (call.has_same_bytes) hash = core::mix(hash, call.bytes);
-  compare(hash, [&] { return describe(call); });
+  compare(TensorCall{.verb = "", .hash = hash, .text = [&] { return describe(call); }});
 }
 
 }  // namespace hortator::comm

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "mpi/communicator.hpp"
 
@@ -18,8 +19,16 @@ class CallComparison final : public mpi::CallCheck {
 
   const mpi::Communicator& comm() const { return comm_; }
 
-  /// `hash` is that of this rank's call; `text` describes the call. @collective
-  void compare(std::uint64_t hash, const std::function<std::string()>& text) const;
+  /// A call on tensors.
+  struct TensorCall {
+    std::string_view verb;
+    std::uint64_t hash = 0;    ///< of everything but the shapes
+    std::uint64_t shapes = 0;  ///< a hash of them
+    std::function<std::string()> text;
+  };
+
+  /// @collective
+  void compare(const TensorCall& call) const;
   void compare(const mpi::Call& call) const override;
 
  private:

@@ -31,4 +31,19 @@ CallTable tabulate(const std::vector<std::string>& calls) {
   return tabulate(calls, ranks);
 }
 
+Problem different_calls(const CallTable& table) {
+  return {.what = "The ranks are in different collectives: " + table.lines,
+          .why = "all ranks must make the same calls in the same order",
+          .hint = "look for a collective under a condition that only some ranks meet"};
+}
+
+Problem different_shapes(const CallTable& table, std::string_view verb) {
+  std::string hint = "pad_across_processes makes sizes equal";
+  if (verb == "all_gather") hint += "; gather_to_main takes sizes that differ along dimension 0";
+  if (verb.starts_with("broadcast")) hint = "pass a tensor of the shape that is sent on every rank";
+  return {.what = "The ranks pass tensors of different shapes: " + table.lines,
+          .why = "a collective needs the same shape on all ranks",
+          .hint = hint};
+}
+
 }  // namespace hortator::comm

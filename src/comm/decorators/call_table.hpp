@@ -1,6 +1,8 @@
 #pragma once
 
+#include <hortator/error.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hortator::comm {
@@ -9,8 +11,6 @@ namespace hortator::comm {
 struct CallTable {
   int odd_rank = 0;   ///< the first of the ranks that are in the minority
   std::string lines;  ///< "rank 1: barrier; ranks 0,2-3: all_reduce (sum) of Float [3] at train+0x2f41"
-
-  std::string text() const { return "The ranks are in different collectives: " + lines; }
 };
 
 /// Groups the ranks by their calls, which are not all equal, the smallest group first. `ranks` are the callers'
@@ -18,5 +18,10 @@ struct CallTable {
 CallTable tabulate(const std::vector<std::string>& calls, const std::vector<int>& ranks);
 /// The same of all ranks, in rank order.
 CallTable tabulate(const std::vector<std::string>& calls);
+
+/// The problem of ranks that are in different collectives.
+Problem different_calls(const CallTable& table);
+/// The problem of ranks that are all in `verb`, with tensors of different shapes.
+Problem different_shapes(const CallTable& table, std::string_view verb);
 
 }  // namespace hortator::comm

@@ -7,24 +7,32 @@
 namespace hortator::comm {
 namespace {
 
-std::uint64_t mix(std::uint64_t state, const at::Tensor* tensor_or_none) {
-  if (tensor_or_none == nullptr) return state;
-  const auto& tensor = *tensor_or_none;
-  if (!tensor.defined()) return core::mix(state, 1);
-  state = core::mix(state, static_cast<std::uint64_t>(tensor.scalar_type()) + 2);
+std::uint64_t mix_kind(std::uint64_t state, const at::Tensor& tensor) {
+  return core::mix(state, tensor.defined() ? static_cast<std::uint64_t>(tensor.scalar_type()) + 2 : 1);
+}
+
+std::uint64_t mix_shape(std::uint64_t state, const at::Tensor& tensor) {
+  state = core::mix(state, static_cast<std::uint64_t>(tensor.defined() ? tensor.dim() : -1));
+  if (!tensor.defined()) return state;
   for (const auto size : tensor.sizes()) state = core::mix(state, static_cast<std::uint64_t>(size));
   return state;
 }
 
+// Then the shape of the one follows from that of the other.
+bool fit(const at::Tensor& whole, const at::Tensor& part, int parts) {
+  return whole.defined() && part.defined() && whole.numel() == part.numel() * parts &&
+         whole.scalar_type() == part.scalar_type();
+}
+
 }  // namespace
 
-std::uint64_t CheckedCommunicator::hash(const Call& call) {
-  auto hash = core::hash(call.detail, core::hash(call.verb));
-  hash = core::mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
-  hash = mix(mix(hash, call.first), call.second);
-  if (call.list == nullptr) return hash;
-  for (const auto& tensor : *call.list) hash = mix(hash, &tensor);
-  return hash;
+std::vector<at::Tensor> CheckedCommunicator::Call::tensors() const {
+  if (list != nullptr) return *list;
+  std::vector<at::Tensor> all;
+  for (const auto* one : {first, second}) {
+    if (one != nullptr) all.push_back(*one);
+  }
+  return all;
 }
 
 std::string CheckedCommunicator::describe(const Call& call) {
@@ -43,7 +51,14 @@ std::string CheckedCommunicator::describe(const Call& call) {
 }
 
 void CheckedCommunicator::compare(const Call& call) const {
-  comparison_->compare(hash(call), [&] { return describe(call); });
+  auto hash = core::hash(call.detail, core::hash(call.verb));
+  hash = core::mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
+  std::uint64_t shapes = 0;
+  for (const auto& tensor : call.tensors()) {
+    hash = mix_kind(hash, tensor);
+    shapes = mix_shape(shapes, tensor);
+  }
+  comparison_->compare({.verb = call.verb, .hash = hash, .shapes = shapes, .text = [&] { return describe(call); }});
 }
 
 Work CheckedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
@@ -52,12 +67,15 @@ Work CheckedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
 }
 
 Work CheckedCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  compare({.verb = "reduce_scatter", .detail = comm::name(op), .first = &input, .second = &output});
+  compare({.verb = "reduce_scatter",
+           .detail = comm::name(op),
+           .first = &input,
+           .second = fit(input, output, size()) ? nullptr : &output});
   return inner_->reduce_scatter(std::move(output), input, op);
 }
 
 Work CheckedCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  compare({.verb = "all_gather", .first = &input, .second = &output});
+  compare({.verb = "all_gather", .first = &input, .second = fit(output, input, size()) ? nullptr : &output});
   return inner_->all_gather(std::move(output), input);
 }
 

@@ -46,11 +46,12 @@ class CheckedCommunicator final : public Communicator {
     std::string_view detail = {};             ///< the reduction
     std::optional<std::int64_t> number = {};  ///< the root, or how many elements
     const at::Tensor* first = nullptr;
-    const at::Tensor* second = nullptr;
+    const at::Tensor* second = nullptr;  ///< the output, if it does not fit the input
     const std::vector<at::Tensor>* list = nullptr;
+
+    std::vector<at::Tensor> tensors() const;
   };
   void compare(const Call& call) const;
-  static std::uint64_t hash(const Call& call);
   static std::string describe(const Call& call);
 
   std::unique_ptr<Communicator> inner_;

@@ -14,6 +14,15 @@
 
 namespace hortator::comm {
 
+/// A tensor's shape, as plain data. Of a tensor with more dimensions than it has room for, the last size is the product
+/// of the remaining ones.
+struct NodeShape {
+  std::int32_t dimensions = 0;
+  std::array<std::int64_t, 8> sizes{};
+
+  bool operator==(const NodeShape&) const = default;
+};
+
 /// A rank's description of the collective that it enters. Plain data: peers read it from shared memory.
 struct NodePost {
   enum class Verb : std::int32_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier, refused };
@@ -22,7 +31,7 @@ struct NodePost {
   ReduceOp op = ReduceOp::sum;
   std::int32_t type = 0;  ///< at::ScalarType
   std::int32_t root = 0;
-  std::int64_t elements = 0;
+  NodeShape shape = {};
   std::int64_t memory = -1;      ///< id of the window's segment that holds the operand; -1: none
   std::int64_t offset = 0;       ///< in bytes, of the operand in the rank's part of the window
   std::array<char, 512> text{};  ///< refused: the reason

@@ -139,7 +139,7 @@ NodePost NodeCommunicator::post_of(const Operation& operation) const {
   NodePost post{.verb = operation.verb, .op = operation.op, .root = operation.root};
   if (operation.input.defined()) {
     post.type = static_cast<std::int32_t>(operation.input.scalar_type());
-    post.elements = operation.input.numel();
+    post.shape = shape_of(operation.input);
   }
   if (operation.position) {
     post.memory = operation.position->segment->id;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "comm/decorators/call_table.hpp"
 #include "comm/shm/communicator.hpp"
 #include "comm/shm/node_problem.hpp"
 #include "core/hash.hpp"
@@ -17,8 +16,10 @@ namespace {
 using Verb = NodePost::Verb;
 
 std::uint64_t hash_of(const NodePost& post) {
-  return core::hash(text::concat(static_cast<int>(post.verb), ' ', static_cast<int>(post.op), ' ', post.type, ' ',
-                                 post.root, ' ', post.elements));
+  auto hash = core::hash(text::concat(static_cast<int>(post.verb), ' ', static_cast<int>(post.op), ' ', post.type, ' ',
+                                      post.root, ' ', post.shape.dimensions));
+  for (const auto size : post.shape.sizes) hash = core::mix(hash, static_cast<std::uint64_t>(size));
+  return hash;
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ void NodeCommunicator::complete(std::uint64_t number) {
   }
   if (const auto found = problems_.extract(number)) {
     const auto& problem = found.mapped();
-    throw UsageError({.what = text::concat("Rank ", problem.rank, ": ", problem.what)}).on_rank(problem.rank);
+    throw UsageError(problem.problem).on_rank(problem.rank);
   }
 }
 
@@ -108,12 +109,14 @@ std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& op
 }
 
 NodeProblem NodeCommunicator::problem_over_nodes(const Operation& operation) const {
-  const auto reasons = mpi::all_gather(comm_, std::string_view(operation.problem));
-  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
-    if (!reasons[rank].empty()) return {static_cast<int>(rank), reasons[rank]};
+  const auto all = mpi::all_gather(comm_, post_of(operation));
+  std::vector<const NodePost*> posts;
+  std::vector<int> ranks;
+  for (const auto& post : all) {
+    ranks.push_back(static_cast<int>(posts.size()));
+    posts.push_back(&post);
   }
-  const auto table = tabulate(mpi::all_gather(comm_, comm::describe(post_of(operation))));
-  return {table.odd_rank, table.text()};
+  return find_problem(posts, ranks).value();
 }
 
 bool NodeCommunicator::is_in_window_of_node(const Operation& operation) const {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <hortator/error.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,10 +14,12 @@ namespace hortator::comm {
 /// Why a collective that all ranks of a node have entered cannot be done.
 struct NodeProblem {
   int rank = 0;  ///< the culprit
-  std::string what;
+  Problem problem;
 };
 
-/// "all_reduce (sum) of 3 x Float"
+NodeShape shape_of(const at::Tensor& tensor);
+
+/// "all_reduce (sum) of Float [3, 4]"
 std::string describe(const NodePost& post);
 
 /// Compares the `posts` of all ranks; `ranks` are their numbers in the job. Empty when all ranks make the same call and

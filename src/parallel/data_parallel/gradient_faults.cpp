@@ -19,7 +19,7 @@ void throw_missing(const mpi::Communicator& host, const std::vector<std::string>
   int rank = 0;
   while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
   throw UsageError(
-      {.what = text::concat("Backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
+      {.what = text::concat("Backward gave no gradient to ", all[static_cast<std::size_t>(rank)]),
        .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
        .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
       .on_rank(rank);

@@ -76,8 +76,8 @@ void check_replicas(const std::vector<NamedParameter>& parameters, const std::st
   const auto mine = hash_bytes(reinterpret_cast<const std::byte*>(prints.data()), prints.size() * sizeof prints[0]);
   if (mpi::all_reduce(host, mine, MPI_MIN) == mpi::all_reduce(host, mine, MPI_MAX)) return;
   const auto found = find_divergence(gather(prints, host)).value();
-  throw Error({.what = text::concat("The parameter ", parameters[found.parameter].name, " of ", model, " on rank ",
-                                    found.rank, " differs from the other ranks'"),
+  throw Error({.what = text::concat("The parameter ", parameters[found.parameter].name, " of ", model,
+                                    " differs from the other ranks'"),
                .why = "replicas that got the same gradients must be equal bit for bit",
                .hint = "look for code that changes parameters on this rank only; if there is none, suspect the node's "
                        "memory"})

@@ -96,7 +96,9 @@ std::string failure_line(const Run& run, const Failure& failure) {
     problem.append(line, begin, end - begin + 1);
   }
   const auto party = party_of(run, failure);
-  return text::concat("hortator: rank ", party.rank, " (", party.host, "): ", problem);
+  const bool is_of_another = !failure.party && failure.rank && *failure.rank != party.rank;
+  const auto whose = is_of_another ? text::concat("on rank ", *failure.rank, ": ") : "";
+  return text::concat("hortator: rank ", party.rank, " (", party.host, "): ", whose, problem);
 }
 
 std::string failure_record(const Run& run, const Failure& failure) {

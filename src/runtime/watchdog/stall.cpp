@@ -13,6 +13,10 @@ using Key = std::pair<std::uint64_t, std::uint64_t>;  // communicator, sequence 
 
 Key key_of(const RankRecord::Wait& wait) { return {wait.communicator, wait.sequence}; }
 
+// How long a small message may be on its way between ranks that are inside MPI.
+constexpr double time_of_a_message = 2;
+constexpr std::uint64_t small_message = std::uint64_t{1} << 20;
+
 bool is_frozen(const RankRecord& slot) { return slot.life >= RankLife::stopped; }
 // The status of a rank that does not run is outdated.
 bool waits(const RankRecord& slot) { return slot.wait && !is_frozen(slot); }
@@ -60,7 +64,7 @@ bool has_circle(Graph graph) {
 
 class Search {
  public:
-  explicit Search(std::span<const RankRecord> slots) : slots_(slots) {
+  Search(std::span<const RankRecord> slots, const Patience& patience) : slots_(slots), patience_(patience) {
     for (const auto& slot : slots) {
       if (waits(slot)) waiting_[key_of(*slot.wait)].push_back(&slot);
     }
@@ -82,6 +86,7 @@ class Search {
         frozen.push_back(&slot);
       }
     }
+    if (late.empty() && frozen.empty() && unknown(*waiting_.at(key).front()->wait) == 0) strand(key);
     for (const auto* slot : late.empty() ? frozen : late) {
       if (waits(*slot)) {
         // a rank that waits by its device only, or in one of several threads, may still enter this collective
@@ -132,6 +137,25 @@ class Search {
     return std::ranges::any_of(waiting_.at(key), [&](const RankRecord* slot) { return has_on_device(*slot, key); });
   }
 
+  // All other ranks have left the collective long enough ago for their messages to have arrived (the root of a
+  // broadcast leaves first): nobody answers the ranks that still wait in it. It can only end after what the others wait
+  // for.
+  void strand(const Key& key) {
+    const auto still_waits_for_a_message = [&](const RankRecord* slot) {
+      return slot->wait->bytes > small_message ||
+             slot->wait->seconds < std::max(patience_.for_a_circle, time_of_a_message);
+    };
+    if (std::ranges::any_of(waiting_.at(key), still_waits_for_a_message)) return;
+    std::set<Key> elsewhere;
+    for (const auto& slot : slots_) {
+      const auto begun = entered(slot, key.first);
+      if (!begun || (waits(slot) && key_of(*slot.wait) == key)) continue;
+      if (*begun == key.second || !waits(slot)) return;
+      elsewhere.insert(key_of(*slot.wait));
+    }
+    blocked_[key].insert(elsewhere.begin(), elsewhere.end());
+  }
+
   // A rank that was stopped, killed or held by a debugger right after a communicator was made could not publish that it
   // belongs to it.
   void blame_silenced(const Key& key) {
@@ -145,6 +169,7 @@ class Search {
   }
 
   std::span<const RankRecord> slots_;
+  const Patience& patience_;
   std::map<Key, std::vector<const RankRecord*>> waiting_;
   std::set<Key> visited_;
   std::vector<Key> order_;
@@ -163,10 +188,22 @@ const std::vector<const RankRecord*>& smallest(const std::vector<Stall::Side>& s
   return best->ranks;
 }
 
+// Since when ranks have waited in one collective that they call differently, which no program may do; nothing if they
+// have not.
+std::optional<double> seconds_of_mismatch(const std::vector<Stall::Side>& sides) {
+  for (const auto& one : sides) {
+    for (const auto& other : sides) {
+      const bool differ = key_of(one.wait) == key_of(other.wait) && one.wait.name != other.wait.name;
+      if (differ) return std::min(one.seconds, other.seconds);
+    }
+  }
+  return {};
+}
+
 Stall explain(const Search& search) {
   Stall stall{.culprits = search.culprits(), .sides = search.sides()};
   stall.unknown = search.unknown(stall.sides.front().wait);
-  if (!stall.culprits.empty()) return stall;
+  if (!stall.culprits.empty() && !seconds_of_mismatch(stall.sides)) return stall;
   if (stall.sides.size() > 1) {
     stall.kind = StallKind::apart;
     stall.culprits = smallest(stall.sides);
@@ -187,6 +224,7 @@ bool is_due(const Search& search, const Stall& stall, double seconds, const Stal
   }
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
   if (stall.kind == StallKind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
+  if (seconds_of_mismatch(stall.sides).value_or(0) >= patience.for_a_circle) return true;
   if (seconds < patience.of(stall.sides.front().wait)) return false;
   const auto frozen = [](const RankRecord* slot) { return is_frozen(*slot); };
   const auto excused = [](const RankRecord* slot) { return is_excused(*slot); };
@@ -203,7 +241,7 @@ std::optional<Stall> find_stall(std::span<const RankRecord> slots, const StallLi
   }
   std::ranges::stable_sort(waiting, std::ranges::greater(), [](const RankRecord* slot) { return slot->wait->seconds; });
   for (const auto* slot : waiting) {
-    Search search(slots);
+    Search search(slots, patience);
     search.follow(key_of(*slot->wait));
     auto stall = explain(search);
     if (is_due(search, stall, slot->wait->seconds, patience)) return stall;

@@ -14,6 +14,17 @@ class Accumulation {
   /// Starts a new group. Gradients are synchronised until the next begin_micro_step().
   void restart();
 
+  /// How far the running group has come.
+  struct Position {
+    std::int64_t taken = 0;  ///< micro-steps
+    bool sync_gradients = true;
+  };
+  Position position() const { return {.taken = taken_, .sync_gradients = sync_gradients_}; }
+  void resume_at(const Position& position) {
+    taken_ = position.taken;
+    sync_gradients_ = position.sync_gradients;
+  }
+
   bool sync_gradients() const { return sync_gradients_; }
   void set_sync_gradients(bool sync) { sync_gradients_ = sync; }
   /// Whether gradients stay on their rank in this micro-step.

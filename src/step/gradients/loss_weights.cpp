@@ -11,8 +11,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "parallel/data_parallel/gradient_marks.hpp"
-#include "step/model_core.hpp"
+#include "step/gradients/reach_marks.hpp"
 
 namespace hortator::step {
 namespace {
@@ -31,26 +30,6 @@ void check_not_joined(const LossWeights::Models& models) {
                           "give all ranks the same number of batches (DataOptions::even_batches), with a count of 0 "
                           "for repeated samples"});
   }
-}
-
-/// Detects whether a backward pass has reached a model. Gradient slices exist even if this rank's pass did not reach
-/// it.
-class ReachMarks {
- public:
-  explicit ReachMarks(const ModelCore& model)
-      : model_(model), gradients_(model.module().parameters()), scatters_(model.scatters()) {}
-  bool have_changed() const { return gradients_.have_changed() || model_.scatters() != scatters_; }
-
- private:
-  const ModelCore& model_;
-  parallel::GradientMarks gradients_;
-  std::int64_t scatters_;
-};
-
-std::vector<ReachMarks> marks_of(const LossWeights::Models& models) {
-  std::vector<ReachMarks> marks;
-  for (const auto& model : models) marks.emplace_back(*model);
-  return marks;
 }
 
 std::vector<at::Tensor> gradients_of(const ModelCore& model, TensorSet& seen) {

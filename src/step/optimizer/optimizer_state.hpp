@@ -12,8 +12,12 @@ namespace hortator::step {
 using ParameterNames = std::map<const void*, std::string>;  // by TensorImpl
 
 /// The state of `optimizer`: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's optimizers are saved
-/// field by field. An optimizer of the user's own type is saved as the bytes of its save(), under "opaque".
+/// field by field. An optimizer of the user's own type is saved as the bytes of its save(), under "opaque"; they may be
+/// empty.
 StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names);
+
+/// Whether checkpoints hold nothing of `optimizer`: it is of the user's own type, and its save() writes nothing.
+bool saves_nothing(const torch::optim::Optimizer& optimizer);
 
 /// Throws if `state` is of another type of optimizer, or has other options or shapes than `optimizer`. Does not read
 /// tensors' values.

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <hortator/run.hpp>
 #include <hortator/state.hpp>
@@ -108,6 +109,16 @@ void mismatch(Scene& scene) {
   }
 }
 
+// The last rank waits, while the others save.
+void saving(Scene& scene) {
+  hortator::Accelerator accelerator;
+  if (scene.is_last()) {
+    accelerator.wait_for_everyone();
+  } else {
+    accelerator.save_state("saved");
+  }
+}
+
 void odd_count(Scene& scene) {
   auto tensor = at::ones({scene.is_last() ? 5 : 4});
   scene.tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
@@ -178,6 +189,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"killed", killed},
                                                                     {"crashed", crashed},
                                                                     {"mismatch", mismatch},
+                                                                    {"saving", saving},
                                                                     {"odd_count", odd_count},
                                                                     {"crossed", crossed},
                                                                     {"late", late},

@@ -130,8 +130,7 @@ TEST_CASE("a prompt that cannot be answered costs only its own answer, and all r
   } catch (const IncompleteAnswers<std::string>& error) {
     CHECK(error.rank() == state.num_processes() - 1);
     CHECK_THAT(error.what(), ContainsSubstring("failed on prompts 49: the model said no") &&
-                                 ContainsSubstring("49 of 50 prompts are answered") &&
-                                 ContainsSubstring("Rank " + std::to_string(state.num_processes() - 1)));
+                                 ContainsSubstring("49 of 50 prompts are answered"));
     REQUIRE(error.answers().size() == 50);
     CHECK_FALSE(error.answers()[49].has_value());
     for (int i = 0; i < 49; ++i)

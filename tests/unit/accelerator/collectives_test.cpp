@@ -121,3 +121,20 @@ TEST_CASE("a tensor that is undefined on one rank is an error on all ranks") {
   CHECK_THROWS_WITH(accelerator.broadcast(tensor), reports_it);
   CHECK(at::equal(accelerator.reduce(at::ones({2})), at::full({2}, double(accelerator.num_processes()))));
 }
+
+TEST_CASE("gather of tensors with as many elements and different shapes is refused on all ranks, also in debug mode") {
+  for (const auto* debug : {"0", "1"}) {
+    setenv("HORTATOR_DEBUG", debug, 1);
+    Accelerator accelerator;
+    if (accelerator.num_processes() > 1) {
+      const auto mine = accelerator.is_last_process() ? at::ones({3, 4}) : at::ones({2, 6});
+      CHECK_THROWS_WITH(accelerator.gather(mine),
+                        ContainsSubstring("different shapes") && ContainsSubstring("Float [3, 4]") &&
+                            ContainsSubstring("Float [2, 6]") && ContainsSubstring("pad_across_processes"));
+      CHECK_THROWS_WITH(accelerator.reduce(mine), ContainsSubstring("different shapes"));
+      CHECK_THROWS_WITH(accelerator.broadcast(mine), ContainsSubstring("different shapes"));
+    }
+    CHECK(accelerator.gather(at::ones({2, 3, 4})).sizes() == at::IntArrayRef({2L * accelerator.num_processes(), 3, 4}));
+  }
+  unsetenv("HORTATOR_DEBUG");
+}

@@ -57,6 +57,17 @@ TORCH_MODULE(Normed);
 
 }  // namespace
 
+TEST_CASE("a message about memory counts only in a runtime error, as in Accelerate") {
+  for (const auto* message : {"HIP out of memory. Tried to allocate 64.00 GiB", "NPU out of memory. Tried",
+                              "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED.", "DefaultCPUAllocator: can't allocate memory",
+                              "MPS backend out of memory (MPS allocated: 0 bytes)"}) {
+    CHECK(counts_as_out_of_memory([&] { throw std::runtime_error(message); }));
+    CHECK_FALSE(counts_as_out_of_memory([&] { throw std::invalid_argument(message); }));
+  }
+  for (const auto* message : {"CUDA out of memory", "CUDNN error: CUDNN_STATUS_NOT_SUPPORTED.", "Out of memory."})
+    CHECK_FALSE(counts_as_out_of_memory([&] { throw std::runtime_error(message); }));
+}
+
 TEST_CASE("the sizes are those of Accelerate, and the body's result is returned") {
   Accelerator accelerator;
   std::vector<std::int64_t> tried;

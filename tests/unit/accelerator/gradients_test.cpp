@@ -222,9 +222,7 @@ TEST_CASE("check_replicas_every reports diverged replicas at the requested pass"
   }
   step();
   if (accelerator.num_processes() == 1) return;
-  CHECK_THROWS_WITH(
-      step(), ContainsSubstring("hidden.bias of model 0 on rank " + std::to_string(accelerator.num_processes() - 1) +
-                                " differs from the other ranks'"));
+  CHECK_THROWS_WITH(step(), ContainsSubstring("hidden.bias of model 0 differs from the other ranks'"));
   CHECK_NOTHROW(step());
 }
 

@@ -70,6 +70,22 @@ TEST_CASE("the first prepare with a loader prints the effective batch once, on t
   CHECK(count(output, text::concat(4 * n, " of 1000 samples; ", 2 * n, " of 30 samples")) == (is_main ? 1 : 0));
 }
 
+TEST_CASE("the effective batch counts micro-steps only of what trains") {
+  const AcceleratorOptions options = {.gradient_accumulation_steps = 4};
+  const auto banner_of = [&](auto&&... loaders) {
+    Accelerator accelerator(options);
+    return test::written_to(STDERR_FILENO, [&] { accelerator.prepare(loaders...); });
+  };
+  const State state;
+  const int n = state.num_processes();
+  const auto alone = banner_of(loader_of(1000, 4));
+  const auto with_evaluation = banner_of(loader_of(1000, 4), loader_of(30, 2));
+  if (!state.is_main_process()) return;
+  CHECK(count(alone, text::concat(16 * n, " (", 4 * n, " x 4 micro-steps) of 1000 samples")) == 1);
+  CHECK(count(with_evaluation, text::concat(4 * n, " of 1000 samples; ", 2 * n,
+                                            " of 30 samples (an update in training takes 4 of them)")) == 1);
+}
+
 TEST_CASE("the main process prints progress lines where there is no terminal") {
   Accelerator accelerator;
   const auto output = test::written_to(STDERR_FILENO, [&] {

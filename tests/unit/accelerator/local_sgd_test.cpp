@@ -107,6 +107,31 @@ TEST_CASE("ranks may take different numbers of steps") {
   }
 }
 
+TEST_CASE("after different numbers of steps all ranks have the optimizer and schedule of the rank with the most") {
+  Run run({.steps = 2});
+  const test::Folder folder(run.accelerator, "local_sgd");
+  torch::optim::AdamW adam(run.one.net->parameters(), rate);
+  auto [optimizer, schedule] = run.accelerator.prepare(
+      adam, Schedule(adam, [](std::int64_t step) { return 1.0 / static_cast<double>(step + 1); }));
+  const auto step = [&, &optimizer = optimizer, &schedule = schedule] {
+    run.accelerator.backward(run.model(at::ones({1, 1})).square().sum());
+    optimizer.step();
+    schedule.step();
+    optimizer.zero_grad();
+  };
+  {
+    LocalSGD local_sgd(run.accelerator, run.model, run.options);
+    for (int i = 0; i < 3 + run.ranks - run.rank; ++i) {
+      step();
+      local_sgd.step();
+    }
+  }
+  CHECK(schedule.steps() == (3L + run.ranks) * run.ranks);
+  run.accelerator.save_state(folder.path());  // the state is the same on all ranks
+  step();
+  CHECK(run.is_same_everywhere());
+}
+
 TEST_CASE("an exception ends the scope without a collective") {
   Run run({.steps = 2});
   try {

@@ -1,5 +1,6 @@
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 using test::Net;
@@ -86,4 +87,56 @@ TEST_CASE(
   CHECK(steps_after_one({}) == world);
   CHECK(steps_after_one({.schedule_step = ScheduleStep::per_update}) == 1);
   CHECK(steps_after_one({.data = {.split_batches = true}}) == 1);
+}
+
+namespace {
+
+/// Gradient descent that saves nothing.
+class Descent : public torch::optim::Optimizer {
+ public:
+  explicit Descent(std::vector<at::Tensor> parameters)
+      : Optimizer(std::move(parameters), std::make_unique<Options>()) {}
+  at::Tensor step(LossClosure /*closure*/ = nullptr) override {
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : param_groups()[0].params()) parameter.sub_(parameter.grad(), 0.1);
+    return {};
+  }
+
+ private:
+  struct Options : torch::optim::OptimizerCloneableOptions<Options> {
+    double get_lr() const override { return 0.1; }
+    void set_lr(const double /*rate*/) override {}
+  };
+};
+
+/// The same, on purpose.
+class StatelessDescent : public Descent {
+ public:
+  using Descent::Descent;
+  void save(torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(torch::serialize::InputArchive& /*archive*/) override {}
+};
+
+}  // namespace
+
+TEST_CASE("prepare warns of an optimizer that cannot be saved, and checkpoints can be saved and loaded") {
+  const auto train = [](auto make) {
+    Accelerator accelerator;
+    const test::Folder folder(accelerator, "unsaved");
+    test::Net net;
+    auto own = make(net->parameters());
+    test::Written lines(STDERR_FILENO);
+    auto [model, optimizer] = accelerator.prepare(net, own);
+    const auto text = lines.text();
+    accelerator.backward(model(at::ones({2, 3})).sum());
+    optimizer.step();
+    accelerator.save_state(folder.path());
+    accelerator.load_state(folder.path());
+    return text;
+  };
+  const bool is_main = State().is_main_process();
+  const auto warned = train([](auto parameters) { return Descent(parameters); });
+  CHECK((warned.find("Descent, which does not override save() and load()") != std::string::npos) == is_main);
+  const auto silent = train([](auto parameters) { return StatelessDescent(parameters); });
+  CHECK(silent.find("does not override") == std::string::npos);
 }

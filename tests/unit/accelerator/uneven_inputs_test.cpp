@@ -11,6 +11,35 @@ using test::same_on_all_ranks;
 
 namespace {
 
+/// An average of a network's weights, and how often it was updated.
+struct WeightAverage {
+  explicit WeightAverage(const torch::nn::Module& net) {
+    for (const auto& parameter : net.parameters()) average.push_back(parameter.detach().clone());
+  }
+  void update(const torch::nn::Module& net) {
+    ++updates;
+    const double decay = 1.0 / static_cast<double>(updates + 1);
+    for (std::size_t i = 0; i < average.size(); ++i) average[i].lerp_(net.parameters()[i].detach(), decay);
+  }
+  void save(StateWriter& out) const {
+    out.put("updates", updates);
+    for (std::size_t i = 0; i < average.size(); ++i) out.put(std::to_string(i), average[i]);
+  }
+  void load(const StateReader& in) {
+    updates = in.get<std::int64_t>("updates");
+    for (std::size_t i = 0; i < average.size(); ++i) average[i].copy_(in.get<at::Tensor>(std::to_string(i)));
+  }
+  std::int64_t updates = 0;
+  std::vector<at::Tensor> average;
+};
+
+/// A count of this rank's own.
+struct BatchCount {
+  void save(StateWriter& out) const { out.put("batches", batches); }
+  void load(const StateReader& in) { batches = in.get<std::int64_t>("batches"); }
+  std::int64_t batches = 0;
+};
+
 torch::nn::Sequential make_net() {
   return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 1));
 }
@@ -142,4 +171,73 @@ TEST_CASE("join_uneven_inputs takes models of this Accelerator only") {
   auto model = other.prepare(net);
   CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}),
                     ContainsSubstring("that another Accelerator has prepared"));
+}
+
+TEST_CASE("after join_uneven_inputs all ranks continue with the schedules and objects of the last, and can save") {
+  Accelerator accelerator({.data = {.even_batches = false}});
+  const test::Folder folder(accelerator, "joined");
+  const int world = accelerator.num_processes();
+  at::manual_seed(5);
+  Net net;
+  torch::optim::AdamW adam(net->parameters(), 1e-2);
+  Schedule decay(adam, [](std::int64_t step) { return 1.0 / static_cast<double>(step + 1); });
+  WeightAverage average(*net);
+  BatchCount count;
+  accelerator.register_for_checkpointing("average", average);
+  accelerator.register_for_checkpointing("count", count);
+  auto [model, optimizer, schedule, loader] =
+      accelerator.prepare(net, adam, decay, data_loader(Rows{50L * world + 1}, {.batch_size = 10}));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const auto joined = accelerator.join_uneven_inputs({model});
+    for (auto& batch : loader) {
+      accelerator.backward((model(batch.data) - batch.target).square().mean());
+      optimizer.step();
+      schedule.step();
+      optimizer.zero_grad();
+      average.update(*net);
+      ++count.batches;
+    }
+  }
+  CHECK(count.batches == (accelerator.is_main_process() ? 12 : 10));  // a count of the rank's own stays
+  CHECK(average.updates == 12);
+  CHECK(schedule.steps() == 12L * world);
+  CHECK(same_on_all_ranks(accelerator, at::full({1}, schedule.last_lr(), at::kDouble)));
+  for (const auto& one : average.average) CHECK(same_on_all_ranks(accelerator, one));
+  accelerator.save_state(folder.path());
+
+  accelerator.backward(model(at::ones({2, 3})).sum());
+  optimizer.step();
+  schedule.step();
+  check_alike(accelerator, *net);
+  CHECK(adam.param_groups()[0].options().get_lr() == Approx(1e-2 / (12.0 * world + world + 1)));
+}
+
+TEST_CASE("after join_uneven_inputs all ranks are in the same epoch and micro-step, wherever their loops ended") {
+  Accelerator accelerator({.gradient_accumulation_steps = 4,
+                           .gradient_accumulation = {.sync_with_dataloader = false},
+                           .data = {.even_batches = false}});
+  const int rank = accelerator.process_index();
+  const int last = accelerator.num_processes() - 1;
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, sgd, data_loader(Rows{8L * accelerator.num_processes()}, {.batch_size = 1}));
+  {
+    const auto joined = accelerator.join_uneven_inputs({model});
+    int steps = 0;
+    for (auto& batch : loader) {
+      const auto micro_step = accelerator.accumulate(model);
+      accelerator.backward(model(batch.data).sum());
+      optimizer.step();
+      optimizer.zero_grad();
+      if (rank < last && ++steps == 5) break;  // in the middle of a group
+    }
+  }
+  CHECK(loader.epoch() == 1);
+  std::vector<std::int64_t> synchronised;
+  for (int step = 0; step < 4; ++step) {
+    const auto micro_step = accelerator.accumulate(model);
+    synchronised.push_back(accelerator.sync_gradients() ? 1 : 0);
+  }
+  CHECK(synchronised == std::vector<std::int64_t>{0, 0, 0, 1});
 }

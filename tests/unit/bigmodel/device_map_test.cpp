@@ -24,6 +24,8 @@ TEST_CASE("placements parse and print, and are ordered as they are filled") {
   CHECK(DevicePlacement::cpu() < DevicePlacement::disk());
   CHECK(text::concat(DevicePlacement::cuda(1), " ", DevicePlacement::cpu(), " ", DevicePlacement::disk()) ==
         "cuda:1 cpu disk");
+  CHECK_THROWS_WITH(DevicePlacement::parse("tpu"), ContainsSubstring("'tpu'") && ContainsSubstring("on purpose") &&
+                                                       ContainsSubstring("a CUDA device, cpu or disk"));
 }
 
 TEST_CASE("an entry holds for everything below it, and the nearest entry counts") {

@@ -35,6 +35,20 @@ TEST_CASE("in debug mode ranks that call differently all get the same table, wha
     CHECK_THAT(shapes, ContainsSubstring("all_reduce (sum) of Float [3]"));
     CHECK_THAT(shapes, ContainsSubstring(odd + "all_reduce (sum) of Float [4], its collective 1"));
 
+    CHECK_THAT(shapes, StartsWith("The ranks pass tensors of different shapes: "));
+
+    const auto gathered = error_of([&] {
+      communicator->all_gather(at::empty({communicator->size() * 12}),
+                               at::ones(last ? std::vector<std::int64_t>{3, 4} : std::vector<std::int64_t>{2, 6}));
+    });
+    CHECK_THAT(gathered, ContainsSubstring(odd + "all_gather of Float [3, 4], its") &&
+                             ContainsSubstring(": all_gather of Float [2, 6], its") &&
+                             ContainsSubstring("gather_to_main"));
+
+    const auto outputs =
+        error_of([&] { communicator->all_gather(at::empty({last ? 1 : communicator->size()}), at::ones({1})); });
+    CHECK_THAT(outputs, ContainsSubstring(odd + "all_gather of Float [1] to Float [1]"));
+
     const auto types = error_of([&] { communicator->broadcast(at::ones({2}, last ? at::kDouble : at::kFloat), 0); });
     CHECK_THAT(types, ContainsSubstring(odd + "broadcast of Double [2] from rank 0"));
 

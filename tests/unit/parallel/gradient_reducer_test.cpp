@@ -201,7 +201,7 @@ TEST_CASE("a parameter without gradient, on one rank or on all, is named on all 
       text = error.what();
       rank = error.rank().value_or(-1);
     }
-    CHECK_THAT(text, ContainsSubstring("Backward gave no gradient to sometimes on rank"));
+    CHECK_THAT(text, ContainsSubstring("Backward gave no gradient to sometimes ("));
     CHECK(rank == (culprit == f.size ? 0 : culprit));
 
     used.mutable_grad().reset();

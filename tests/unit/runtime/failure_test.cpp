@@ -48,6 +48,8 @@ TEST_CASE("LibTorch's errors come without their backtraces") {
 TEST_CASE("the failure line is one line for any text") {
   CHECK(runtime::failure_line(run, {.problem = "no space"}) == "hortator: rank 3 (n1): no space");
   CHECK(runtime::failure_line(run, {.problem = "\n a\r\n\n  b \n"}) == "hortator: rank 3 (n1): a b");
+  CHECK(runtime::failure_line(run, {.problem = "no space", .rank = 3}) == "hortator: rank 3 (n1): no space");
+  CHECK(runtime::failure_line(run, {.problem = "no space", .rank = 1}) == "hortator: rank 3 (n1): on rank 1: no space");
   CHECK(runtime::failure_line(run, {}) == "hortator: rank 3 (n1): ");
 }
 

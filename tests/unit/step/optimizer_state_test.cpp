@@ -159,3 +159,17 @@ TEST_CASE("a state that does not fit throws and changes nothing") {
   CHECK_THROWS_WITH(step::load_optimizer(*wider.optimizer, wider.names, state),
                     ContainsSubstring("state/weight/exp_avg has shape [2, 3], its parameter has [2, 4]"));
 }
+
+TEST_CASE("an optimizer that saves nothing is found, and can be saved and loaded") {
+  struct Stateless : OwnOptimizer {
+    using OwnOptimizer::OwnOptimizer;
+    void save(torch::serialize::OutputArchive& /*archive*/) const override {}
+    void load(torch::serialize::InputArchive& /*archive*/) override {}
+  };
+  const std::vector<at::Tensor> parameters = {at::ones({2}).requires_grad_()};
+  Stateless stateless(parameters);
+  CHECK(step::saves_nothing(stateless));
+  CHECK_FALSE(step::saves_nothing(OwnOptimizer(parameters)));
+  CHECK_FALSE(step::saves_nothing(torch::optim::SGD(parameters, 0.1)));
+  CHECK_NOTHROW(step::load_optimizer(stateless, {}, step::save_optimizer(stateless, {})));
+}

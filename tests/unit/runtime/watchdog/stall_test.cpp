@@ -60,6 +60,41 @@ TEST_CASE("ranks in different collectives: both sides are named, the line is the
         "other for 2 min 10 s");
 }
 
+TEST_CASE("ranks that call one collective differently are reported as soon as both have waited for a while") {
+  const auto slots_of = [](double seconds) {
+    return std::vector{waiting(0, 5, 99, "agreement"), waiting(1, 5, seconds, "barrier"), busy(2, 4), busy(3, 5)};
+  };
+  const auto slots = slots_of(5);
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == StallKind::apart);
+  CHECK(ranks_of(stall->culprits) == std::vector{1});
+  CHECK_THAT(text(slots), ContainsSubstring("is in barrier #5 (4 ranks) while rank 0 is in agreement #5 (4 ranks)"));
+  CHECK_FALSE(find_stall(slots_of(4.9), patience));
+}
+
+TEST_CASE("a rank that still waits in what all others have left is reported as soon as they wait for it") {
+  // The root of a broadcast leaves it at once: rank 0 is in the next collective, and rank 1 in a barrier.
+  const auto slots_of = [](double seconds) {
+    std::vector slots = {waiting(0, 6, 99, "agreement", 2), waiting(1, 5, seconds, "barrier", 2)};
+    slots[1].has_one_thread = true;
+    return slots;
+  };
+  const auto slots = slots_of(5);
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == StallKind::apart);
+  CHECK(ranks_of(stall->culprits) == std::vector{1});
+  CHECK_FALSE(find_stall(slots_of(4.9), patience));  // its message may be on the way
+  auto large = slots_of(50);
+  large[1].wait->bytes = std::uint64_t{1} << 30;
+  CHECK_FALSE(find_stall(large, patience));
+  // Ranks that are at work, or still in it, may send what it waits for.
+  CHECK_FALSE(find_stall(std::vector{busy(0, 6), waiting(1, 5, 50, "broadcast", 2)}, patience));
+  CHECK_FALSE(find_stall(std::vector{waiting(0, 6, 99, "agreement", 3), waiting(1, 5, 50, "broadcast", 3), busy(2, 5)},
+                         patience));
+}
+
 TEST_CASE("waits for unknown ranks are distinguished from waits for known ones") {
   CHECK_FALSE(somebody_waits_for_unknown(std::vector{busy(0, 4)}));
   CHECK_FALSE(somebody_waits_for_unknown(std::vector{waiting(0, 5, 1, "barrier", 2), busy(1, 4)}));
