@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/environment/secrets.hpp"
 
 namespace hortator::tools::env {
 namespace {
@@ -12,27 +13,11 @@ constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DE
 constexpr std::array<std::string_view, 20> prefixes = {
     "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
     "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
-constexpr std::array<std::string_view, 9> secret_markers = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
-                                                            "CRED",  "AUTH",   "_URI", "PRECONDITION"};
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return result;
-}
-
 }  // namespace
 
 bool is_relevant(std::string_view name) {
   return std::find(reported_variables.begin(), reported_variables.end(), name) != reported_variables.end() ||
          std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
-}
-
-bool is_secret(std::string_view name) {
-  const auto capitals = upper(name);
-  return std::any_of(secret_markers.begin(), secret_markers.end(),
-                     [&](auto mark) { return capitals.find(mark) != std::string::npos; });
 }
 
 std::map<std::string, std::string> relevant_variables(const char* const* environment) {
@@ -42,7 +27,7 @@ std::map<std::string, std::string> relevant_variables(const char* const* environ
     const auto end = entry.find('=');
     if (end == std::string_view::npos) continue;
     const auto name = entry.substr(0, end);
-    if (is_relevant(name)) relevant.emplace(name, is_secret(name) ? "(not shown)" : entry.substr(end + 1));
+    if (is_relevant(name)) relevant.emplace(name, core::shown_value(name, entry.substr(end + 1)));
   }
   return relevant;
 }

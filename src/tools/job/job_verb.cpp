@@ -6,6 +6,7 @@
 #include "core/whole_file.hpp"
 #include "launch/job/job.hpp"
 #include "launch/srun_mpi.hpp"
+#include "tools/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/job/submitting.hpp"
 #include "tools/launch/launch_environment.hpp"
@@ -38,7 +39,7 @@ int print_help() {
          "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
          "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
   return 0;
 }
 

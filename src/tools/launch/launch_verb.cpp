@@ -9,6 +9,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
+#include "tools/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/supervise.hpp"
@@ -43,7 +44,7 @@ void print_help() {
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
          "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; otherwise that of the failed "
          "rank\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
 }
 
 launching::LaunchRequest read_request(const po::variables_map& values, const launching::Settings& settings) {

@@ -5,6 +5,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
+#include "tools/command_line.hpp"
 #include "tools/config/sources.hpp"
 #include "tools/flags.hpp"
 #include "tools/job/submitting.hpp"
@@ -56,7 +57,7 @@ int print_help() {
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
          "  hortator scale report runs/scale\n\n"
          "exit code: 0 done; 1 a run failed, or runs are missing or cannot be compared; 2 wrong usage\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
   return 0;
 }
 

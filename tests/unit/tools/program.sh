@@ -227,7 +227,7 @@ for _ in $(seq 200); do compgen -G 'hortator-bench-*/.claim' >/dev/null && break
 kill -9 "$killed"; wait "$killed" 2>/dev/null
 left=$(compgen -G 'hortator-bench-*') || wrong 'a killed bench was expected to leave its folder'
 mkdir hortator-bench-unclaimed hortator-bench-alive hortator-bench-elsewhere
-{ sed -n 1p "$left/.claim"; echo $$; awk '{print $22}' /proc/$$/stat; } >hortator-bench-alive/.claim
+echo "$(cut -d' ' -f1,2 "$left/.claim") $$ $(awk '{print $22}' /proc/$$/stat)" >hortator-bench-alive/.claim
 sed '1s/^./x/' "$left/.claim" >hortator-bench-elsewhere/.claim
 run bench step --blocks 1 --steps 1; code_is 0
 [ ! -e "$left" ] || wrong "$left is still there"
