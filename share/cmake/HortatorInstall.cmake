@@ -15,6 +15,7 @@ set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hort
 set_target_properties(${verbs} PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${verbs} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/jobs" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator" FILES_MATCHING PATTERN "*.in")
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/jobs/pbs_agent.sh" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator/jobs")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/new" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/sites" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")

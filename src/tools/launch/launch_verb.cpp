@@ -6,9 +6,11 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
+#include "runtime/ending/deadline.hpp"
 #include "tools/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/launch/launch_environment.hpp"
@@ -81,6 +83,15 @@ class RunNote {
   std::filesystem::path file_;
 };
 
+// In a script of the user's own nobody else tells the ranks when the job ends, so that they stop in time.
+void pass_deadline(launching::LaunchRequest& request) {
+  const auto variables = core::process_variables();
+  if (runtime::known_deadline(variables)) return;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto deadline = runtime::ask_deadline(variables, runtime::ask_shell(), now);
+  if (deadline) request.variables.push_back(text::concat("HORTATOR_DEADLINE=", deadline->time_since_epoch().count()));
+}
+
 int run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
@@ -131,6 +142,7 @@ int launch_verb(const Arguments& arguments) {
     return 0;
   }
   if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  pass_deadline(request);
   return run_until_done(std::move(request), facts, *settings.number("max_restarts"));
 }
 

@@ -115,8 +115,8 @@ int report_on(const fs::path& folder) {
 
 std::vector<std::string> job_lines(const launching::Settings& settings, launching::Scheduler scheduler,
                                    const std::string& records) {
-  auto job = launching::job_of(settings, scheduler, "hortator", {}, stamp());
-  job.records = records;
+  auto job = launching::job_of(settings, scheduler, "hortator", {});
+  job.output = records;
   auto lines = launching::directives(job);
   // A job of a study is never requeued: times from two allocations would be mixed.
   std::erase_if(lines, [](const std::string& line) { return line == "--requeue" || line.starts_with("--signal="); });

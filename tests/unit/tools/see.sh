@@ -70,7 +70,7 @@ HORTATOR_RUN_DIR=$work/runs/k timeout 60 "$hortator" launch -n 2 "$sleeping" wea
 job=$!
 for _ in $(seq 200); do [ -s runs/k/status/ranks.jsonl ] && grep -q '"updates":[1-9]' runs/k/status/ranks.jsonl && break; sleep 0.1; done
 run watch runs/k --once; code_is 0; out_has 'runs/k  running'
-for id in $(grep -o '"process":"[^"]*"' runs/k/status/ranks.jsonl | cut -d' ' -f3); do kill -9 "$id"; done
+while read -r id; do kill -9 "$id"; done < <(grep -o '"process":"[^"]*"' runs/k/status/ranks.jsonl | cut -d' ' -f3)
 wait "$job"
 rm -f runs/k/failure.json runs/k/outcome.json
 run watch runs/k --once; code_is 1; out_has 'runs/k  killed'; [[ $out != *running* ]] || wrong 'a killed run does not run'
