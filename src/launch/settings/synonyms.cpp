@@ -7,7 +7,7 @@ namespace hortator::launching {
 namespace {
 
 // clang-format off
-constexpr auto table = std::to_array<Synonym>({
+constexpr auto known_synonyms = std::to_array<Synonym>({
     // Slurm
     {"-p", "queue"},                {"--partition", "queue"},
     {"-A", "account"},
@@ -40,14 +40,14 @@ constexpr auto table = std::to_array<Synonym>({
 // clang-format on
 
 const Synonym* find_exact(std::string_view spelling) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const Synonym& synonym) { return synonym.spelling == spelling; });
-  return found != table.end() ? &*found : nullptr;
+  const auto found = std::find_if(known_synonyms.begin(), known_synonyms.end(),
+                                  [&](const Synonym& synonym) { return synonym.spelling == spelling; });
+  return found != known_synonyms.end() ? &*found : nullptr;
 }
 
 }  // namespace
 
-std::span<const Synonym> synonyms() { return table; }
+std::span<const Synonym> synonyms() { return known_synonyms; }
 
 const Synonym* find_synonym(std::string_view argument) {
   const auto* whole = find_exact(argument.substr(0, argument.find('=')));
