@@ -275,6 +275,7 @@ while [ $# -gt 0 ]; do
     --mca) agent=$3; shift 3 ;;
     --hostfile) hosts=$2; shift 2 ;;
     -n | --map-by | --bind-to | -x) shift 2 ;;
+    -*) shift ;;
     *) break ;;
   esac
 done
