@@ -178,7 +178,7 @@ std::string synonym_help(const Options& options) {
   std::ostringstream out;
   out << "\nSpellings of Slurm and mpirun, and what they mean here; flags of `accelerate launch` are accepted, too:\n";
   for (const auto& [meaning, spellings] : lines)
-    out << "  " << std::left << std::setw(34) << text::join(spellings) << meaning << '\n';
+    out << "  " << std::left << std::setw(54) << text::join(spellings) << meaning << '\n';
   return std::move(out).str();
 }
 
