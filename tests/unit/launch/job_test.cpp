@@ -145,7 +145,8 @@ TEST_CASE("the script quotes arguments and passes variables to the ranks") {
   other.folder = "/my folder";
   other.stamp = "now";
   other.is_chain = true;
-  CHECK_THAT(render(other, {}, templates), ContainsSubstring("cd '/my folder' stamp now chain yes"));
+  CHECK_THAT(render(other, {.mpi = MpiFlavor::open_mpi}, templates),
+             ContainsSubstring("cd '/my folder' stamp now chain yes"));
 }
 
 TEST_CASE("under PBS each rank gets its share of the node's CPUs as threads") {

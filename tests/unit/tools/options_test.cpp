@@ -38,11 +38,12 @@ hortator::launching::Settings settings_in(const Words& arguments, Scope scope = 
 }  // namespace
 
 TEST_CASE("a value may equal the name of an option, for every option that has a value") {
-  for (const auto& option : with_settings(Scope::job).named.options()) {
+  const auto options = with_settings(Scope::job);
+  for (const auto& option : options.named.options()) {
     if (option->semantic()->max_tokens() == 0 || option->long_name() == "program") continue;
     const auto name = "--" + option->long_name();
     for (const auto* value : {"debug", "ranks", "queue", "--debug"}) {
-      const auto values = parse({name, value, "prog", "--debug"}, with_settings(Scope::job));
+      const auto values = parse({name, value, "prog", "--debug"}, options);
       CHECK(values.contains(option->long_name()));
       CHECK(!values.contains("debug"));
       CHECK(values["program"].as<Words>() == Words{"prog", "--debug"});
