@@ -90,28 +90,16 @@ class HORTATOR_API Accelerator : public State {
 
   /// Returns the function `step` as one that a CUDA device records and replays at a fraction of the host's time:
   /// `auto step = accelerator.capture([&](const at::Tensor& data, const at::Tensor& target) {...; return loss; });`
-  /// then in the loop `auto loss = step(batch.data, batch.target);`. The function is a whole training step of prepared
-  /// objects: forward, backward(), clip_grad_norm_(), optimizer.step(), schedule.step(), zero_grad(). It is recorded
-  /// after a few steps (CaptureOptions::warm_up). Learning rates, step counts and random numbers continue as without
-  /// recording. Inputs of another shape than the recorded ones run as written. Other work of the function on the host
-  /// is not repeated by a replay: put what reads numbers of the device (item()) or prints after the step.
-  ///
-  /// A step that cannot be recorded runs as written, and the log reports why: on the CPU, on several ranks, with
-  /// Precision::fp16 unless GradScalerOptions::late_verdict is on, with ZeRO, reproducible = true, gradient
-  /// accumulation, or optimizers without a fused kernel.
+  /// then in the loop `auto loss = step(batch.data, batch.target);`. CapturedStep describes what the function may do. A
+  /// step that cannot be recorded runs as written, and the log reports why.
   template <typename Step>
-  [[nodiscard]] CapturedStep capture(Step step, const CaptureOptions& options = {}) {
-    return make_captured(detail::step_of_inputs(std::move(step)), options);
-  }
+  [[nodiscard]] CapturedStep capture(Step step, const CaptureOptions& options = {});
 
   /// Accumulates gradients: put `auto micro_step = accelerator.accumulate(model);` first in the loop's body. Gradients
   /// of these models add up on their rank until the last of gradient_accumulation_steps micro-steps, or the loader's
   /// last batch, averages them. Until then, prepared optimizers and schedules do nothing in step().
   template <std::derived_from<ModelBase>... Models>
-  [[nodiscard]] MicroStep accumulate(const Models&... models) {
-    if (begin_micro_step()) return MicroStep({});
-    return MicroStep(NoSync(std::vector<ModelBase>{models...}));
-  }
+  [[nodiscard]] MicroStep accumulate(const Models&... models);
   /// Whether this micro-step averages gradients and optimizers step. True until the first accumulate().
   bool sync_gradients() const;
   void set_sync_gradients(bool sync);
@@ -120,17 +108,13 @@ class HORTATOR_API Accelerator : public State {
   /// Lets backward average although no_sync is in force, as long as the returned scope lives: `auto sync =
   /// accelerator.trigger_sync_in_backward(model);`, for a backward that comes after forwards under no_sync.
   template <std::derived_from<ModelBase>... Models>
-  requires(sizeof...(Models) > 0) [[nodiscard]] SyncInBackward trigger_sync_in_backward(const Models&... models) const {
-    return SyncInBackward(std::vector<ModelBase>{models...});
-  }
+  requires(sizeof...(Models) > 0) [[nodiscard]] SyncInBackward trigger_sync_in_backward(const Models&... models) const;
 
   /// Keeps gradients of these models on their rank, where they add up, as long as the returned scope lives: `auto local
   /// = accelerator.no_sync(model);`. The first backward after it averages the sum. For a parameter that two models
   /// share, the model that was prepared first decides.
   template <std::derived_from<ModelBase>... Models>
-  requires(sizeof...(Models) > 0) [[nodiscard]] NoSync no_sync(const Models&... models) const {
-    return NoSync(std::vector<ModelBase>{models...});
-  }
+  requires(sizeof...(Models) > 0) [[nodiscard]] NoSync no_sync(const Models&... models) const;
   /// Lets ranks have different numbers of batches as long as the returned scope lives: `auto joined =
   /// accelerator.join_uneven_inputs({model}, {.even_batches = false});`. Does nothing while batches are even
   /// (DataOptions::even_batches, unless given here). @collective, also its end
@@ -148,9 +132,7 @@ class HORTATOR_API Accelerator : public State {
   /// prepared optimizer stay scaled.
   void unscale_gradients();
   template <std::same_as<Optimizer>... Optimizers>
-  void unscale_gradients(const Optimizers&... optimizers) {
-    unscale_only({optimizers...});
-  }
+  void unscale_gradients(const Optimizers&... optimizers);
   /// Scales the gradients of `parameters` down together, so that their norm of type `norm_type` (2, 1, infinity, ...)
   /// is at most `max_norm`. Returns the norm before clipping, unscaled, as a tensor on their device; the host does not
   /// wait for it. In a micro-step that only accumulates it clips this rank's sum: check sync_gradients() first.
@@ -266,18 +248,14 @@ class HORTATOR_API Accelerator : public State {
   /// Tied tensors are written once, under the first of their names. @collective
   void save_model(const ModelBase& model, const std::filesystem::path& dir, const SaveModelOptions& options = {});
   template <Module M>
-  void save_model(const M& model, const std::filesystem::path& dir, const SaveModelOptions& options = {}) {
-    save_module(detail::module_of(model), dir, options);
-  }
+  void save_model(const M& model, const std::filesystem::path& dir, const SaveModelOptions& options = {});
   /// Loads weights as hortator::load_checkpoint_in_model does, on all ranks; if it fails on one, all throw. Each byte
   /// is read once over all nodes, which send it to each other. @collective
   void load_checkpoint_in_model(const ModelBase& model, const std::filesystem::path& checkpoint,
                                 const LoadWeightsOptions& options = {});
   template <Module M>
   void load_checkpoint_in_model(M& model, const std::filesystem::path& checkpoint,
-                                const LoadWeightsOptions& options = {}) {
-    load_into(detail::module_of(model), checkpoint, options);
-  }
+                                const LoadWeightsOptions& options = {});
 
   /// Whether all ranks should leave because the job's time is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline:
   /// see time_left()). Call it at a step's end, after optimizer and schedule have stepped. Becomes true on all ranks at
@@ -303,25 +281,17 @@ class HORTATOR_API Accelerator : public State {
   /// same on all ranks and are saved once; its numbers and strings are saved for each rank (loaded by another number of
   /// ranks, all get rank 0's).
   template <Checkpointable T>
-  void register_for_checkpointing(const std::string& name, T& object) {
-    register_object(
-        name, [&object](StateWriter& out) { std::as_const(object).save(out); },
-        [&object](const StateReader& in) { object.load(in); });
-  }
+  void register_for_checkpointing(const std::string& name, T& object);
 
   template <Module M>
-  static auto unwrap_model(const Model<M>& model) {
-    return model.unwrap();
-  }
+  static auto unwrap_model(const Model<M>& model);
   /// Copies the model's parameters and buffers, by their names, to host memory: on the main process all of them, on the
   /// others none. @collective at ZeRO's stage 3
   StateDict get_state_dict(const ModelBase& model, const StateDictOptions& options = {}) const;
   /// Gives every rank whole parameters, to read and write at any ZeRO stage, as long as the returned scope lives: `auto
   /// full = accelerator.summon_full_parameters(model);`. @collective, also its end
   [[nodiscard]] SummonedParameters summon_full_parameters(const ModelBase& model,
-                                                          const SummonOptions& options = {}) const {
-    return {model, options};
-  }
+                                                          const SummonOptions& options = {}) const;
   static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
 
   /// Forgets everything that was prepared, so that its memory can be freed; handles throw afterwards. Under ZeRO,
@@ -376,3 +346,4 @@ class HORTATOR_API Accelerator : public State {
 
 #include <hortator/detail/gather.hpp>
 #include <hortator/detail/prepare.hpp>
+#include <hortator/detail/prepared.hpp>

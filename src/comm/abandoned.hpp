@@ -23,7 +23,7 @@ class Abandoned : public Error {
 /// The error for a collective that `rank` has left for `reason`.
 inline Abandoned abandoned_by(int rank, std::string_view reason,
                               std::source_location where = std::source_location::current()) {
-  return Abandoned({.what = text::concat("rank ", rank, " has left a collective: ", reason),
+  return Abandoned({.what = text::concat("Rank ", rank, " has left a collective: ", reason),
                     .why = "the others can only wait for it in vain",
                     .hint = "its own message says what went wrong"},
                    where)

@@ -33,7 +33,7 @@ const Backend& best_backend(const BackendRequest& request, const Backend* reques
   for (const auto& backend : backends() | std::views::reverse) {
     if (backend.traits.carries(device) && backend.suits(request)) return backend;
   }
-  throw std::logic_error("no back end suits a request");
+  throw std::logic_error("No back end suits a request");
 }
 
 }  // namespace

@@ -41,19 +41,19 @@ void check_result(const at::Tensor& tensor, c10::Device device, std::string_view
 
 void check_root(int root, int ranks) {
   if (root >= 0 && root < ranks) return;
-  throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
+  throw UsageError({.what = text::concat("Broadcast from rank ", root, " was asked for"),
                     .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
 void check_reducible(at::ScalarType type, ReduceOp op) {
   element_of(type);  // throws
   if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {
-    throw UsageError({.what = text::concat("a mean of ", type, " was asked for"),
+    throw UsageError({.what = text::concat("A mean of ", type, " was asked for"),
                       .why = "whole numbers have no exact mean",
                       .hint = "convert to a floating type first, or reduce with sum"});
   }
   if ((op == ReduceOp::max || op == ReduceOp::min) && at::isComplexType(type)) {
-    throw UsageError({.what = text::concat("the ", name(op), " of ", type, " was asked for"),
+    throw UsageError({.what = text::concat("The ", name(op), " of ", type, " was asked for"),
                       .why = "complex numbers have no order",
                       .hint = "reduce their absolute values"});
   }

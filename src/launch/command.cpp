@@ -66,10 +66,6 @@ Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environmen
   return arguments;
 }
 
-bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
-  return environment.in_slurm || environment.in_other_batch_job || !request.hostfile.empty();
-}
-
 void check_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
   if (request.nodes.value_or(1) == 1 || has_nodes(request, environment)) return;
   throw UsageError(
@@ -227,6 +223,10 @@ Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& enviro
 }
 
 }  // namespace
+
+bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  return environment.in_slurm || environment.in_other_batch_job || !request.hostfile.empty();
+}
 
 std::vector<std::string> command_line(const LaunchRequest& request, const LaunchEnvironment& environment) {
   Arguments arguments = launcher(request, environment);

@@ -26,6 +26,9 @@ struct LaunchEnvironment {
   MpiFlavor mpi = MpiFlavor::other;
   int mpi_major = 4;
   int cores = 1;                                ///< physical cores that this process may use
+  int cpus = 1;                                 ///< hardware threads that it may use
+  std::optional<int> asked_threads = {};        ///< OMP_NUM_THREADS
+  bool has_wait_policy = false;                 ///< the user has chosen how OpenMP threads wait
   bool is_confined = false;                     ///< confined by the user (taskset), which mpirun would ignore
   std::vector<std::string> own_variables = {};  ///< names of the HORTATOR_* variables that are set
 };
@@ -45,6 +48,9 @@ struct LaunchRequest {
   std::vector<std::string> arguments = {};
   std::vector<std::string> variables = {};  ///< "NAME=value", for all ranks on all nodes
 };
+
+/// Whether a scheduler or a host file provides the CPUs, instead of this machine.
+bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment);
 
 /// The arguments of the command. On one machine each rank gets an equal number of its own cores, because a rank runs
 /// one thread per core; if there are more ranks than cores, they share all cores. Throws UsageError for a request that

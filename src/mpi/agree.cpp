@@ -48,11 +48,13 @@ void same_on_all(const Communicator& comm, std::string_view value, std::string_v
   if (equal_on_all(comm, core::hash(value))) return;
 
   const auto values = all_gather(comm, value);
+  std::string subject(name);
+  if (subject.starts_with("the ")) subject.front() = 'T';  // the start of a sentence; names of settings stay
   for (int rank = 1; rank < comm.size(); ++rank) {
     const auto& other = values[static_cast<std::size_t>(rank)];
     if (other != values[0]) {
-      throw Error({.what = text::concat(name, " differs between ranks: rank 0 has ", text::quote(values[0]), ", rank ",
-                                        rank, " has ", text::quote(other)),
+      throw Error({.what = text::concat(subject, " differs between ranks: rank 0 has ", text::quote(values[0]),
+                                        ", rank ", rank, " has ", text::quote(other)),
                    .why = "all ranks must do the same",
                    .hint = "start every rank from the same program with the same settings"})
           .on_rank(rank);

@@ -17,7 +17,7 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 
 int as_count(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw MpiError({.what = text::concat("a host value of ", bytes, " bytes is too large for one message"),
+    throw MpiError({.what = text::concat("A host value of ", bytes, " bytes is too large for one message"),
                     .why = "MPI counts to 2^31",
                     .hint = "send large data as tensors"});
   }

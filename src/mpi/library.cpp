@@ -58,12 +58,12 @@ void check_library(std::string_view built, std::string_view loaded, std::span<co
       "says what is loaded";
   if (!is_compatible(built, loaded)) {
     throw MpiError(
-        {.what = text::concat("the MPI that was loaded is ", loaded, ", this Hortator was built with ", built),
+        {.what = text::concat("The MPI that was loaded is ", loaded, ", this Hortator was built with ", built),
          .why = "their binary interfaces differ",
          .hint = hint});
   }
   if (files.size() > 1) {
-    throw MpiError({.what = text::concat("this process has loaded two MPIs, ", text::join(files, " and "),
+    throw MpiError({.what = text::concat("This process has loaded two MPIs, ", text::join(files, " and "),
                                          "; this Hortator was built with ", built),
                     .why = "each would take the other's calls",
                     .hint = hint});

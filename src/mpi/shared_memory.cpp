@@ -53,15 +53,15 @@ struct Address {
 
 Address address_of(int fd, std::size_t bytes) {
   struct stat facts {};
-  if (fstat(fd, &facts) != 0) fail("shared memory cannot be examined", errno);
+  if (fstat(fd, &facts) != 0) fail("Shared memory cannot be examined", errno);
   return {.pid = getpid(), .fd = fd, .device = facts.st_dev, .inode = facts.st_ino, .bytes = bytes};
 }
 
 Address create(Descriptor& memory, std::size_t bytes, const std::string& name) {
   memory.reset(memfd_create(name.c_str(), MFD_CLOEXEC));
-  if (memory.get() < 0) fail("shared memory cannot be created", errno);
+  if (memory.get() < 0) fail("Shared memory cannot be created", errno);
   if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
-    fail(text::concat("shared memory of ", units::bytes(bytes), " cannot be created"), errno);
+    fail(text::concat("Shared memory of ", units::bytes(bytes), " cannot be created"), errno);
   }
   return address_of(memory.get(), bytes);
 }
@@ -71,17 +71,17 @@ void open_peers(Descriptor& memory, const Address& address) {
   const auto path = text::concat("/proc/", address.pid, "/fd/", address.fd);
   memory.reset(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (memory.get() < 0)
-    fail("the shared memory of process " + std::to_string(address.pid) + " cannot be opened", errno);
+    fail("The shared memory of process " + std::to_string(address.pid) + " cannot be opened", errno);
   const auto found = address_of(memory.get(), address.bytes);
   if (found.inode != address.inode || found.device != address.device) {
-    fail("process " + std::to_string(address.pid) + " is not the rank it should be", ESRCH);
+    fail("Process " + std::to_string(address.pid) + " is not the rank it should be", ESRCH);
   }
 }
 
 void check_room(std::size_t bytes, int parts) {
   const auto room = machine::available_memory();
   if (!room || bytes * static_cast<std::size_t>(parts) <= *room) return;
-  throw MpiError({.what = text::concat("no room for ", units::bytes(bytes * static_cast<std::size_t>(parts)),
+  throw MpiError({.what = text::concat("No room for ", units::bytes(bytes * static_cast<std::size_t>(parts)),
                                        " of shared memory: ", units::bytes(*room), " are free"),
                   .why = "gradients live in memory that all ranks of a node map",
                   .hint = "ask for more memory a node, or start fewer ranks a node"});

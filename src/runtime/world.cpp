@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/openmp.hpp"
 #include "core/log.hpp"
 #include "machine/cpu/device_binding.hpp"
 #include "machine/cpu/device_choice.hpp"
@@ -43,8 +44,7 @@ std::vector<machine::CpuSet> sets_of_node(const mpi::Communicator& node, const m
 }
 
 machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machine::CpuSet& cpus) {
-  return machine::plan_threads(sets_of_node(node, cpus), node.rank(),
-                               machine::asked_threads(core::process_variables()));
+  return machine::plan_threads(sets_of_node(node, cpus), node.rank(), core::asked_threads(core::process_variables()));
 }
 
 // Logs one line for the whole job. Nothing is changed: the launcher's settings ask for it.
@@ -78,6 +78,17 @@ void warn_if_crowded(const World& world) {
       count, " of ", text::count(comm.size(), "rank"),
       " have less than one CPU of their own and wait for each other: ", text,
       ". Start fewer ranks a node, or bind them (srun --cpus-per-task=N --cpu-bind=cores, mpirun --bind-to core)");
+}
+
+// Logs one line for the whole job. OpenMP has read its variables long before.
+void warn_of_spinning(const World& world) {
+  const bool spins = world.threads().spins_on_others && !core::has_wait_policy(core::process_variables());
+  const int count = mpi::all_reduce(world.comm(), spins ? 1 : 0, MPI_SUM);
+  static std::atomic_flag warned;  // programs make several States
+  if (count == 0 || world.comm().rank() != 0 || warned.test_and_set()) return;
+  log::warn(count, " of ", text::count(world.comm().size(), "rank"),
+            " have more threads than CPUs: threads that wait spin, and keep the CPUs from those that work. Start the "
+            "ranks with `hortator launch`, set OMP_WAIT_POLICY=passive, or use fewer threads (OMP_NUM_THREADS)");
 }
 
 bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
@@ -145,6 +156,7 @@ World::World(const StateOptions& options)
   threads_ = plan_own_threads(node_, cpus_);
   at::set_num_threads(threads_.threads);
   warn_if_crowded(*this);
+  warn_of_spinning(*this);
 
   collective_timeout_ = agreed_limit(comm_, options);
   watchdog_ = make_watchdog(*this);

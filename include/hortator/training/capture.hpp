@@ -21,6 +21,15 @@ struct CaptureOptions {
 };
 
 /// A training step that the device replays; see Accelerator::capture(). Valid as long as its Accelerator.
+///
+/// The function is a whole training step of prepared objects: forward, backward(), clip_grad_norm_(), optimizer.step(),
+/// schedule.step(), zero_grad(). It is recorded after a few steps (CaptureOptions::warm_up). Learning rates, step
+/// counts and random numbers continue as without recording. Inputs of another shape than the recorded ones run as
+/// written. Other work of the function on the host is not repeated by a replay: put what reads numbers of the device
+/// (item()) or prints after the step.
+///
+/// Not recorded: steps on the CPU, on several ranks, with Precision::fp16 unless GradScalerOptions::late_verdict is on,
+/// with ZeRO, reproducible = true, gradient accumulation, or optimizers without a fused kernel.
 class HORTATOR_API CapturedStep {
  public:
   using Step = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;

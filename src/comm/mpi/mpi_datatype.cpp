@@ -38,7 +38,7 @@ MPI_Datatype mpi_datatype(at::ScalarType type) {
   for (const auto& row : table()) {
     if (row.type == type) return row.mpi;
   }
-  throw UsageError({.what = text::concat("a tensor of type ", type, " was to be sent"),
+  throw UsageError({.what = text::concat("A tensor of type ", type, " was to be sent"),
                     .why = "MPI has no such type",
                     .hint = "view it as uint8, or convert it first"});
 }

@@ -12,7 +12,7 @@ namespace {
 void refuse_slices(std::span<const NcclDevice> devices) {
   for (const auto& device : devices) {
     if (device.name.find(" MIG ") == std::string::npos) continue;
-    throw UsageError({.what = text::concat("rank ", device.rank, " has a slice of a GPU, ", device.name),
+    throw UsageError({.what = text::concat("Rank ", device.rank, " has a slice of a GPU, ", device.name),
                       .why = "MIG slices have no path to each other, and NCCL takes two of one card for the same GPU",
                       .hint = "ask for whole GPUs, run one rank, or set HORTATOR_DEVICE=cpu"});
   }
@@ -23,7 +23,7 @@ void refuse_sharing(std::span<const NcclDevice> devices) {
   for (const auto& device : devices) {
     const auto [owner, is_new] = owners.emplace(device.uuid, device.rank);
     if (is_new) continue;
-    throw UsageError({.what = text::concat("ranks ", owner->second, " and ", device.rank, " share the GPU ",
+    throw UsageError({.what = text::concat("Ranks ", owner->second, " and ", device.rank, " share the GPU ",
                                            device.uuid, " (", device.name, ")"),
                       .why = "NCCL needs a GPU for each rank",
                       .hint = "start as many ranks a node as it has GPUs (srun --ntasks-per-node=N --gpus-per-node=N, "

@@ -18,7 +18,7 @@ std::shared_ptr<NcclOrder> NcclOrder::of(int device) {
   auto order = current.lock();
   if (!order) current = order = std::make_shared<NcclOrder>(device);
   if (order->device_ == device) return order;
-  throw UsageError({.what = text::concat("this process has nccl communicators on device ", order->device_,
+  throw UsageError({.what = text::concat("This process has nccl communicators on device ", order->device_,
                                          ", and asked for one on device ", device),
                     .why = "a rank has one device",
                     .hint = "start a rank for each device"});

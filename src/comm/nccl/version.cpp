@@ -31,7 +31,7 @@ std::string nccl_version_text(int version) {
 
 void check_nccl_version(int built, const NcclLibrary& loaded) {
   if (major(loaded.version) == major(built) && loaded.version >= built) return;
-  throw Error({.what = text::concat("the NCCL that was loaded is ", nccl_version_text(loaded.version), " (",
+  throw Error({.what = text::concat("The NCCL that was loaded is ", nccl_version_text(loaded.version), " (",
                                     loaded.file, "), this Hortator was built with ", nccl_version_text(built)),
                .why = "an older NCCL does not have what newer ones promise, another major has other data structures",
                .hint =

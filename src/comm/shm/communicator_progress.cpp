@@ -73,7 +73,7 @@ void NodeCommunicator::complete(std::uint64_t number) {
   }
   if (const auto found = problems_.extract(number)) {
     const auto& problem = found.mapped();
-    throw UsageError({.what = text::concat("rank ", problem.rank, ": ", problem.what)}).on_rank(problem.rank);
+    throw UsageError({.what = text::concat("Rank ", problem.rank, ": ", problem.what)}).on_rank(problem.rank);
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/text/text.hpp"
-
 namespace hortator::machine {
 namespace {
 
@@ -25,15 +23,8 @@ ThreadPlan plan_threads(std::span<const CpuSet> sets_of_node, int local_rank, st
   }
   plan.is_crowded = share + rounding < 1;
   plan.threads = asked.value_or(std::max(1, static_cast<int>(share + rounding)));
+  plan.spins_on_others = plan.ranks_per_cpu > 1 && plan.threads > 1 && plan.threads > share + rounding;
   return plan;
-}
-
-std::optional<int> asked_threads(const core::Variables& variables) {
-  const auto text = variables("OMP_NUM_THREADS");
-  long long value = 0;
-  if (!text || !text::parse_integer(text::split(*text, ',').front(), value)) return std::nullopt;
-  constexpr long long max = 1 << 16;
-  return value >= 1 && value <= max ? std::optional<int>(static_cast<int>(value)) : std::nullopt;
 }
 
 }  // namespace hortator::machine

@@ -7,6 +7,7 @@
 #include <hortator/error.hpp>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/openmp.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/quote.hpp"
@@ -112,6 +113,9 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
   launching::LaunchEnvironment facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
                                      .is_root = geteuid() == 0,
                                      .cores = core_count(),
+                                     .cpus = cpu_count(),
+                                     .asked_threads = core::asked_threads(variable),
+                                     .has_wait_policy = core::has_wait_policy(variable),
                                      .is_confined = is_confined(),
                                      .own_variables = own_variables()};
   if (facts.in_slurm) {

@@ -10,6 +10,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
+#include "launch/waiting.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/command_line.hpp"
 #include "tools/flags.hpp"
@@ -136,6 +137,7 @@ int launch_verb(const Arguments& arguments) {
   auto request = read_request(values, settings);
   check_program(request.program);
   const auto facts = detect_environment(settings);
+  if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
   const auto command = launching::command_line(request, facts);
   if (values.contains("dry-run")) {
     std::cout << launching::shell_line(command) << "\n";

@@ -25,7 +25,7 @@ std::string error_text(const Call& call) {
 
 void check_two_call_sites(const std::string& text) {
   INFO(text);
-  CHECK(text.find("the ranks are in different collectives") != std::string::npos);
+  CHECK(text.find("The ranks are in different collectives") != std::string::npos);
   const auto first = text.find("+0x");
   CHECK((first != std::string::npos && text.find("+0x", first + 1) != std::string::npos));
 }

@@ -1,7 +1,11 @@
 // Log lines of a run, at its start and later: each appears once, printed by the rank in charge.
 #include <unistd.h>
 
+#include <cstdlib>
+#include <optional>
+
 #include "accelerator/training/training.hpp"
+#include "core/environment/openmp.hpp"
 #include "fixtures.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"
@@ -35,6 +39,23 @@ TEST_CASE("rank 0 warns once for the whole job if ranks share CPUs") {
     }
   });
   CHECK(count(output, "have less than one CPU of their own") == (is_crowded && rank == 0 ? 1 : 0));
+}
+
+TEST_CASE("rank 0 warns once for the whole job if threads spin on CPUs that other ranks need") {
+  const char* asked = std::getenv("OMP_NUM_THREADS");
+  const std::optional<std::string> before = asked == nullptr ? std::nullopt : std::optional<std::string>(asked);
+  setenv("OMP_NUM_THREADS", "4096", 1);
+  bool spins = false;
+  int rank = 0;
+  const auto output = test::written_to(STDERR_FILENO, [&] {
+    for (int round = 0; round < 2; ++round) {
+      const State state;
+      rank = state.process_index();
+      spins = state.world().threads().spins_on_others && !core::has_wait_policy(core::process_variables());
+    }
+  });
+  before ? setenv("OMP_NUM_THREADS", before->c_str(), 1) : unsetenv("OMP_NUM_THREADS");
+  CHECK(count(output, "have more threads than CPUs") == (spins && rank == 0 ? 1 : 0));
 }
 
 TEST_CASE("the first prepare with a loader prints the effective batch once, on the main process") {

@@ -181,7 +181,7 @@ TEST_CASE("broadcast_object_list replaces the list on all ranks by that of one p
     CHECK(std::get<std::string>(objects[1]) == "of " + std::to_string(from));
   }
   std::vector<int> numbers;
-  CHECK_THROWS_WITH(accelerator.broadcast_object_list(numbers, n), ContainsSubstring("broadcast from rank"));
+  CHECK_THROWS_WITH(accelerator.broadcast_object_list(numbers, n), ContainsSubstring("Broadcast from rank"));
 }
 
 TEST_CASE("an object that one rank cannot read is an error on all ranks") {

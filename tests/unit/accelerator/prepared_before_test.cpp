@@ -83,7 +83,7 @@ TEST_CASE("a module that one rank has prepared before and the others have not is
   Net other;
   accelerator.prepare(net);
   CHECK_THROWS_WITH(accelerator.prepare(accelerator.is_last_process() ? other : net),
-                    ContainsSubstring("the number of the model that prepare() was given differs between ranks"));
+                    ContainsSubstring("The number of the model that prepare() was given differs between ranks"));
 }
 
 TEST_CASE("preparing an object twice returns the same handle, at any ZeRO stage") {

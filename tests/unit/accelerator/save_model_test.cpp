@@ -117,7 +117,7 @@ TEST_CASE("different models on ranks are an error instead of a mixture") {
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
   CHECK_THROWS_WITH(accelerator.save_model(filled(accelerator.is_main_process()), folder.path()),
-                    ContainsSubstring("the model to save"));
+                    ContainsSubstring("The model to save"));
 }
 
 TEST_CASE("tensors of any strides, and views, are saved with their values") {

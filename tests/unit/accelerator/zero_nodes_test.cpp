@@ -221,7 +221,7 @@ TEST_CASE("over nodes, ranks that use parameters in different orders all throw, 
       const at::NoGradGuard no_grad;
       model(batch(accelerator, 0));
     });
-    CHECK_THAT(on_one_rank, ContainsSubstring("the ranks are in different collectives") &&
+    CHECK_THAT(on_one_rank, ContainsSubstring("The ranks are in different collectives") &&
                                 ContainsSubstring("all_gather") && ContainsSubstring("all_reduce"));
     accelerator.wait_for_everyone();
   }

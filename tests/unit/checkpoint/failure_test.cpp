@@ -182,6 +182,6 @@ TEST_CASE("states that differ between ranks are refused before any file exists, 
   check_all_threw(comm, save([](auto& made) { made.own.put(std::string("\xff"), 1); }), "UTF-8");
   const auto mine = root / (last ? "other" : "checkpoint");
   check_all_threw(comm, error_of([&] { checkpoint::save(comm, mine, snapshot(comm.rank(), 1)); }),
-                  "the folder to save into differs");
+                  "The folder to save into differs");
   CHECK(entries(root) == 0);
 }

@@ -18,7 +18,7 @@ TEST_CASE("CPU tensors travel through the node's memory, devices of several rank
     // With CUDA it depends on the machine: its tests are in nccl/.
     if (machine::is_built()) return;
     CHECK_THROWS_WITH(comm::make_communicator(world, cuda, comm::Checks::off),
-                      ContainsSubstring("asked for nccl in a build without it, for tensors on cuda:0") &&
+                      ContainsSubstring("Asked for nccl in a build without it, for tensors on cuda:0") &&
                           ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
   }
 }
@@ -34,7 +34,7 @@ TEST_CASE("HORTATOR_COMMUNICATOR selects the back end, and unknown names are ref
   setenv("HORTATOR_COMMUNICATOR", world.rank() == 1 ? "mpi" : "node", 1);
   if (world.size() > 1) {
     CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
-                      ContainsSubstring("the communicator (HORTATOR_COMMUNICATOR) differs"));
+                      ContainsSubstring("The communicator (HORTATOR_COMMUNICATOR) differs"));
   }
   unsetenv("HORTATOR_COMMUNICATOR");
 }
@@ -50,5 +50,5 @@ TEST_CASE("HORTATOR_DEBUG=1 enables checks, which name ranks that differ") {
   const auto checked = comm::make_communicator(world, c10::kCPU, comm::Checks::on);
   if (world.size() == 1) return;
   CHECK_THROWS_WITH(checked->all_reduce(at::ones({world.rank() + 1}), comm::ReduceOp::sum),
-                    ContainsSubstring("the ranks are in different collectives"));
+                    ContainsSubstring("The ranks are in different collectives"));
 }

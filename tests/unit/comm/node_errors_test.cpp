@@ -54,7 +54,7 @@ TEST_CASE("a tensor that one rank cannot send makes all ranks throw that rank's 
   const auto culprit = std::to_string(communicator.size() - 1);
   const auto check = [&](const at::Tensor& bad, const std::string& reason) {
     const auto text = rank_and_error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
-    CHECK_THAT(text, StartsWith(culprit + " rank " + culprit + ": ") && ContainsSubstring(reason));
+    CHECK_THAT(text, StartsWith(culprit + " Rank " + culprit + ": ") && ContainsSubstring(reason));
     check_works(communicator);
   };
   check(at::Tensor(), "broadcast got an undefined tensor");
@@ -101,7 +101,7 @@ TEST_CASE("a rank that leaves by an exception does not keep the others waiting")
     if (leaves) throw Error({.what = "out of memory"});
     communicator.barrier();
   });
-  CHECK_THAT(text, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
+  CHECK_THAT(text, ContainsSubstring(leaves ? "out of memory" : "Rank 0 has left a collective"));
 }
 
 TEST_CASE("a rank that abandons its communicator releases those that wait for it and can call nothing more") {

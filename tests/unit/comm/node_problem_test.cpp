@@ -39,7 +39,7 @@ TEST_CASE("every difference between calls is a problem that names both sides") {
   const auto mine = sum_of(3);
   CHECK(
       verdict(mine, sum_of(4)) ==
-      "the ranks are in different collectives: rank 5: all_reduce (sum) of 4 x Float; rank 4: all_reduce (sum) of 3 x "
+      "The ranks are in different collectives: rank 5: all_reduce (sum) of 4 x Float; rank 4: all_reduce (sum) of 3 x "
       "Float");
   auto other = mine;
   other.op = ReduceOp::max;

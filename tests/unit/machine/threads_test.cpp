@@ -1,5 +1,6 @@
 #include "machine/cpu/threads.hpp"
 
+#include "core/environment/openmp.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -45,7 +46,7 @@ TEST_CASE("CPUs that only some ranks may use are divided among these") {
 
 TEST_CASE("OMP_NUM_THREADS is used unchanged when OpenMP accepts it") {
   const auto asked = [](std::optional<std::string> value) {
-    return machine::asked_threads([value](const char*) { return value; });
+    return core::asked_threads([value](const char*) { return value; });
   };
   CHECK(asked("6") == 6);
   CHECK(asked("4,2") == 4);
@@ -53,5 +54,26 @@ TEST_CASE("OMP_NUM_THREADS is used unchanged when OpenMP accepts it") {
   CHECK_FALSE(asked(std::nullopt).has_value());
 
   const std::vector<CpuSet> sets = {{0}, {0}};
-  CHECK(machine::plan_threads(sets, 1, 6) == ThreadPlan{6, 2, true});
+  CHECK(machine::plan_threads(sets, 1, 6) == ThreadPlan{6, 2, true, true});
+}
+
+TEST_CASE("threads spin on CPUs of others exactly where ranks share CPUs and have more threads than their share") {
+  for (int cpus = 1; cpus <= 8; ++cpus) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
+      for (int threads = 1; threads <= 9; ++threads) {
+        const std::vector<CpuSet> sets(static_cast<std::size_t>(ranks), first(cpus));
+        const bool expected = ranks > 1 && threads > 1 && threads * ranks > cpus;
+        CHECK(machine::plan_threads(sets, ranks - 1, threads).spins_on_others == expected);
+      }
+    }
+  }
+  CHECK_FALSE(machine::plan_threads(std::vector<CpuSet>{{0}, {1}}, 0, 4).spins_on_others);
+}
+
+TEST_CASE("any of the variables of OpenMP's libraries is a choice how threads wait") {
+  for (const std::string set : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}) {
+    CHECK(core::has_wait_policy(
+        [&](const char* name) { return name == set ? std::optional<std::string>("0") : std::nullopt; }));
+  }
+  CHECK_FALSE(core::has_wait_policy([](const char*) { return std::nullopt; }));
 }

@@ -83,7 +83,7 @@ TEST_CASE("values that differ are named on all ranks") {
   std::optional<int> rank;
   const auto text =
       thrown_text([&] { mpi::same_on_all(comm, comm.rank() == comm.size() - 1 ? "2.0" : "1.0", "the version"); }, rank);
-  CHECK_THAT(text, ContainsSubstring("the version differs between ranks: rank 0 has '1.0'"));
+  CHECK_THAT(text, ContainsSubstring("The version differs between ranks: rank 0 has '1.0'"));
   CHECK_THAT(text, ContainsSubstring("has '2.0'"));
   CHECK(rank == comm.size() - 1);
 }

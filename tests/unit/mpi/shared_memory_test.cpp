@@ -60,7 +60,7 @@ TEST_CASE("a part may be empty, and memory can be moved") {
 TEST_CASE("an allocation that exceeds the memory is refused on all ranks before it takes any") {
   const auto node = mpi::Communicator::world().node();
   CHECK_THROWS_WITH(mpi::SharedMemory(node, node, std::size_t{1} << 50, "hortator-test"),
-                    ContainsSubstring("no room for") && ContainsSubstring("fewer ranks a node"));
+                    ContainsSubstring("No room for") && ContainsSubstring("fewer ranks a node"));
 }
 
 TEST_CASE("ranks that ask for different sizes all throw") {

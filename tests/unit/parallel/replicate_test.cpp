@@ -33,5 +33,5 @@ TEST_CASE("models that differ between ranks are an error on all of them") {
   comm::MpiCommunicator communicator(mpi::Communicator::world());
   torch::nn::Linear model(3, host.rank() == host.size() - 1 ? 4 : 2);
   CHECK_THROWS_WITH(parallel::replicate(*model, communicator, host),
-                    ContainsSubstring("the model differs between ranks"));
+                    ContainsSubstring("The model differs between ranks"));
 }

@@ -19,7 +19,7 @@ TEST_CASE("a rank of another build is named on all ranks") {
   const bool is_last = comm.rank() == comm.size() - 1;
   const auto identity = is_last ? "hortator 0.0.9 (build 00000000)" : "hortator 0.1.0 (build 2a2f4d8c)";
   CHECK_THROWS_WITH(runtime::check_same_build(comm, identity),
-                    ContainsSubstring("the build") && ContainsSubstring("0.0.9 (build 00000000)") &&
+                    ContainsSubstring("The build") && ContainsSubstring("0.0.9 (build 00000000)") &&
                         ContainsSubstring("0.1.0 (build 2a2f4d8c)") &&
                         ContainsSubstring(text::concat("rank ", comm.size() - 1)));
   CHECK_NOTHROW(runtime::check_same_build(comm));

@@ -66,7 +66,14 @@ PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 8 --nodes 2 --ranks-p
 [[ $out == $pmi2*./show ]] || wrong 'Open MPI knows no pmi2, so that mpirun is to start the ranks; MPICH does'
 SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
 
-PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
+OMP_NUM_THREADS=1 PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
+
+# How OpenMP threads wait, unless the user or a scheduler has decided
+unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME
+OMP_NUM_THREADS=1 PATH=$work/fakes run launch -n 2 --dry-run ./show; out_has ' ./show'; [[ $out != *env* ]] || wrong 'one thread waits for nobody'
+OMP_NUM_THREADS=4096,2 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has 'env OMP_WAIT_POLICY=passive ./show'
+OMP_WAIT_POLICY=active PATH=$work/fakes run launch -n 64 --threads 4096 --dry-run ./show; out_has 'env OMP_NUM_THREADS=4096 ./show'
+SLURM_JOB_ID=1 OMP_NUM_THREADS=4096 PATH=$work/fakes run launch -n 64 --dry-run ./show; [[ $out != *passive* ]] || wrong 'in a job, threads spin'
 
 # With several MPIs on a machine, the mpirun of the MPI that Hortator was built with starts the ranks: the one on PATH if it matches,
 # else the one found at build time. --launcher and HORTATOR_LAUNCHER override both.

@@ -34,7 +34,7 @@ kernels::Element element_of(at::ScalarType type) {
     case at::kComplexDouble:
       return Element::c128;
     default:
-      throw UsageError({.what = text::concat("a tensor of type ", type, " was to be reduced"),
+      throw UsageError({.what = text::concat("A tensor of type ", type, " was to be reduced"),
                         .why = "there is no arithmetic for it",
                         .hint = "convert it first"});
   }

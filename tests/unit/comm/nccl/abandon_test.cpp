@@ -34,7 +34,7 @@ std::string freed_by(const Call& call) {
   return "nothing was thrown";
 }
 
-auto names(int rank) { return StartsWith(text::concat(rank, " rank ", rank, " has left a collective: ", reason)); }
+auto names(int rank) { return StartsWith(text::concat(rank, " Rank ", rank, " has left a collective: ", reason)); }
 
 void check_new_ones_work() {
   const auto whole = test::make_nccl();

@@ -58,7 +58,7 @@ TEST_CASE("unsuitable tensors are refused by name, before anything is sent") {
                     ContainsSubstring("all_gather got a whole of"));
   CHECK_THROWS_WITH(communicator->broadcast_all({at::ones({2}), at::ones({2}).set_requires_grad(true)}, 0),
                     ContainsSubstring("broadcast was to write to a tensor that requires a gradient"));
-  CHECK_THROWS_WITH(communicator->broadcast(at::ones({2}), -1), ContainsSubstring("broadcast from rank -1"));
+  CHECK_THROWS_WITH(communicator->broadcast(at::ones({2}), -1), ContainsSubstring("Broadcast from rank -1"));
 }
 
 TEST_CASE("many tensors are broadcast in one group") {

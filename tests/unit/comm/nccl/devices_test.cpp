@@ -41,7 +41,7 @@ TEST_CASE("a device cgroup for each rank is a warning that names the flags of sr
 TEST_CASE("ranks that share a device are named") {
   auto devices = node(4, 4);
   devices[3].uuid = devices[1].uuid;
-  CHECK_THROWS_WITH(comm::check_nccl_devices(devices), ContainsSubstring("ranks 9 and 11 share the GPU GPU-1") &&
+  CHECK_THROWS_WITH(comm::check_nccl_devices(devices), ContainsSubstring("Ranks 9 and 11 share the GPU GPU-1") &&
                                                            ContainsSubstring("--ntasks-per-node") &&
                                                            ContainsSubstring("HORTATOR_DEVICE=cpu"));
 }
@@ -50,5 +50,5 @@ TEST_CASE("slices of a device are refused with the reason") {
   auto devices = node(2, 2);
   devices[1].name = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
   CHECK_THROWS_WITH(comm::check_nccl_devices(devices),
-                    ContainsSubstring("rank 9 has a slice of a GPU") && ContainsSubstring("no path to each other"));
+                    ContainsSubstring("Rank 9 has a slice of a GPU") && ContainsSubstring("no path to each other"));
 }

@@ -43,7 +43,7 @@ TEST_CASE("an NCCL that is too old on one rank makes all ranks throw an error th
   const bool last = world.rank() == world.size() - 1;
   if (last) test::mock_nccl().version = 22703;
   CHECK_THROWS_WITH(test::make_nccl(),
-                    ContainsSubstring("the NCCL that was loaded is 2.27.3 (") && ContainsSubstring("test_nccl"));
+                    ContainsSubstring("The NCCL that was loaded is 2.27.3 (") && ContainsSubstring("test_nccl"));
 }
 
 TEST_CASE("ranks with different NCCL versions are refused") {
@@ -51,7 +51,7 @@ TEST_CASE("ranks with different NCCL versions are refused") {
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
   if (world.rank() == world.size() - 1) ++test::mock_nccl().version;
-  CHECK_THROWS_WITH(test::make_nccl(), ContainsSubstring("the version of NCCL differs between ranks"));
+  CHECK_THROWS_WITH(test::make_nccl(), ContainsSubstring("The version of NCCL differs between ranks"));
 }
 
 TEST_CASE("ranks that share a device are refused on all ranks") {
@@ -59,7 +59,7 @@ TEST_CASE("ranks that share a device are refused on all ranks") {
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
   const auto own = std::exchange(test::host_device().uuid, "GPU-1");
-  CHECK_THROWS_WITH(test::make_nccl(), ContainsSubstring("ranks 0 and 1 share the GPU GPU-1"));
+  CHECK_THROWS_WITH(test::make_nccl(), ContainsSubstring("Ranks 0 and 1 share the GPU GPU-1"));
   test::host_device().uuid = own;
 }
 
