@@ -11,14 +11,14 @@ make_page() {
 
 This table lists every flag of `accelerate launch` (1.15) and every key of `default_config.yaml`, and what Hortator does with it. Hortator reads
 `default_config.yaml` unchanged: from `--config_file`, or from the place where Accelerate keeps it if you have no Hortator settings.
-`hortator config validate FILE` prints the same information for a file, line by line. `share/doc/from-accelerate-launch.sh` generates this page
-from `src/launch/settings/accelerate_names.inc`.
+`hortator config validate FILE` prints the same information for a file, line by line. `hortator launch` and `job` accept the flags with _ or -.
+`share/doc/from-accelerate-launch.sh` generates this page from `src/launch/settings/accelerate_names.inc`.
 
 | support | meaning |
 |---|---|
 | *honoured* | Hortator has a setting with the same effect; the last column names it |
-| *noted* | has no effect; you can leave it in the file |
-| *refused* | an error in a file, which explains the alternative, unless its value means that the feature is not used |
+| *noted* | has no effect; you can leave it in the file, and on the command line, where it is reported |
+| *refused* | an error, which explains the alternative; in a file only if its value means that the feature is used |
 
 | Accelerate | where | support | Hortator |
 |---|---|---|---|

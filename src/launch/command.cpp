@@ -82,15 +82,28 @@ std::optional<int> own_cores(const LaunchRequest& request, const LaunchEnvironme
   return std::clamp(request.threads.value_or(fair), 1, fair);
 }
 
+// A rank's share of the CPUs that PBS gave; nothing outside of PBS, and if the user has chosen threads.
+std::optional<int> pbs_share(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (request.threads || !environment.pbs_cpus) return {};
+  return std::max(1, *environment.pbs_cpus / request.ranks);
+}
+
+// PBS counts hardware threads and PE counts cores, so that ranks of several CPUs are not bound.
+Arguments open_mpi_binding(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  return pbs_share(request, environment).value_or(1) > 1 ? Arguments{"--bind-to", "none"} : Arguments{};
+}
+
 // By default, Open MPI gives each of two ranks a single core, and lets more than two share a socket. Open MPI 4 and 5
 // both accept ":OVERSUBSCRIBE"; --oversubscribe is deprecated.
 Arguments open_mpi_placement(const LaunchRequest& request, const LaunchEnvironment& environment) {
   const bool has_node_list = has_nodes(request, environment);
   if (request.ranks_per_node && (has_node_list || request.nodes.value_or(1) > 1)) {
     const auto cores = request.threads ? text::concat(":PE=", *request.threads) : "";
-    return {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
+    Arguments arguments = {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
+    append(arguments, open_mpi_binding(request, environment));
+    return arguments;
   }
-  if (has_node_list) return {};
+  if (has_node_list) return open_mpi_binding(request, environment);
   check_nodes(request, environment);
   if (request.ranks > environment.cores) return {"--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
   const auto cores = own_cores(request, environment);
@@ -115,12 +128,12 @@ Arguments open_mpi_output(const LaunchRequest& request, int major) {
 // Without PBS's agent, ranks on other nodes would run outside of the job: without its limits, and not killed with it.
 Arguments open_mpi_in_pbs(const LaunchEnvironment& environment) {
   if (environment.pbs_node_file.empty()) return {};
-  if (!environment.has_pbs_tmrsh) {
-    throw Error({.what = "This Open MPI was built without PBS support, and there is no pbs_tmrsh on PATH",
+  if (environment.pbs_agent.empty()) {
+    throw Error({.what = "This Open MPI was built without PBS support, and there is no pbs_tmrsh",
                  .why = "ranks on other nodes would not belong to the job",
                  .hint = "load an Open MPI that was built with tm, or add PBS's bin folder to PATH"});
   }
-  return {"--hostfile", environment.pbs_node_file, "--mca", "plm_rsh_agent", "pbs_tmrsh"};
+  return {"--hostfile", environment.pbs_node_file, "--mca", "plm_rsh_agent", environment.pbs_agent};
 }
 
 // Open MPI passes only named variables to other hosts; other launchers pass the whole environment.
@@ -163,7 +176,8 @@ Arguments mpich(const LaunchRequest& request, const LaunchEnvironment& environme
 Arguments pals(const LaunchRequest& request, const LaunchEnvironment& environment) {
   Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
   if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
-  if (request.threads) append(arguments, {"--cpu-bind", "depth", "-d", std::to_string(*request.threads)});
+  const auto cpus = request.threads ? request.threads : pbs_share(request, environment);
+  if (request.threads || cpus.value_or(1) > 1) append(arguments, {"--cpu-bind", "depth", "-d", std::to_string(*cpus)});
   if (request.prefix_output) arguments.emplace_back("--label");
   return arguments;
 }
@@ -202,7 +216,9 @@ Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& enviro
       arguments = other(request, environment);
       break;
   }
-  append(arguments, by_env(request.variables));
+  auto variables = request.variables;
+  if (const auto share = pbs_share(request, environment)) variables.push_back(text::concat("OMP_NUM_THREADS=", *share));
+  append(arguments, by_env(variables));
   return arguments;
 }
 

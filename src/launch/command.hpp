@@ -18,7 +18,9 @@ struct LaunchEnvironment {
   std::optional<int> cpus_per_task = {};
   bool in_other_batch_job = false;  ///< PBS, LSF, ...: mpirun gets nodes and slots from the scheduler
   std::string pbs_node_file = "";   ///< set if the MPI has no PBS support and needs the list of nodes
-  bool has_pbs_tmrsh = false;
+  std::string pbs_agent = "";       ///< jobs/pbs_agent.sh; empty: there is no PBS command that starts processes
+  /// CPUs that PBS has given to all ranks together, and has put into OMP_NUM_THREADS of each: they are divided here.
+  std::optional<int> pbs_cpus = {};
   bool is_root = false;
   std::string mpirun = "mpirun";  ///< starts the ranks when srun does not
   MpiFlavor mpi = MpiFlavor::other;

@@ -27,6 +27,15 @@ void check_number(const std::optional<std::string>& given, const char* name, std
                     .hint = "start from the job's own shell, without the variables of another job"});
 }
 
+// The same number in both: nobody has chosen the number of threads.
+std::optional<int> undivided_cpus(const std::function<std::optional<std::string>(const char* name)>& variables,
+                                  const PbsJob& job) {
+  const auto cpus = variables("NCPUS");
+  long long count = 0;
+  if (!cpus || variables("OMP_NUM_THREADS") != cpus || !text::parse_integer(*cpus, count) || count < 1) return {};
+  return static_cast<int>(count) * static_cast<int>(job.hosts.size());
+}
+
 }  // namespace
 
 std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(const char* name)>& variables,
@@ -49,6 +58,7 @@ std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(co
   if (job.slots == 0) throw UsageError({.what = "PBS_NODEFILE: the file " + text::quote(*file) + " names no host"});
   check_number(variables("PBS_NUM_NODES"), "PBS_NUM_NODES", job.hosts.size(), job);
   check_number(variables("PBS_NP"), "PBS_NP", static_cast<std::size_t>(job.slots), job);
+  job.cpus = undivided_cpus(variables, job);
   return job;
 }
 

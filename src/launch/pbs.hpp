@@ -13,6 +13,8 @@ struct PbsJob {
   std::string node_file = "";
   std::vector<std::string> hosts = {};  ///< each host once, in the order of the file
   int slots = 0;                        ///< lines of the file: the ranks that PBS expects
+  /// CPUs on all hosts, if PBS has set OMP_NUM_THREADS to those of a host.
+  std::optional<int> cpus = {};
 };
 
 /// Reads the job from PBS's variables and its node file; nothing outside of a job. Throws UsageError for variables that

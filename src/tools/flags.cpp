@@ -32,6 +32,8 @@ const char* value_name(const launching::Key& key) {
 }  // namespace
 
 void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
+  options.has_settings = true;
+  options.own_flags = own;
   auto add = options.named.add_options();
   for (const auto& key : launching::keys()) {
     if (!has(verb, key) || own.contains(std::string(key.flag))) continue;

@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "launch/settings/accelerate_names.hpp"
+#include "tools/command_line.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -22,23 +22,11 @@ std::string short_suggestion(const std::string& name, const std::vector<std::str
   return is_long ? "--help lists all options" : text::suggestion(name, known);
 }
 
-// An extra style parser takes options from the front of the arguments: here none, or everything from the first text on.
-std::vector<po::option> take_remaining(std::vector<std::string>& arguments) {
-  std::vector<po::option> taken;
-  if (arguments.empty() || arguments.front().starts_with('-')) return taken;
-  for (const auto& argument : arguments) {
-    taken.emplace_back("", std::vector<std::string>{argument}).original_tokens = {argument};
-  }
-  arguments.clear();
-  return taken;
-}
-
 po::parsed_options split(const Arguments& arguments, const Options& options) {
-  po::command_line_parser parser(arguments);
+  po::command_line_parser parser(plain_arguments(arguments, options));
   // Abbreviated options are refused: their meaning would change with each new option.
   const auto style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
   parser.options(options.named).positional(options.positional).style(style);
-  if (options.ends_at_text) parser.extra_style_parser(take_remaining);
   return parser.run();
 }
 
@@ -58,10 +46,8 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
     return values;
   } catch (const po::unknown_option& error) {
     const auto name = error.get_option_name();
-    const auto known = names(options.named);
-    auto hint = text::nearest(name, known).empty() ? launching::hint_for_flag(name) : "";
-    if (hint.empty()) hint = short_suggestion(name, known);
-    throw UsageError({.what = "Unknown option " + text::quote(name), .hint = hint});
+    throw UsageError(
+        {.what = "Unknown option " + text::quote(name), .hint = short_suggestion(name, names(options.named))});
   } catch (const po::error& error) {
     throw UsageError({.what = error.what()});
   }

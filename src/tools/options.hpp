@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct Options {
   /// Everything from the first argument that is not an option on is text, options included: another program's command
   /// line.
   bool ends_at_text = false;
+  /// Whether the verb has flags for settings: only then are the spellings of Slurm, mpirun and Accelerate understood.
+  bool has_settings = false;
+  std::set<std::string> own_flags = {};  ///< flags of settings to which the verb gives another meaning
 };
 
 /// The same options, with all other arguments stored under `name`.

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/process_id.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/run_folder.hpp"
-#include "runtime/watchdog/process.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -22,26 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* claim_file = ".claim";
 
-// Process numbers are unique on one machine until its next boot, and within one PID namespace.
-std::string process_namespace() {
-  std::error_code ignored;
-  const auto boot = core::read_whole("/proc/sys/kernel/random/boot_id").value_or("");
-  const auto pid_namespace = fs::read_symlink("/proc/self/ns/pid", ignored).string();
-  return boot.empty() || pid_namespace.empty() ? "" : text::concat(text::first_line(boot), ' ', pid_namespace);
-}
-
 bool is_own_folder(const fs::path& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
 bool is_abandoned(const fs::path& folder) {
-  const auto lines = text::split(core::read_whole(folder / claim_file).value_or(""), '\n');
-  long long process = 0;
-  long long start = 0;
-  if (lines.size() < 3 || lines[0].empty() || lines[0] != process_namespace()) return false;
-  if (!text::parse_integer(lines[1], process) || !text::parse_integer(lines[2], start)) return false;
-  return runtime::life_of(process, static_cast<std::uint64_t>(start)) == runtime::RankLife::vanished;
+  return core::has_ended(text::first_line(core::read_whole(folder / claim_file).value_or("")));
 }
 
 // The folder that rank 0 chooses, on all ranks.
@@ -54,11 +41,9 @@ fs::path temporary_folder(const mpi::Communicator& world, const std::string& too
 
 void claim_folder(const fs::path& folder) {
   std::error_code ignored;
-  const auto scope = process_namespace();
-  const auto self = runtime::process_facts(getpid());
-  if (scope.empty() || !self || !fs::create_directory(folder, ignored)) return;
-  core::write_whole(folder / claim_file, folder / (std::string(claim_file) + ".new"),
-                    text::concat(scope, '\n', getpid(), '\n', self->start, '\n'));
+  const auto own = core::process_id();
+  if (own.empty() || !fs::create_directory(folder, ignored)) return;
+  core::write_whole(folder / claim_file, folder / (std::string(claim_file) + ".new"), own + '\n');
 }
 
 void remove_leftovers(const fs::path& below, const std::string& tool) {

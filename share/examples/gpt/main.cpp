@@ -83,6 +83,7 @@ void train(const gpt::Options& options) {
     const bool is_last = step == last_step || training.end_of_dataloader();
     if (is_last || step % options.checkpoint_every == 0) accelerator.save_state();
     if (step == last_step && step < options.steps) break;
+    if (accelerator.should_stop()) return;  // the job's time is nearly over: saved, to resume later
   }
   if (schedule.steps() < options.steps) {
     accelerator.print("stopped after step ", schedule.steps(), " as requested; the same command resumes from there");

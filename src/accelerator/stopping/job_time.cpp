@@ -17,6 +17,7 @@ std::optional<std::chrono::seconds> until(const std::optional<runtime::Deadline>
 
 JobTime::JobTime()
     : known_(runtime::known_deadline(core::process_variables())),
+      margin_(runtime::stop_margin(core::process_variables())),
       grace_(runtime::kill_grace(runtime::launcher().kind, core::process_variables())) {}
 
 std::optional<std::chrono::seconds> JobTime::known_left() const { return until(known_); }

@@ -17,6 +17,9 @@ class JobTime {
   /// The time left, also as the scheduler reports it. Asks it at most every ten minutes, since limits can change.
   std::optional<std::chrono::seconds> ask_left();
 
+  /// How long before the end the run stops, in addition to the time for its saves.
+  std::chrono::milliseconds margin() const { return margin_; }
+
   /// The time until SIGKILL if SIGTERM came `since_signal` ago.
   std::chrono::milliseconds until_killed(std::chrono::milliseconds since_signal) const;
 
@@ -24,6 +27,7 @@ class JobTime {
   std::optional<runtime::Deadline> known_;
   std::optional<runtime::Deadline> asked_;
   std::optional<std::chrono::steady_clock::time_point> asked_at_;
+  std::chrono::milliseconds margin_;
   std::chrono::milliseconds grace_;
 };
 

@@ -24,7 +24,7 @@ parallel::Ballot Stopping::ballot() const {
 // Applies if the scheduler sends no signal: the last save must complete in time.
 bool Stopping::time_is_nearly_over() const {
   const auto left = job_time_.known_left();
-  return left && *left < 60s + 2 * time_to_save(save_times()).value_or(0s);
+  return left && *left < job_time_.margin() + 2 * time_to_save(save_times()).value_or(0s);
 }
 
 SaveTimes Stopping::save_times() const {

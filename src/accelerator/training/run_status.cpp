@@ -4,6 +4,7 @@
 
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/environment/environment.hpp"
+#include "core/environment/process_id.hpp"
 #include "core/log.hpp"
 #include "core/time.hpp"
 #include "core/whole_file.hpp"
@@ -33,6 +34,7 @@ RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& r
       rank_(world.topology().rank),
       world_(world.comm().size()),
       host_(world.host()),
+      process_(core::process_id()),
       cpus_(static_cast<int>(world.cpus().size())),
       device_(world.device()),
       job_(runtime::job_of(core::process_variables())),
@@ -120,6 +122,7 @@ observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& fac
           .rank = rank_,
           .world = world_,
           .host = host_,
+          .process = process_,
           .job = job_,
           .started = started_,
           .time = core::unix_time(),
@@ -140,7 +143,6 @@ observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& fac
 
 // The time since the row before is too short for rates.
 void RunStatus::keep_last_rates(observe::RankStatus& status) const {
-  status.loops = last_.loops;
   status.updates_per_second = last_.updates_per_second;
   status.cpus_used = last_.cpus_used;
   status.communication = last_.communication;

@@ -67,6 +67,7 @@ class RunStatus {
   int rank_;
   int world_;
   std::string host_;
+  std::string process_;
   int cpus_;
   c10::Device device_;
   std::optional<machine::DeviceMonitor> monitor_;

@@ -60,6 +60,7 @@ void Training::publish_end() {
   if (!status.was_written()) return;
   auto now = facts();
   now.phase = "over";
+  now.loops = output.progress().last_loops();
   now.is_over = true;
   status.write(now);
 }

@@ -4,23 +4,31 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace hortator::text {
 namespace {
 
+// Insertions, deletions, replacements and exchanges of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before_last = std::exchange(last, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
   return row.back();
+}
+
+std::string_view without_dashes(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
 
 }  // namespace
@@ -33,9 +41,10 @@ std::string count(long long number, std::string_view noun) {
 
 std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  const auto typed = without_dashes(name);
+  std::size_t best_distance = typed.size() / 3 + 1;
   for (const auto& candidate : known) {
-    const auto distance = edit_distance(name, candidate);
+    const auto distance = edit_distance(typed, without_dashes(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

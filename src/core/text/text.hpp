@@ -46,7 +46,8 @@ std::string quote(std::string_view name);
 /// "3 ranks", "1 rank"
 std::string count(long long number, std::string_view noun);
 
-/// The entry of `known` that is nearest to `name`; empty when none is near.
+/// The entry of `known` that is nearest to `name`; empty when none is near: of three characters, one may be wrong.
+/// Leading dashes do not count.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
 /// "did you mean 'x'?" or "known are a, b, c"

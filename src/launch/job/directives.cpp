@@ -29,23 +29,26 @@ void add(Lines& lines, const Job& job, std::string_view key, const std::string& 
   if (const auto value = job.settings.word(key)) lines.push_back(option + checked_value(*value, key, characters));
 }
 
-// Unchanged, but each must be a single line that is an option.
+// Unchanged, but each must be a single line that is an option. No option of qsub begins with two dashes.
 void add_verbatim(Lines& lines, const Job& job) {
   const auto characters = std::string(with_operators) + " ";
   for (const auto& line : job.settings.list("directives")) {
     if (!line.starts_with('-'))
       throw UsageError({.what = "--directive: expected a line that begins with '-', got " + text::quote(line)});
+    if (job.scheduler == Scheduler::pbs && line.starts_with("--")) {
+      throw UsageError({.what = text::quote(line) + " is an option of Slurm, and this is a PBS job",
+                        .hint = "use --directive with PBS's counterpart, such as '-l place=excl'"});
+    }
     lines.push_back(checked_value(line, "a directive", characters));
   }
 }
 
 int total_nodes(const Job& job) { return *job.request.nodes + job.spare_nodes; }
 
-// One CPU per thread of the rank, or the rank's share of the node.
-std::optional<int> cpus_per_rank(const Job& job) {
-  if (job.request.threads) return job.request.threads;
-  if (!job.cpus_per_node) return std::nullopt;
-  return std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
+// In the existing folder for output. A script that is only printed must not name a folder: nobody would have made it.
+std::string output_file(const Job& job) {
+  checked_value(job.run_dir, "run_dir");
+  return checked_value(job.output.empty() ? "%x-%j.out" : job.output + "/%j.out", "run_dir");
 }
 
 Lines slurm(const Job& job) {
@@ -56,7 +59,7 @@ Lines slurm(const Job& job) {
                  text::concat("--signal=B:USR1@", job.warning_seconds),
                  "--requeue",
                  "--open-mode=append",
-                 "--output=" + checked_value(job.records + "/%j.out", "run_dir")};
+                 "--output=" + output_file(job)};
   if (const auto cpus = cpus_per_rank(job)) lines.push_back(text::concat("--cpus-per-task=", *cpus));
   if (job.request.gpus_per_node.value_or(0) > 0) {
     lines.push_back(text::concat("--gpus-per-node=", *job.request.gpus_per_node));
@@ -79,6 +82,8 @@ std::string select(const Job& job) {
   auto line =
       text::concat("-l select=", *request.nodes,
                    ":ncpus=", job.cpus_per_node.value_or(ranks * request.threads.value_or(1)), ":mpiprocs=", ranks);
+  // PBS would set OMP_NUM_THREADS to ncpus for every rank.
+  line += text::concat(":ompthreads=", cpus_per_rank(job).value_or(1));
   if (request.gpus_per_node.value_or(0) > 0) line += text::concat(":ngpus=", *request.gpus_per_node);
   return line;
 }
@@ -98,10 +103,21 @@ void refuse_slurm_settings(const Job& job) {
   if (job.spare_nodes > 0) throw UsageError({.what = "--spare-nodes works only with Slurm, and this is a PBS job"});
 }
 
+// Without it, PBS may place all chunks on one node.
+bool needs_place(const Job& job) {
+  const auto lines = job.settings.list("directives");
+  return *job.request.nodes > 1 && std::none_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("place=") != std::string::npos;
+  });
+}
+
 Lines pbs(const Job& job) {
   refuse_slurm_settings(job);
+  checked_value(job.run_dir, "run_dir");
   Lines lines = {"-N " + checked_value(job.name, "job_name"), select(job), "-l walltime=" + walltime(job.seconds),
-                 "-j oe", "-o " + checked_value(job.records + "/", "run_dir")};
+                 "-j oe", "-k doe"};  // written while the job runs
+  if (needs_place(job)) lines.emplace_back("-l place=scatter");
+  if (!job.output.empty()) lines.push_back("-o " + checked_value(job.output + "/", "run_dir"));
   add(lines, job, "account", "-A ");
   add(lines, job, "queue", "-q ");
   add(lines, job, "filesystems", "-l filesystems=");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "core/environment/secrets.hpp"
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
@@ -45,7 +46,6 @@ std::string export_line(const std::string& variable) {
 std::vector<std::string> exports(const Job& job) {
   auto variables = job.settings.list("environment");
   variables.insert(variables.end(), job.request.variables.begin(), job.request.variables.end());
-  variables.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
   std::vector<std::string> lines;
   for (const auto& variable : variables) lines.push_back(export_line(variable));
   return lines;
@@ -63,7 +63,8 @@ std::vector<std::string> variable_arguments(const Job& job) {
   std::vector<std::string> arguments = {"env"};
   for (const auto& variable : job.settings.list("environment")) arguments.push_back(variable);
   for (const auto& variable : job.request.variables) arguments.push_back(variable);
-  arguments.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
+  // PBS sets it to the CPUs of all ranks of a node.
+  if (!job.request.threads) arguments.push_back(text::concat("OMP_NUM_THREADS=", cpus_per_rank(job).value_or(1)));
   return arguments;
 }
 
@@ -88,17 +89,20 @@ LaunchEnvironment environment_in_job(const Job& job, LaunchEnvironment environme
   environment.in_other_batch_job = !environment.in_slurm;
   // The script detects on the node whether Open MPI needs the node list of PBS.
   environment.pbs_node_file.clear();
-  environment.cpus_per_task = job.request.threads;
-  if (!environment.cpus_per_task && job.cpus_per_node) {
-    environment.cpus_per_task = std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
-  }
+  environment.cpus_per_task = cpus_per_rank(job);
+  if (!environment.in_slurm) environment.pbs_cpus = job.request.ranks * environment.cpus_per_task.value_or(1);
   return environment;
 }
 
 }  // namespace
 
-Job job_of(const Settings& settings, Scheduler scheduler, std::string program, std::vector<std::string> arguments,
-           const std::string& stamp) {
+std::optional<int> cpus_per_rank(const Job& job) {
+  if (job.request.threads) return job.request.threads;
+  if (!job.cpus_per_node) return std::nullopt;
+  return std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
+}
+
+Job job_of(const Settings& settings, Scheduler scheduler, std::string program, std::vector<std::string> arguments) {
   Job job{.scheduler = scheduler,
           .name = settings.word("job_name").value_or(name_from(program)),
           .request = request_of(settings),
@@ -110,7 +114,6 @@ Job job_of(const Settings& settings, Scheduler scheduler, std::string program, s
           .cpus_per_node = settings.number("cpus_per_node"),
           .run_dir = settings.word("run_dir").value_or("runs/" + std::string(text::file_name(program))),
           .settings = settings};
-  job.records = job.run_dir + "/jobs/" + stamp;
   complete(job.request);
   job.request.program = std::move(program);
   job.request.arguments = std::move(arguments);
@@ -142,10 +145,14 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
                                            {"seconds", std::to_string(job.seconds)},
                                            {"warning", std::to_string(job.warning_seconds)},
                                            {"run_dir", shell_quote(job.run_dir)},
-                                           {"records", shell_quote(job.records)}},
+                                           {"folder", shell_quote(job.folder)},
+                                           {"stamp", job.stamp.empty() ? "$job" : job.stamp},
+                                           {"chain", job.is_chain ? "yes" : "no"},
+                                           {"secrets", core::secret_names()}},
                                  .lines = {{"directives", directives(job)},
                                            {"exports", exports(job)},
                                            {"modules", module_lines(job)},
+                                           {"agent", text::split(templates.agent, '\n')},
                                            {"common", text::split(templates.common, '\n')}}};
   return fill(templates.scheduler, values);
 }

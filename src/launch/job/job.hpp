@@ -23,18 +23,26 @@ struct Job {
   int requeues = 0;
   std::optional<int> cpus_per_node = {};
   std::string run_dir = "";  ///< folder for the program's files
-  std::string records = "";  ///< folder for the job's own files, such as its output
-  Settings settings{{}};     ///< for the settings that only directives use
+  std::string folder = ".";  ///< where relative paths start
+  /// Names the folder for the job's own files, such as its output: run_dir/jobs/STAMP, which exists. Empty for a script
+  /// that is only printed: each job made of it has a folder of its own.
+  std::string stamp = "";
+  std::string output = "";  ///< existing folder for the job's output; empty: where the scheduler writes by default
+  bool is_chain = false;    ///< PBS: a job ends the ones after it when the run has finished
+  Settings settings{{}};    ///< for the settings that only directives use
 };
 
 /// Throws UsageError for settings that contradict each other.
-Job job_of(const Settings& settings, Scheduler scheduler, std::string program, std::vector<std::string> arguments,
-           const std::string& stamp);
+Job job_of(const Settings& settings, Scheduler scheduler, std::string program, std::vector<std::string> arguments);
 
-/// The texts in jobs/: the scheduler's template and the common part.
+/// CPUs of each rank: its threads, or its share of the node's CPUs; nothing if both are unknown.
+std::optional<int> cpus_per_rank(const Job& job);
+
+/// The texts in jobs/: the scheduler's template, the common part, and the agent for Open MPI under PBS.
 struct Templates {
   std::string scheduler = "";
   std::string common = "";
+  std::string agent = "";
 };
 
 /// Renders the script. `environment` describes the nodes, such as their MPI. Throws UsageError for values that a

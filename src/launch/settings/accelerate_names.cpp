@@ -54,17 +54,6 @@ std::optional<std::string> stage_of(std::string_view strategy) {
   return std::nullopt;
 }
 
-// Translates the value for the row's key of Hortator; nothing for an unsupported value.
-std::optional<std::string> translate(const AccelerateName& row, const std::string& value) {
-  if (row.key == "zero_stage" && row.name != "zero_stage") return stage_of(value);
-  try {
-    check_values(find_key(row.key, ""), {value}, "");
-  } catch (const UsageError&) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 Support support_of_type(const std::string& type) {
   for (const auto* known : {"NO", "MULTI_CPU", "MULTI_GPU", "FSDP", "DEEPSPEED"}) {
     if (type == known) return Support::honoured;
@@ -101,7 +90,7 @@ void read_entry(const ConfigEntry& entry, const std::string& file, AccelerateFil
   auto remark = remark_for(entry, *row);
   const bool is_given = is_setting(entry, *row);
   if (!row->key.empty() && remark.support == Support::honoured) {
-    const auto value = is_given ? translate(*row, entry.values.front()) : std::nullopt;
+    const auto value = is_given ? value_from_accelerate(*row, entry.values.front()) : std::nullopt;
     if (value) {
       settings.layer[std::string(row->key)] = {{*value}, text::concat(file, ':', entry.line)};
     } else {
@@ -156,14 +145,35 @@ std::string remark_table(const std::vector<AccelerateRemark>& remarks) {
   return std::move(out).str();
 }
 
-std::string hint_for_flag(std::string_view flag) {
-  while (flag.starts_with('-')) flag.remove_prefix(1);
-  std::string name(flag.substr(0, flag.find('=')));
-  std::replace(name.begin(), name.end(), '-', '_');
+std::optional<std::string> value_from_accelerate(const AccelerateName& row, const std::string& value) {
+  if (row.key == "zero_stage" && row.name != "zero_stage") return stage_of(value);
+  try {
+    check_values(find_key(row.key, ""), {value}, "");
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+const AccelerateName* accelerate_flag(std::string_view name) {
   const auto* row = find(name);
-  if (!row || row->source == NameSource::file) return "";
-  if (row->key.empty()) return "that is Accelerate's: " + std::string(row->text);
-  return text::concat("that is Accelerate's; here it is --", find_key(row->key, "").flag);
+  return row != nullptr && row->source != NameSource::file ? row : nullptr;
+}
+
+bool is_accelerate_switch(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> switches = {"quiet",
+                                                                "multi_gpu",
+                                                                "enable_cpu_affinity",
+                                                                "dynamo_use_fullgraph",
+                                                                "dynamo_use_dynamic",
+                                                                "dynamo_use_regional_compilation",
+                                                                "use_deepspeed",
+                                                                "use_fsdp",
+                                                                "use_parallelism_config",
+                                                                "same_network",
+                                                                "no_python",
+                                                                "no_tpu_cluster"};
+  return std::find(switches.begin(), switches.end(), name) != switches.end();
 }
 
 }  // namespace hortator::launching

@@ -57,8 +57,13 @@ void throw_if_refused(const AccelerateFile& settings, const std::string& file);
 /// The remarks as a table, a line each: "mixed_precision   honoured".
 std::string remark_table(const std::vector<AccelerateRemark>& remarks);
 
-/// For a flag of Accelerate that Hortator does not have, such as "--multi_gpu": what to use instead. Empty for any
-/// other flag.
-std::string hint_for_flag(std::string_view flag);
+/// The row of a flag of `accelerate launch`, such as "num_processes"; null for any other name.
+const AccelerateName* accelerate_flag(std::string_view name);
+
+/// Whether a flag that Hortator accepts without effect has no value.
+bool is_accelerate_switch(std::string_view name);
+
+/// The value of Accelerate as a value of row.key; nothing for an unsupported one.
+std::optional<std::string> value_from_accelerate(const AccelerateName& row, const std::string& value);
 
 }  // namespace hortator::launching

@@ -20,6 +20,7 @@ void NotedProgress::advance() {
 }
 
 void NotedProgress::finish() noexcept {
+  if (loops_.size() == 1) last_ = std::move(loops_.front());
   if (!loops_.empty()) loops_.pop_back();
   inner_->finish();
 }
@@ -29,9 +30,20 @@ std::vector<observe::LoopStatus> NotedProgress::loops() {
   for (auto& loop : loops_) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - loop.begin).count();
     loop.rate.update(loop.done - loop.first, elapsed);
-    all.push_back({.title = loop.title, .done = loop.done, .total = loop.total, .per_second = loop.rate.per_second()});
+    all.push_back(status_of(loop));
   }
   return all;
+}
+
+std::vector<observe::LoopStatus> NotedProgress::last_loops() const {
+  std::vector<observe::LoopStatus> all;
+  for (const auto& loop : loops_) all.push_back(status_of(loop));
+  if (all.empty() && last_) all.push_back(status_of(*last_));
+  return all;
+}
+
+observe::LoopStatus NotedProgress::status_of(const Loop& loop) {
+  return {.title = loop.title, .done = loop.done, .total = loop.total, .per_second = loop.rate.per_second()};
 }
 
 }  // namespace hortator::observe

@@ -3,6 +3,7 @@
 #include <functional>
 #include <hortator/training/progress.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@ class NotedProgress final : public ProgressSink {
 
   /// The running loops, the outermost first. Rates cover the time since the last call.
   std::vector<observe::LoopStatus> loops();
+  /// The running loops; after them the outermost loop that ended last, as it ended.
+  std::vector<observe::LoopStatus> last_loops() const;
 
  private:
   struct Loop {
@@ -46,9 +49,12 @@ class NotedProgress final : public ProgressSink {
     Rate rate;
   };
 
+  static observe::LoopStatus status_of(const Loop& loop);
+
   std::unique_ptr<ProgressSink> inner_;
   std::function<void()> on_step_;
   std::vector<Loop> loops_;
+  std::optional<Loop> last_;
 };
 
 }  // namespace hortator::observe

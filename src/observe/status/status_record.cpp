@@ -64,6 +64,7 @@ void visit_status(AnyStatus& status, const Visitor& visitor) {
   visitor.field("rank", status.rank);
   visitor.field("world", status.world);
   visitor.field("host", status.host);
+  visitor.new_field("process", status.process);
   visitor.field("job", status.job);
   visitor.field("started", status.started);
   visitor.field("time", status.time);

@@ -36,7 +36,8 @@ struct RankStatus {
   int rank = 0;
   int world = 1;
   std::string host = "";
-  std::string job = "";  ///< "slurm 1234", "pbs 12.server"; empty outside of jobs
+  std::string process = "";  ///< core::process_id(); empty: unknown
+  std::string job = "";      ///< "slurm 1234", "pbs 12.server"; empty outside of jobs
   double started = 0;
   double time = 0;   ///< of this row
   double every = 1;  ///< seconds between two rows

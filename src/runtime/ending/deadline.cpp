@@ -1,10 +1,12 @@
 #include "runtime/ending/deadline.hpp"
 
 #include <cstdio>
+#include <ctime>
 #include <hortator/error.hpp>
 #include <memory>
 
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -29,14 +31,23 @@ std::optional<seconds> parse_clock(std::string_view text) {
   return seconds(total);
 }
 
-std::optional<seconds> qstat_time(std::string_view listing, std::string_view name) {
+std::optional<std::string> qstat_field(std::string_view listing, std::string_view name) {
   for (const auto& line : text::split(listing, '\n')) {
     const auto field = trimmed(line);
     const auto equals = field.find(" = ");
     if (equals != std::string_view::npos && field.substr(0, equals) == name)
-      return parse_clock(field.substr(equals + 3));
+      return std::string(field.substr(equals + 3));
   }
   return {};
+}
+
+/// Parses the local time "Wed Nov 25 03:32:44 2026".
+std::optional<Deadline> parse_date(const std::string& text) {
+  std::tm date{};
+  date.tm_isdst = -1;
+  const char* end = strptime(text.c_str(), "%a %b %d %H:%M:%S %Y", &date);
+  if (end == nullptr || *end != '\0') return {};
+  return Deadline(seconds(std::mktime(&date)));
 }
 
 // Accepts a job id for use in a command line, like "1234" or "1234[7].server": nothing that a shell would interpret.
@@ -84,7 +95,7 @@ std::optional<Deadline> ask_deadline(const core::Variables& variables, const Ask
     if (answer) left = parse_slurm_time(trimmed(*answer));
   } else if (const auto pbs = job(variables, "PBS_JOBID")) {
     const auto answer = ask("qstat -f '" + *pbs + "'");
-    if (answer) left = parse_qstat_time_left(*answer);
+    return answer ? parse_qstat_deadline(*answer, now) : std::nullopt;
   }
   return left ? std::optional(now + *left) : std::nullopt;
 }
@@ -100,10 +111,25 @@ std::optional<seconds> parse_slurm_time(std::string_view text) {
   return clock ? std::optional(*clock + std::chrono::days(days)) : std::nullopt;
 }
 
-std::optional<seconds> parse_qstat_time_left(std::string_view listing) {
-  const auto may_use = qstat_time(listing, "Resource_List.walltime");
-  if (!may_use) return {};
-  return *may_use - qstat_time(listing, "resources_used.walltime").value_or(seconds(0));
+std::chrono::milliseconds stop_margin(const core::Variables& variables) {
+  const auto asked = variables("HORTATOR_STOP_MARGIN");
+  if (!asked) return std::chrono::minutes(1);
+  if (const auto margin = units::parse_duration(*asked)) return *margin;
+  throw UsageError({.what = "HORTATOR_STOP_MARGIN is " + text::quote(*asked),
+                    .why = "it is how long before the end of the job the run stops",
+                    .hint = "give a duration such as 20s"});
+}
+
+std::optional<Deadline> parse_qstat_deadline(std::string_view listing, Deadline now) {
+  const auto clock = [&](const char* name) {
+    const auto field = qstat_field(listing, name);
+    return field ? parse_clock(*field) : std::nullopt;
+  };
+  const auto limit = clock("Resource_List.walltime");
+  if (!limit) return {};
+  const auto field = qstat_field(listing, "stime");
+  if (const auto start = field ? parse_date(*field) : std::nullopt) return *start + *limit;
+  return now + *limit - clock("resources_used.walltime").value_or(seconds(0));
 }
 
 }  // namespace hortator::runtime

@@ -25,9 +25,14 @@ std::optional<Deadline> known_deadline(const core::Variables& variables);
 /// rank calls it, and rarely. Empty outside jobs and in jobs without a limit.
 std::optional<Deadline> ask_deadline(const core::Variables& variables, const Ask& ask, Deadline now);
 
+/// How long before the deadline a run stops, in addition to the time for its saves: HORTATOR_STOP_MARGIN, such as 20s,
+/// or one minute. A job that is warned later than that sets it. Throws UsageError for any other value.
+std::chrono::milliseconds stop_margin(const core::Variables& variables);
+
 /// Parses squeue's "%L": "1-02:03:04", "02:03:04", "03:04", also "UNLIMITED".
 std::optional<std::chrono::seconds> parse_slurm_time(std::string_view text);
-/// Parses the output of qstat -f: the job's wall time limit minus the wall time used.
-std::optional<std::chrono::seconds> parse_qstat_time_left(std::string_view listing);
+/// Parses the output of qstat -f: the job's start plus its wall time limit; without a start, `now` plus the limit minus
+/// the wall time used, which PBS updates only every few minutes.
+std::optional<Deadline> parse_qstat_deadline(std::string_view listing, Deadline now);
 
 }  // namespace hortator::runtime

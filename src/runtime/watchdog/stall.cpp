@@ -64,7 +64,7 @@ bool has_circle(Graph graph) {
 
 class Search {
  public:
-  Search(std::span<const RankRecord> slots, const Patience& patience) : slots_(slots), patience_(patience) {
+  Search(std::span<const RankRecord> slots, const StallLimits& patience) : slots_(slots), patience_(patience) {
     for (const auto& slot : slots) {
       if (waits(slot)) waiting_[key_of(*slot.wait)].push_back(&slot);
     }
@@ -169,7 +169,7 @@ class Search {
   }
 
   std::span<const RankRecord> slots_;
-  const Patience& patience_;
+  const StallLimits& patience_;
   std::map<Key, std::vector<const RankRecord*>> waiting_;
   std::set<Key> visited_;
   std::vector<Key> order_;

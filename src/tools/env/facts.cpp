@@ -11,6 +11,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "core/environment/secrets.hpp"
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
@@ -29,14 +30,6 @@ constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DE
 constexpr std::array<std::string_view, 20> prefixes = {
     "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
     "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
-constexpr std::array<std::string_view, 9> secret_markers = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
-                                                            "CRED",  "AUTH",   "_URI", "PRECONDITION"};
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return result;
-}
 
 std::string plain(const nlohmann::json& fact) {
   if (fact.is_string()) return fact.get<std::string>();
@@ -137,11 +130,6 @@ bool is_relevant(std::string_view name) {
          std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
-bool is_secret(std::string_view name) {
-  const auto capitals = upper(name);
-  return std::ranges::any_of(secret_markers, [&](auto mark) { return capitals.find(mark) != std::string::npos; });
-}
-
 std::map<std::string, std::string> relevant_variables(const char* const* environment) {
   std::map<std::string, std::string> relevant;
   for (; *environment != nullptr; ++environment) {
@@ -149,7 +137,7 @@ std::map<std::string, std::string> relevant_variables(const char* const* environ
     const auto end = entry.find('=');
     if (end == std::string_view::npos) continue;
     const auto name = entry.substr(0, end);
-    if (is_relevant(name)) relevant.emplace(name, is_secret(name) ? "(not shown)" : entry.substr(end + 1));
+    if (is_relevant(name)) relevant.emplace(name, core::shown_value(name, entry.substr(end + 1)));
   }
   return relevant;
 }

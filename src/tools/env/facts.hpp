@@ -13,9 +13,6 @@ namespace hortator::tools::env {
 /// Variables of threads, devices, launchers, schedulers, transports and Hortator.
 bool is_relevant(std::string_view name);
 
-/// Tokens and keys, with which others could act as the user.
-bool is_secret(std::string_view name);
-
 /// The relevant variables of `environment` ("NAME=value", terminated by nullptr). Values of secrets become "(not
 /// shown)".
 std::map<std::string, std::string> relevant_variables(const char* const* environment);

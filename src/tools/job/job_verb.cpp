@@ -2,10 +2,12 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/job.hpp"
 #include "launch/srun_mpi.hpp"
+#include "tools/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/job/submitting.hpp"
 #include "tools/launch/launch_environment.hpp"
@@ -33,12 +35,14 @@ int print_help() {
   std::cout
       << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
          "Writes a job script for Slurm or PBS. Before its time limit the job saves a checkpoint, requeues itself and\n"
-         "resumes. The script needs no other file.\n\n"
+         "resumes. The script needs no other file, and may be submitted in any folder: relative paths start where it\n"
+         "was written. Without --submit its output goes where the scheduler puts it, %x-%j.out or NAME.oID; with it,\n"
+         "into RUN_DIR/jobs. Each task of an array has the run folder RUN_DIR/TASK.\n\n"
          "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
          "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
          "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
   return 0;
 }
 
@@ -57,6 +61,30 @@ launching::LaunchEnvironment facts_of(const launching::Settings& settings, launc
   if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(run_command("srun --mpi=list").output, facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
+}
+
+std::string script_of(const launching::Job& job, const launching::LaunchEnvironment& facts) {
+  const auto* name = job.scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  return launching::render(job, facts,
+                           {.scheduler = read_template(name),
+                            .common = read_template("common.sh.in"),
+                            .agent = read_template("pbs_agent.sh")});
+}
+
+// As the user calls the folder: other nodes may not know where a link or an automounter leads to here.
+std::string working_folder() {
+  const auto own = core::variable("PWD");
+  std::error_code ignored;
+  return own && fs::equivalent(*own, ".", ignored) ? *own : fs::current_path().string();
+}
+
+// A script may be written before its program is built, or for another machine.
+void warn_without(const std::string& program) {
+  try {
+    check_program(program);
+  } catch (const UsageError& error) {
+    std::cerr << "hortator: warning: " << error.what() << "\n";
+  }
 }
 
 int chain_length(const po::variables_map& values) {
@@ -81,17 +109,22 @@ int job_verb(const Arguments& arguments) {
   const int length = chain_length(values);
   const auto program = remaining.front();
   remaining.erase(remaining.begin());
-  const auto job = launching::job_of(settings, scheduler, program, remaining, stamp());
-  const auto* name = scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
-  const auto script = launching::render(job, facts_of(settings, scheduler),
-                                        {.scheduler = read_template(name), .common = read_template("common.sh.in")});
+  auto job = launching::job_of(settings, scheduler, program, remaining);
+  job.folder = working_folder();
+  job.is_chain = length > 1;
+  const auto facts = facts_of(settings, scheduler);
   if (!values.contains("submit")) {
-    std::cout << script;
+    warn_without(program);
+    std::cout << script_of(job, facts);
     return 0;
   }
   check_program(program);
-  const auto file = fs::path(job.records) / "job.sh";
-  write_script(file, script);
+  (void)script_of(job, facts);  // an error leaves no folder behind
+  const auto records = fs::path(job.run_dir) / "jobs";
+  job.stamp = make_stamped_folder(records);
+  job.output = (records / job.stamp).string();
+  const auto file = records / job.stamp / "job.sh";
+  write_script(file, script_of(job, facts));
   std::string id;
   for (int i = 0; i < length; ++i) {
     id = submit(scheduler, file, id);

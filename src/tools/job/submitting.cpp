@@ -5,20 +5,17 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/job/job_id.hpp"
 #include "launch/job/quote.hpp"
 #include "tools/programs.hpp"
 #include "tools/written_file.hpp"
 
 namespace hortator::tools {
+namespace {
 
-launching::Scheduler scheduler_of(const launching::Settings& settings) {
-  const auto given = settings.word("scheduler");
-  if (given) return *given == "pbs" ? launching::Scheduler::pbs : launching::Scheduler::slurm;
-  if (find_program("sbatch")) return launching::Scheduler::slurm;
-  if (find_program("qsub")) return launching::Scheduler::pbs;
-  throw UsageError({.what = "Neither sbatch nor qsub is on PATH",
-                    .why = "the scheduler is detected by them",
-                    .hint = "use --scheduler slurm or --scheduler pbs"});
+// Slurm brings a qsub of its own, which is no reason to doubt.
+bool is_pbs_qsub() {
+  return find_program("qsub") && run_command("qsub --version").output.find("pbs_version") != std::string::npos;
 }
 
 std::string stamp() {
@@ -30,13 +27,39 @@ std::string stamp() {
   return digits.data();
 }
 
+}  // namespace
+
+launching::Scheduler scheduler_of(const launching::Settings& settings) {
+  const auto given = settings.word("scheduler");
+  if (given) return *given == "pbs" ? launching::Scheduler::pbs : launching::Scheduler::slurm;
+  const bool has_slurm = find_program("sbatch").has_value();
+  if (has_slurm && is_pbs_qsub()) {
+    throw UsageError({.what = "Both sbatch and PBS's qsub are on PATH",
+                      .why = "the job would be written for one and may be meant for the other",
+                      .hint = "use --scheduler slurm or --scheduler pbs, or put scheduler into hortator.yaml"});
+  }
+  if (has_slurm) return launching::Scheduler::slurm;
+  if (find_program("qsub")) return launching::Scheduler::pbs;
+  throw UsageError({.what = "Neither sbatch nor qsub is on PATH",
+                    .why = "the scheduler is detected by them",
+                    .hint = "use --scheduler slurm or --scheduler pbs"});
+}
+
+std::string make_stamped_folder(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  const auto now = stamp();
+  for (int i = 1;; ++i) {
+    const auto name = i == 1 ? now : text::concat(now, '-', i);
+    if (std::filesystem::create_directory(folder / name)) return name;
+  }
+}
+
 void write_script(const std::filesystem::path& file, const std::string& script) {
   std::filesystem::create_directories(file.parent_path());
   write_file(file, script);
   std::filesystem::permissions(file, std::filesystem::perms::owner_exec, std::filesystem::perm_options::add);
 }
 
-// sbatch --parsable and qsub print the job's id on their first line.
 std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after) {
   std::vector<std::string> command = {scheduler == launching::Scheduler::slurm ? "sbatch" : "qsub"};
   if (scheduler == launching::Scheduler::slurm) command.emplace_back("--parsable");
@@ -45,12 +68,16 @@ std::string submit(launching::Scheduler scheduler, const std::filesystem::path& 
     command.insert(command.end(), {"-W", "depend=afterany:" + after});
   command.push_back(script.string());
   const auto answer = run_command(launching::shell_line(command));
-  auto id = text::split(text::first_line(answer.output), ';').front();
-  if (answer.code != 0 || id.empty()) {
-    throw Error({.what = text::quote(command.front()) + " refused the job: " + text::first_line(answer.output),
+  if (answer.code != 0) {
+    throw Error({.what = text::quote(command.front()) + " refused the job: " + answer.output,
                  .hint = "the script is " + script.string()});
   }
-  return id;
+  const auto id = launching::job_id(scheduler, answer.output);
+  if (id) return *id;
+  throw Error(
+      {.what = text::quote(command.front()) + " printed no job number: " + answer.output,
+       .why = "the job may have been submitted, and no other one can wait for it",
+       .hint = "look for it with " + std::string(scheduler == launching::Scheduler::slurm ? "squeue" : "qstat")});
 }
 
 }  // namespace hortator::tools

@@ -9,11 +9,13 @@
 /// Submits scripts to this machine's scheduler.
 namespace hortator::tools {
 
-/// The scheduler of the settings, otherwise the one whose command is on PATH. Throws UsageError if there is none.
+/// The scheduler of the settings, otherwise the one whose command is on PATH. Throws UsageError if there is none, or
+/// both.
 launching::Scheduler scheduler_of(const launching::Settings& settings);
 
-/// The local time as "20261121-195501", for unique names of one user's files.
-std::string stamp();
+/// Creates a new folder in `folder`, whatever other processes do, and returns its name: the local time as
+/// "20261121-195501", with a number if that name is taken.
+std::string make_stamped_folder(const std::filesystem::path& folder);
 
 /// Writes `script` as an executable file. Creates its folder, where the scheduler writes the job's output: some
 /// schedulers lose the output if the folder is missing.

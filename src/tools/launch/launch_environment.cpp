@@ -89,7 +89,12 @@ void detect_pbs(launching::LaunchEnvironment& facts) {
   if (!job) return;
   const bool knows_pbs = run_command("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
   if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
-  facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
+  if (find_program("pbs_tmrsh") || std::filesystem::exists(variable("PBS_CONF_FILE").value_or("/etc/pbs.conf")))
+    facts.pbs_agent = (data_folder() / "jobs" / "pbs_agent.sh").string();
+  facts.pbs_cpus = job->cpus;
+  // At qdel PBS signals mpirun, too, which would kill the ranks one second later. PBS itself kills after ten.
+  for (const auto* name : {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"})
+    setenv(name, "8", /*overwrite=*/0);
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
-#include "core/unix_time.hpp"
+#include "core/time.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
 #include "launch/waiting.hpp"
+#include "runtime/ending/deadline.hpp"
+#include "tools/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
@@ -47,7 +50,7 @@ void print_help() {
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
 }
 
 launching::LaunchRequest read_request(const po::variables_map& values, const launching::Settings& settings) {
@@ -116,6 +119,15 @@ void explain_end(const launching::LauncherOutput& output, const std::filesystem:
                      folder);
 }
 
+// In a script of the user's own nobody else tells the ranks when the job ends, so that they stop in time.
+void pass_deadline(launching::LaunchRequest& request) {
+  const auto variables = core::process_variables();
+  if (runtime::known_deadline(variables)) return;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto deadline = runtime::ask_deadline(variables, runtime::ask_shell(), now);
+  if (deadline) request.variables.push_back(text::concat("HORTATOR_DEADLINE=", deadline->time_since_epoch().count()));
+}
+
 // srun has its own handling of Ctrl-C, and its reports name rank and host.
 LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
@@ -178,6 +190,7 @@ int launch_verb(const Arguments& arguments) {
     return 0;
   }
   if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  pass_deadline(request);
   return run_until_done(std::move(request), facts, *settings.number("max_restarts"));
 }
 

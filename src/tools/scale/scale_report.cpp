@@ -12,8 +12,7 @@
 namespace hortator::tools {
 namespace {
 
-constexpr int model_factor = 4;          // times the largest size: the model is drawn as such
-constexpr int extrapolated_factor = 16;  // times the largest size: drawn as extrapolated
+constexpr int extrapolated_factor = 16;  // times the largest size: how far the model is drawn
 
 using Cells = std::vector<std::string>;
 
@@ -116,7 +115,7 @@ Panel panel_of(const Study& study, double (*value)(const Study&, double, int), P
     measured.spread.push_back(measured_value * half_range(size) / size.seconds);
   }
   Series ideal{.label = "ideal", .dashed = true};
-  for (const double ranks : sizes_between(smallest, model_factor * largest)) {
+  for (const double ranks : sizes_between(smallest, extrapolated_factor * largest)) {
     ideal.x.push_back(ranks);
     ideal.y.push_back(value(study,
                             study.sizes.front().seconds * (study.plan.growth == Growth::strong ? smallest / ranks : 1),
@@ -124,9 +123,8 @@ Panel panel_of(const Study& study, double (*value)(const Study&, double, int), P
   }
   panel.x_label = "ranks";
   panel.x_scale = Scale::logarithmic;
-  panel.series = {measured, modelled(study, "model", smallest, model_factor * largest, false, value),
-                  modelled(study, "extrapolated", model_factor * largest, extrapolated_factor * largest, true, value),
-                  ideal};
+  panel.series = {measured, modelled(study, "model", smallest, largest, false, value),
+                  modelled(study, "extrapolated", largest, extrapolated_factor * largest, true, value), ideal};
   return panel;
 }
 
@@ -213,8 +211,8 @@ std::string scale_markdown(const Study& study, const std::string& chart) {
                        " and ", text::print("%.3g s", network.seconds_per_byte * 1e9),
                        " per GB (`hortator bench collectives`); ", text::print("%.0f %%", 100 * model.overlap()),
                        " of it overlaps with compute (fitted). \"left out\" is the prediction for a size from ",
-                       "a model that was fitted without it. Beyond ", text::count(1LL * model_factor * largest, "rank"),
-                       " (", model_factor, " times the largest size measured) the curve is extrapolated.\n");
+                       "a model that was fitted without it. Beyond ", text::count(largest, "rank"),
+                       ", the largest size measured, the curve is extrapolated and dashed.\n");
   if (has_use(study)) page += mfu_section(study);
   return page;
 }

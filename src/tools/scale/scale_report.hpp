@@ -28,7 +28,7 @@ std::optional<double> use_of_peak(const Study& study, const ScaleSize& size);
 
 /// A table for the terminal.
 std::string scale_table(const Study& study);
-/// Speed-up and efficiency: measured, ideal, and the model up to four times the largest size.
+/// Speed-up and efficiency: measured, ideal, and the model, which is dashed beyond the largest size that was measured.
 std::vector<Panel> scale_panels(const Study& study);
 /// The report in Markdown. `chart` is the file name of its chart, in the same folder.
 std::string scale_markdown(const Study& study, const std::string& chart);

@@ -5,6 +5,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
+#include "tools/command_line.hpp"
 #include "tools/config/sources.hpp"
 #include "tools/flags.hpp"
 #include "tools/job/submitting.hpp"
@@ -55,7 +56,7 @@ int print_help() {
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
          "  hortator scale report runs/scale\n\n"
          "exit code: 0 done; 1 a run failed, or runs are missing or cannot be compared; 2 wrong usage\n\n"
-      << known_options().named;
+      << known_options().named << synonym_help(known_options());
   return 0;
 }
 
@@ -113,8 +114,8 @@ int report_on(const fs::path& folder) {
 
 std::vector<std::string> job_lines(const launching::Settings& settings, launching::Scheduler scheduler,
                                    const std::string& records) {
-  auto job = launching::job_of(settings, scheduler, "hortator", {}, stamp());
-  job.records = records;
+  auto job = launching::job_of(settings, scheduler, "hortator", {});
+  job.output = records;
   auto lines = launching::directives(job);
   // A job of a study is never requeued: times from two allocations would be mixed.
   std::erase_if(lines, [](const std::string& line) { return line == "--requeue" || line.starts_with("--signal="); });

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 
+#include "core/environment/process_id.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
@@ -101,6 +102,11 @@ std::optional<std::string> outcome_of(const fs::path& folder) {
   return json.is_object() ? std::optional(json.value("outcome", "")) : std::nullopt;
 }
 
+bool has_killed_rank(const std::vector<observe::RankStatus>& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const observe::RankStatus& rank) { return !rank.is_over && core::has_ended(rank.process); });
+}
+
 }  // namespace
 
 std::vector<observe::Session> read_sessions(const fs::path& folder) {
@@ -126,12 +132,16 @@ void check_run_folder(const fs::path& folder) {
 }
 
 tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
+  auto ranks = read_ranks(folder);
+  // A process that has ended since its row was read may have written another one: read again what is final now.
+  if (has_killed_rank(ranks)) ranks = read_ranks(folder);
   tools::WatchFacts facts{.folder = folder.string(),
-                          .ranks = read_ranks(folder),
+                          .ranks = std::move(ranks),
                           .sessions = read_sessions(folder),
                           .checkpoints = read_checkpoints(folder),
                           .outcome = outcome_of(folder),
                           .failure = failure_of(folder)};
+  facts.is_killed = !facts.outcome && !facts.failure && has_killed_rank(facts.ranks);
   facts.rows = sampled(metrics_file(folder, facts.ranks), rows);
   return facts;
 }

@@ -72,7 +72,8 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
 }  // namespace
 
 std::string ago(double seconds) {
-  return units::duration(std::chrono::duration<double>(std::max(seconds < 60 ? std::round(seconds) : seconds, 0.0)));
+  if (seconds < 60) return core::print("%.0f s", std::max(seconds, 0.0));
+  return units::duration(std::chrono::duration<double>(seconds));
 }
 
 bool is_silent(const observe::RankStatus& rank, double now) {

@@ -40,7 +40,7 @@ int print_help() {
                "disturb the job and works on any machine that sees the folder.\n\n"
                "  hortator watch runs/digits\n"
                "  hortator watch runs/digits --once\n\n"
-               "exit code: 0; 1 with --once for a run that failed; 2 wrong usage\n\n"
+               "exit code: 0; 1 with --once for a run that failed or was killed; 2 wrong usage\n\n"
             << known_options().named;
   return 0;
 }
@@ -94,12 +94,10 @@ class DeadlineQuery {
 
 tools::WatchFacts read_facts(const std::filesystem::path& folder, DeadlineQuery& scheduler) {
   auto facts = read_run(folder, history_rows);
-  const bool is_known = facts.outcome || facts.failure || (!facts.ranks.empty() && facts.ranks.front().deadline);
+  const bool is_known = has_ended(facts) || (!facts.ranks.empty() && facts.ranks.front().deadline);
   if (!is_known) facts.deadline = scheduler.deadline(facts);
   return facts;
 }
-
-bool has_ended(const tools::WatchFacts& facts) { return facts.outcome || facts.failure; }
 
 volatile std::sig_atomic_t is_interrupted = 0;
 
@@ -155,7 +153,7 @@ int watch_verb(const Arguments& arguments) {
     }
   }
   std::cout << page(facts);
-  return values.contains("once") && facts.failure ? 1 : 0;
+  return values.contains("once") && (facts.failure || facts.is_killed) ? 1 : 0;
 }
 
 }  // namespace hortator::tools

@@ -6,6 +6,7 @@
 
 #include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "observe/status/progress_text.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
@@ -26,6 +27,8 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
     page.add("failed", core::Ink::bad);
   } else if (facts.outcome) {
     page.add(*facts.outcome, *facts.outcome == "finished" ? core::Ink::good : core::Ink::warning);
+  } else if (facts.is_killed) {
+    page.add("killed", core::Ink::bad);
   } else if (main == nullptr) {
     page.add("no status", core::Ink::warning);
   } else if (main->is_over) {
@@ -41,7 +44,7 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
     page.add(text::concat("  ", text::count(main->world, "rank"), " on ",
                           text::count(static_cast<long long>(hosts.size()), "node")));
     if (!main->job.empty()) page.add("  " + main->job);
-    const auto end = main->is_over || facts.outcome || facts.failure ? main->time : options.now;
+    const auto end = main->is_over || has_ended(facts) ? main->time : options.now;
     page.add("  for " + ago(end - main->started), core::Ink::faint);
   }
   page.end_line();
@@ -101,6 +104,8 @@ void put_values(core::Page& page, const WatchFacts& facts, const ViewOptions& op
   }
 }
 
+std::string took(double seconds) { return units::duration(std::chrono::duration<double>(seconds)); }
+
 void put_saves(core::Page& page, const WatchFacts& facts, const observe::RankStatus* main, double now) {
   std::string line;
   if (!facts.checkpoints.empty()) {
@@ -109,8 +114,8 @@ void put_saves(core::Page& page, const WatchFacts& facts, const observe::RankSta
     if (facts.checkpoints.size() > 1) line += text::concat("; ", facts.checkpoints.size(), " in total");
   }
   if (main != nullptr && main->save) {
-    line += text::concat(line.empty() ? "" : "; ", "the last save took ", ago(main->save->seconds));
-    if (main->save->longest > main->save->seconds) line += ", the longest " + ago(main->save->longest);
+    line += text::concat(line.empty() ? "" : "; ", "the last save took ", took(main->save->seconds));
+    if (main->save->longest > main->save->seconds) line += ", the longest " + took(main->save->longest);
   }
   page.row("saved", line.empty() ? "nothing yet" : line);
 }
@@ -129,12 +134,14 @@ void put_restarts(core::Page& page, const WatchFacts& facts) {
 
 }  // namespace
 
+bool has_ended(const WatchFacts& facts) { return facts.outcome || facts.failure || facts.is_killed; }
+
 std::string watch_view(const WatchFacts& facts, const ViewOptions& options) {
   core::Page page(options.columns, options.colour);
   put_state(page, facts, options);
   const auto* main = main_rank(facts);
   if (main != nullptr) {
-    const bool is_over = main->is_over || facts.outcome || facts.failure;
+    const bool is_over = main->is_over || has_ended(facts);
     for (const auto& loop : main->loops) put_loop(page, loop, is_over);
     page.row("updates", text::concat(main->updates, "  ", observe::rate_text(main->updates_per_second)));
     const auto deadline = main->deadline ? main->deadline : facts.deadline;
@@ -147,7 +154,7 @@ std::string watch_view(const WatchFacts& facts, const ViewOptions& options) {
   put_values(page, facts, options);
   if (main != nullptr) put_use(page, facts.ranks);
   put_saves(page, facts, main, options.now);
-  put_stragglers(page, facts.ranks, options.now);
+  if (!has_ended(facts)) put_stragglers(page, facts.ranks, options.now);
   put_restarts(page, facts);
   return std::move(page).text();
 }

@@ -23,6 +23,7 @@ struct WatchFacts {
   std::vector<CheckpointFact> checkpoints = {};  ///< newest first
   std::optional<std::string> outcome = {};       ///< "finished", "stopped"
   std::optional<std::string> failure = {};       ///< the rank and the problem
+  bool is_killed = false;                        ///< without a record, a rank's process on this machine has ended
   std::optional<double> deadline = {};           ///< of the job, from the scheduler
 };
 
@@ -32,6 +33,9 @@ struct ViewOptions {
   bool utf8 = true;
   double now = 0;
 };
+
+/// Whether the run has ended, in whatever way.
+bool has_ended(const WatchFacts& facts);
 
 /// Lines of at most `columns` each.
 std::string watch_view(const WatchFacts& facts, const ViewOptions& options);

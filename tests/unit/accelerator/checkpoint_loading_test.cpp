@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "checkpoint/manifest.hpp"
-#include "core/checksum/crc32c.hpp"
+#include "core/checksum/crc.hpp"
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"

@@ -64,6 +64,16 @@ TEST_CASE("a run near its deadline saves and stops, on all ranks at the same ste
   CHECK(*accelerator.time_left() > 10s);
 }
 
+TEST_CASE("a job that is warned late keeps running until then") {
+  const Deadline soon(30);
+  setenv("HORTATOR_STOP_MARGIN", "5s", 1);
+  test::Folder folder(State(), "stop_late");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  unsetenv("HORTATOR_STOP_MARGIN");
+  CHECK(run_epoch(accelerator).until_stop > 1);
+  CHECK_FALSE(accelerator.should_stop());
+}
+
 TEST_CASE("a run neither stops nor saves within gradient accumulation") {
   const Deadline soon(30);
   test::Folder folder(State(), "stop_between");

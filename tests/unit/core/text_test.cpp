@@ -15,6 +15,11 @@ TEST_CASE("the nearest known name is suggested, a distant one is not") {
   CHECK(text::nearest("lunch", known) == "launch");
   CHECK(text::nearest("benhc", known) == "bench");
   CHECK(text::nearest("something", known).empty());
+  const std::vector<std::string> others = {"job", "--mpi", "--name"};
+  CHECK(text::nearest("foo", others).empty());
+  CHECK(text::nearest("--mem", others).empty());
+  CHECK(text::nearest("--nmae", others) == "--name");
+  CHECK(text::nearest("-j", others).empty());
   CHECK(text::suggestion("lunch", known) == "did you mean 'launch'?");
   CHECK(text::suggestion("something", known) == "known are: launch, bench, env");
 }

@@ -115,9 +115,18 @@ TEST_CASE("each name is in the table once, with a key of Hortator or a note") {
   }
 }
 
-TEST_CASE("for a flag of Accelerate the error names the flag of Hortator") {
-  CHECK(hint_for_flag("--num_processes") == "that is Accelerate's; here it is --ranks");
-  CHECK(hint_for_flag("--num_machines=2") == "that is Accelerate's; here it is --nodes");
-  CHECK_THAT(hint_for_flag("--multi-gpu"), ContainsSubstring("that is Accelerate's: "));
-  CHECK(hint_for_flag("--nonsense").empty());
+TEST_CASE("flags of accelerate launch are known, with the names of switches among those without effect") {
+  REQUIRE(accelerate_flag("num_processes") != nullptr);
+  CHECK(accelerate_flag("num_processes")->key == "num_processes");
+  CHECK(accelerate_flag("use_cpu") == nullptr);  // only in files
+  CHECK(accelerate_flag("nonsense") == nullptr);
+  for (const auto* name : {"quiet", "multi_gpu", "same_network", "use_fsdp", "no_python"}) {
+    REQUIRE(accelerate_flag(name) != nullptr);
+    CHECK(accelerate_flag(name)->support == Support::noted);
+    CHECK(is_accelerate_switch(name));
+  }
+  for (const auto* name : {"main_process_port", "machine_rank", "fsdp_version"})
+    CHECK_FALSE(is_accelerate_switch(name));
+  CHECK(value_from_accelerate(*accelerate_flag("fsdp_sharding_strategy"), "SHARD_GRAD_OP") == "2");
+  CHECK_FALSE(value_from_accelerate(*accelerate_flag("mixed_precision"), "fp8").has_value());
 }

@@ -195,12 +195,23 @@ TEST_CASE("each option becomes arguments of Open MPI 4 and 5") {
 }
 
 TEST_CASE("in PBS an Open MPI without tm gets the nodes and PBS's agent") {
-  const LaunchEnvironment facts = {.in_other_batch_job = true, .pbs_node_file = "/var/nodes", .has_pbs_tmrsh = true};
+  const LaunchEnvironment facts = {
+      .in_other_batch_job = true, .pbs_node_file = "/var/nodes", .pbs_agent = "/data/pbs_agent.sh"};
   CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2}, facts) ==
-        "mpirun -n 4 --hostfile /var/nodes --mca plm_rsh_agent pbs_tmrsh "
+        "mpirun -n 4 --hostfile /var/nodes --mca plm_rsh_agent /data/pbs_agent.sh "
         "--map-by ppr:2:node ./train");
   CHECK_THROWS_WITH(with_open_mpi({}, {.in_other_batch_job = true, .pbs_node_file = "/var/nodes"}),
                     ContainsSubstring("no pbs_tmrsh"));
+}
+
+TEST_CASE("the CPUs that PBS counts for each rank are divided by the ranks") {
+  const LaunchEnvironment facts = {.in_other_batch_job = true, .pbs_cpus = 8};
+  CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2}, facts) ==
+        "mpirun -n 4 --map-by ppr:2:node --bind-to none env OMP_NUM_THREADS=2 ./train");
+  CHECK(with_open_mpi({.ranks = 4}, facts) == "mpirun -n 4 --bind-to none env OMP_NUM_THREADS=2 ./train");
+  CHECK(with_open_mpi({.ranks = 16}, facts) == "mpirun -n 16 env OMP_NUM_THREADS=1 ./train");
+  CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2, .threads = 1}, facts) ==
+        "mpirun -n 4 --map-by ppr:2:node:PE=1 ./train");
 }
 
 TEST_CASE("MPICH and PALS get their own arguments") {

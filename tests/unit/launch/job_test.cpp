@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "launch/job/directives.hpp"
+#include "launch/job/job_id.hpp"
 #include "launch/job/template.hpp"
 #include "support/catch.hpp"
 
@@ -20,7 +21,7 @@ Job job(Scheduler scheduler, const Lines& given = {}) {
     const auto end = assignment.find('=');
     layer[assignment.substr(0, end)] = {{assignment.substr(end + 1)}, "x"};
   }
-  return job_of(Settings({layer}), scheduler, "bin/train", {"--lr", "1e-3"}, "now");
+  return job_of(Settings({layer}), scheduler, "bin/train", {"--lr", "1e-3"});
 }
 
 bool has(const Lines& lines, const std::string& line) {
@@ -34,7 +35,7 @@ const Lines hostile = {"a b", "a\"b", "a'b", "$(touch x)", "`touch x`", "a\nb", 
 TEST_CASE("the directives of Slurm") {
   CHECK(directives(job(slurm)) == Lines{"--job-name=train", "--nodes=2", "--ntasks-per-node=4", "--time=01:00:00",
                                         "--signal=B:USR1@120", "--requeue", "--open-mode=append",
-                                        "--output=runs/train/jobs/now/%j.out"});
+                                        "--output=%x-%j.out"});
   const auto lines = directives(
       job(slurm, {"account=a1", "queue=gpu", "qos=high", "constraint=(a100|h100)&ib", "reservation=r",
                   "licenses=scratch:2", "mail=u@x.org", "gpus_per_node=4", "cpus_per_node=64", "spare_nodes=1",
@@ -50,12 +51,37 @@ TEST_CASE("the directives of Slurm") {
 TEST_CASE("the directives of PBS") {
   CHECK(directives(job(pbs, {"gpus_per_node=4", "num_cpu_threads_per_process=8", "queue=q", "account=a",
                              "filesystems=home:eagle", "mail=u@x.org"})) ==
-        Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ngpus=4", "-l walltime=01:00:00", "-j oe",
-              "-o runs/train/jobs/now/", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
-  CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4"));
+        Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ompthreads=8:ngpus=4", "-l walltime=01:00:00", "-j oe",
+              "-k doe", "-l place=scatter", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
+  CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4:ompthreads=16"));
+  CHECK(has(directives(job(pbs)), "-l select=2:ncpus=4:mpiprocs=4:ompthreads=1"));
+  CHECK_FALSE(has(directives(job(pbs, {"num_machines=1"})), "-l place=scatter"));
+  CHECK_FALSE(has(directives(job(pbs, {"directives=-l place=scatter:excl"})), "-l place=scatter"));
+  CHECK_THROWS_WITH(directives(job(pbs, {"directives=--mem=4G"})), ContainsSubstring("option of Slurm"));
   for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
     CHECK_THROWS_AS(directives(job(pbs, {setting})), hortator::UsageError);
   }
+}
+
+TEST_CASE("only a job whose output folder exists names it") {
+  for (const auto scheduler : {slurm, pbs}) {
+    auto submitted = job(scheduler);
+    submitted.output = "runs/train/jobs/now";
+    for (const auto& line : directives(job(scheduler))) CHECK(line.find("runs/") == std::string::npos);
+    CHECK(has(directives(submitted),
+              scheduler == slurm ? "--output=runs/train/jobs/now/%j.out" : "-o runs/train/jobs/now/"));
+  }
+}
+
+TEST_CASE("the job number is found among what sbatch and qsub print") {
+  CHECK(job_id(slurm, "41\n") == "41");
+  CHECK(job_id(slurm, "sbatch: lua: 12 nodes are free\n41;cluster\n") == "41");
+  CHECK(job_id(slurm, "41\nsbatch: note: 7 of 9\n") == "41");
+  CHECK(job_id(pbs, "12.server\n") == "12.server");
+  CHECK(job_id(pbs, "Your budget: 500 hours\n13[].pbs1.site\r\n") == "13[].pbs1.site");
+  CHECK(job_id(pbs, "14\nqsub: 3.5 hours: note\n") == "14");
+  CHECK_FALSE(job_id(pbs, "qsub: waiting for server\n").has_value());
+  CHECK_FALSE(job_id(slurm, "").has_value());
 }
 
 TEST_CASE("values that cannot stand in a directive are refused, in every field") {
@@ -79,7 +105,7 @@ TEST_CASE("values that cannot stand in a directive are refused, in every field")
 }
 
 TEST_CASE("a job requests whole nodes, and its warning comes after its start") {
-  const auto of = [](const Layer& layer) { return job_of(Settings({layer}), slurm, "t", {}, "now").request; };
+  const auto of = [](const Layer& layer) { return job_of(Settings({layer}), slurm, "t", {}).request; };
   CHECK(of({{"num_processes", {{"4"}, "x"}}}).ranks_per_node == 4);
   CHECK(of({{"num_processes", {{"4"}, "x"}}}).nodes == 1);
   CHECK_THROWS_WITH(of({{"num_processes", {{"5"}, "x"}}, {"num_machines", {{"2"}, "x"}}}), ContainsSubstring("evenly"));
@@ -97,19 +123,41 @@ TEST_CASE("a template is filled once, and inserted text is not scanned again") {
 }
 
 TEST_CASE("the script quotes arguments and passes variables to the ranks") {
-  const Templates templates = {.scheduler = "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n",
-                               .common = ""};
+  const Templates templates = {.scheduler =
+                                   "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n"
+                                   "cd @folder@ stamp @stamp@ chain @chain@ hide @secrets@\n#@ agent\n",
+                               .common = "",
+                               .agent = "agent @run_dir@"};
   auto one = job(slurm, {"environment=NCCL_NET=AWS Libfabric", "modules=a b", "mixed_precision=bf16"});
   one.request.program = "./my $(prog)";
   const auto script = render(one, {}, templates);
   CHECK_THAT(script,
              ContainsSubstring("srun --mpi=pmix --kill-on-bad-exit=1 -N 2 -n 8 --ntasks-per-node=4 --export=ALL no\n"));
   CHECK_THAT(script, ContainsSubstring("'./my $(prog)' --lr 1e-3\n"));
-  CHECK_THAT(script, ContainsSubstring("export NCCL_NET='AWS Libfabric'\nexport HORTATOR_MIXED_PRECISION=bf16\nexport "
-                                       "HORTATOR_RUN_DIR=runs/train\n"));
+  CHECK_THAT(script, ContainsSubstring("export NCCL_NET='AWS Libfabric'\nexport HORTATOR_MIXED_PRECISION=bf16\n"));
   CHECK_THAT(script, ContainsSubstring("module load 'a b'\n"));
   auto other = job(pbs, {"mixed_precision=bf16"});
   const auto in_pbs = render(other, {.mpi = MpiFlavor::open_mpi}, templates);
   CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --map-by ppr:4:node yes\n"));
-  CHECK_THAT(in_pbs, ContainsSubstring("env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_RUN_DIR=runs/train\n"));
+  CHECK_THAT(in_pbs, ContainsSubstring("env HORTATOR_MIXED_PRECISION=bf16 OMP_NUM_THREADS=1\n"));
+  CHECK_THAT(in_pbs, ContainsSubstring("cd . stamp $job chain no hide TOKEN|") && ContainsSubstring("|COOKIE|"));
+  CHECK_THAT(in_pbs, ContainsSubstring("\nagent @run_dir@\n"));
+  other.folder = "/my folder";
+  other.stamp = "now";
+  other.is_chain = true;
+  CHECK_THAT(render(other, {.mpi = MpiFlavor::open_mpi}, templates),
+             ContainsSubstring("cd '/my folder' stamp now chain yes"));
+}
+
+TEST_CASE("under PBS each rank gets its share of the node's CPUs as threads") {
+  const Templates templates = {.scheduler = "@launcher@\n@pass@\n"};
+  const auto text_of = [&](const Lines& given, MpiFlavor mpi) {
+    return render(job(pbs, given), {.mpi = mpi}, templates);
+  };
+  CHECK(text_of({"cpus_per_node=64"}, MpiFlavor::open_mpi) ==
+        "mpirun -n 8 --map-by ppr:4:node --bind-to none\nenv OMP_NUM_THREADS=16\n");
+  CHECK(text_of({"cpus_per_node=64"}, MpiFlavor::pals) ==
+        "mpirun -n 8 -ppn 4 --cpu-bind depth -d 16\nenv OMP_NUM_THREADS=16\n");
+  CHECK(text_of({"num_cpu_threads_per_process=2"}, MpiFlavor::open_mpi) ==
+        "mpirun -n 8 --map-by ppr:4:node:PE=2\nenv OMP_NUM_THREADS=2\n");
 }

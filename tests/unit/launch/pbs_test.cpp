@@ -63,3 +63,10 @@ TEST_CASE("contradictory variables are errors that name them") {
   CHECK_THROWS_WITH(read(pbs_variables, "n1\nn2\n", {{"PBS_NP", "x"}}), ContainsSubstring("PBS_NP is 'x'"));
   CHECK_NOTHROW(read(pbs_variables, "n1\nn2\n", {{"PBS_NUM_NODES", "2"}, {"PBS_NP", "2"}}));
 }
+
+TEST_CASE("the CPUs of all hosts are known unless the user has chosen the number of threads") {
+  CHECK_FALSE(read(pbs_variables, "n1\nn2\n")->cpus.has_value());
+  CHECK(read(pbs_variables, "n1\nn1\nn2\nn2\n", {{"NCPUS", "4"}, {"OMP_NUM_THREADS", "4"}})->cpus == 8);
+  CHECK_FALSE(read(pbs_variables, "n1\n", {{"NCPUS", "4"}, {"OMP_NUM_THREADS", "2"}})->cpus.has_value());
+  CHECK_FALSE(read(pbs_variables, "n1\n", {{"NCPUS", "x"}, {"OMP_NUM_THREADS", "x"}})->cpus.has_value());
+}

@@ -14,6 +14,7 @@ observe::RankStatus full() {
           .rank = 3,
           .world = 4,
           .host = "n2",
+          .process = "boot pid:[1] 2 3",
           .job = "slurm 12",
           .started = 100.5,
           .time = 200.25,
@@ -50,6 +51,7 @@ TEST_CASE("a rank's row has the fixed length and reads back unchanged") {
   CHECK(observe::to_row(*read) == row);
   CHECK(read->loops.at(0).title == "epoch \"0\"");
   CHECK(read->save->longest == 2);
+  CHECK(read->process == "boot pid:[1] 2 3");
   CHECK(read->device_used_bytes == 6);
   CHECK(read->device_peak_bytes == 6);
   CHECK(read->device_total_bytes == 80);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "accelerator/training/run_status.hpp"
+#include "core/environment/process_id.hpp"
 #include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "observe/status/status_record.hpp"
@@ -36,6 +37,9 @@ TEST_CASE("a run of some seconds writes a row per rank; a short one writes nothi
       if (++step == 14) break;
     }
     accelerator.save_state();
+    for ([[maybe_unused]] const int step : accelerator.progress(std::vector<int>(5), "last")) {
+      accelerator.wait_for_everyone();
+    }
     accelerator.end_training();
   }
   state.wait_for_everyone();
@@ -48,6 +52,11 @@ TEST_CASE("a run of some seconds writes a row per rank; a short one writes nothi
     CHECK(status->rank == rank);
     CHECK(status->world == state.num_processes());
     CHECK(status->updates == 14);
+    REQUIRE(status->loops.size() == 1);
+    CHECK(status->loops[0].title == "last");
+    CHECK(status->loops[0].done == 5);  // not where the loop was when the row before was written
+    CHECK(status->loops[0].total == 5);
+    CHECK_FALSE(core::has_ended(status->process));
     CHECK(status->is_over);
     CHECK(status->updates_per_second > 2);
     CHECK(status->updates_per_second < 11);

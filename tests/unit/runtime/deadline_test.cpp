@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using runtime::ask_deadline;
 using runtime::Deadline;
 using runtime::known_deadline;
-using runtime::parse_qstat_time_left;
+using runtime::parse_qstat_deadline;
 using runtime::parse_slurm_time;
 
 namespace {
@@ -74,8 +74,27 @@ TEST_CASE("times in the formats of squeue and qstat are parsed") {
     INFO(other);
     CHECK_FALSE(parse_slurm_time(other).has_value());
   }
-  CHECK(parse_qstat_time_left("Resource_List.walltime = 00:10:00") == 10min);
-  CHECK_FALSE(parse_qstat_time_left("resources_used.walltime = 00:10:00").has_value());
+  CHECK(parse_qstat_deadline("Resource_List.walltime = 00:10:00", now) == now + 10min);
+  CHECK_FALSE(parse_qstat_deadline("resources_used.walltime = 00:10:00", now).has_value());
+}
+
+TEST_CASE("the deadline of a PBS job counts from its start, since PBS updates the time used only every few minutes") {
+  std::tm local{};
+  const std::time_t start = 1'700'000'000;
+  localtime_r(&start, &local);
+  char date[64];
+  std::strftime(date, sizeof date, "%a %b %d %H:%M:%S %Y", &local);
+  const auto listing = std::string("    Resource_List.walltime = 00:10:00\n    stime = ") + date +
+                       "\n    resources_used.walltime = 00:00:00\n";
+  CHECK(parse_qstat_deadline(listing, now) == Deadline(1'700'000'600s));
+  CHECK(parse_qstat_deadline("Resource_List.walltime = 00:10:00\nstime = soon", now) == now + 10min);
+}
+
+TEST_CASE("a run stops a minute before the deadline, or as HORTATOR_STOP_MARGIN asks") {
+  CHECK(runtime::stop_margin(in({})) == 60s);
+  CHECK(runtime::stop_margin(in({{"HORTATOR_STOP_MARGIN", "5s"}})) == 5s);
+  CHECK_THROWS_WITH(runtime::stop_margin(in({{"HORTATOR_STOP_MARGIN", "soon"}})),
+                    ContainsSubstring("HORTATOR_STOP_MARGIN is 'soon'"));
 }
 
 TEST_CASE("a command that cannot be run gives no answer") {

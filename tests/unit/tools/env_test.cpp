@@ -25,17 +25,18 @@ TEST_CASE("the value of a secret is never shown") {
                                                 "SLURM_JWT=s3cr3t",
                                                 "OMPI_MCA_orte_precondition_transports=s3cr3t",
                                                 "HORTATOR_token=s3cr3t",
+                                                "PBS_JOBCOOKIE=s3cr3t",
                                                 "PMIX_SERVER_URI41=s3cr3t",
                                                 "HOME=/x",
                                                 "NCCL_EMPTY=",
                                                 "odd",
                                                 nullptr};
   const auto shown = env::relevant_variables(environment.data());
-  CHECK(shown.size() == 6);
+  CHECK(shown.size() == 7);
   CHECK(shown.at("OMP_NUM_THREADS") == "4");
   CHECK(shown.at("NCCL_EMPTY").empty());
   CHECK(std::count_if(shown.begin(), shown.end(), [](const auto& entry) { return entry.second == "(not shown)"; }) ==
-        4);
+        5);
 }
 
 TEST_CASE("a report has the same facts as text and as JSON") {

@@ -30,7 +30,7 @@ done
 program bin/scontrol <<'SH'
 echo "scontrol $*" >>"$HOME/calls"
 case $1 in
-  show) if [ "$2" = hostnames ]; then hostname; else echo "   StartTime=x EndTime=$(date -d '+1 hour' +%Y-%m-%dT%H:%M:%S) Deadline=N/A"; fi ;;
+  show) if [ "$2" = hostnames ]; then hostname; else printf '   StartTime=x EndTime=%s Deadline=N/A\n   StdOut=%s/output\n' "$(date -d '+1 hour' +%Y-%m-%dT%H:%M:%S)" "$HOME"; fi ;;
 esac
 SH
 program bin/sinfo </dev/null
@@ -44,16 +44,18 @@ script=${!#}
 grep '^#PBS ' "$script" >"$HOME/directives"
 # as PBS does: every directive is an option that it knows
 while read -r _ option _; do
-  case $option in -N | -l | -j | -o | -A | -q | -M | -m) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
+  case $option in -N | -l | -j | -k | -o | -A | -q | -M | -m) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
 done <"$HOME/directives"
 folder=$(sed -n 's/^#PBS -o //p' "$script")
-[ -d "$folder" ] || { echo "no folder $folder"; exit 1; }
+[ -z "$folder" ] || [ -d "$folder" ] || { echo "no folder $folder"; exit 1; }
 number=$(($(cat "$HOME/number" 2>/dev/null || echo 0) + 1))
 echo "$number" >"$HOME/number"
+echo 'Budget: 500 hours are left'
 echo "$number.server"
 SH
 program bin/sbatch <<'SH'
 printf '%s\n' "sbatch $*" >>"$HOME/calls"
+echo 'sbatch: note: 3 nodes are free'
 echo '41;cluster'
 SH
 program bin/pbs_tmrsh </dev/null
@@ -64,7 +66,7 @@ SH
 job() { "$hortator" job --name t "$@" 2>err; }
 clean() { shellcheck -x -e SC2016 "$1" || wrong "shellcheck of $2"; bash -n "$1" || wrong "syntax of $2"; }
 run_slurm() { SLURM_JOB_ID=41 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash "$1" >out 2>&1; }
-run_pbs() { hostname >nodes; PBS_JOBID=1.server PBS_O_WORKDIR=$work PBS_NODEFILE=$work/nodes bash "$1" >out 2>&1; }
+run_pbs() { hostname >"$work/nodes"; PBS_JOBID=${ID:-1.server} PBS_O_WORKDIR=$PWD PBS_NODEFILE=$work/nodes bash "$1" >"$work/out" 2>&1; }
 
 # Rendered scripts pass shellcheck; hostile arguments are neither run nor changed.
 hostile=('a b' "it's" '"x"' '$(touch owned)' '`touch owned`' $'two\nlines' '; touch owned' '*' '' 'a\b' '#x' '-n' 'a@program@b' '> owned')
@@ -87,10 +89,16 @@ done
 
 # --submit creates the output folder first; each job of a chain waits for the one before.
 rm -f calls
-job --scheduler pbs --nodes 2 --ranks-per-node 4 --gpus-per-node 4 --chain 3 --submit -- ./train >out || wrong "qsub: $(<err)"
+job --scheduler pbs --nodes 2 --ranks-per-node 4 --gpus-per-node 4 --queue debug --chain 3 --submit -- ./train >out || wrong "qsub: $(<err)"
 [ "$(grep -c '^qsub' calls)" = 3 ] || wrong 'a chain of three is three jobs'
 grep -q 'qsub -W depend=afterany:2.server' calls || wrong 'the third waits for the second'
-grep -q 'select=2:ncpus=4:mpiprocs=4:ngpus=4' directives || wrong "directives: $(<directives)"
+grep -q 'select=2:ncpus=4:mpiprocs=4:ompthreads=1:ngpus=4' directives || wrong "directives: $(<directives)"
+grep -q 'place=scatter' directives || wrong "two chunks may land on one node: $(<directives)"
+grep -q -- '-q debug' directives || wrong "the queue debug: $(<directives)"
+# two submissions in one second have a folder each
+for _ in 1 2 3; do "$hortator" job --scheduler slurm --name t -n 1 --run-dir runs/same --submit -- ./train >/dev/null 2>&1 & done
+wait
+[ "$(find runs/same/jobs -name job.sh | wc -l)" = 3 ] || wrong 'three jobs are to have three scripts'
 rm -f calls
 job --scheduler slurm -n 1 --chain 2 --submit -- ./train >out || wrong "sbatch: $(<err)"
 grep -q 'sbatch --parsable --dependency=afterany:41' calls || wrong 'the second waits for the first'
@@ -137,9 +145,7 @@ fresh --max-restarts 2
 MODE=usage run_slurm job.sh
 [ "$(grep -c './train$' calls)" = 1 ] || wrong 'wrong usage is not tried again'
 fresh
-records=$(sed -n 's/^records=//p' job.sh)
-mkdir -p "$records"
-OUTPUT=$records/41.out MODE=oom run_slurm job.sh
+OUTPUT=$work/output MODE=oom run_slurm job.sh
 grep -q 'OOM' out || wrong "an OOM kill is not named: $(<out)"
 
 # The warning reaches the program; the job waits until the program has ended.
@@ -168,12 +174,149 @@ exit 1
 SH
 rm -rf runs starts; mkdir runs
 job --scheduler pbs -n 1 --time 00:00:03 --warning-seconds 2 -- ./train >job.sh || wrong "$(<err)"
-[ "$(code run_pbs job.sh)" = 75 ] || wrong "the clock did not warn: $(<out)"
-[ "$(code run_pbs job.sh)" = 0 ] || wrong "the second link: $(<out)"
-[ "$(code run_pbs job.sh)" = 0 ] || wrong "the third link: $(<out)"
+[ ! -e runs/train/jobs ] || wrong 'a printed script has made a folder'
+"$hortator" job --name t --scheduler pbs -n 1 --time 00:00:03 --warning-seconds 2 --chain 3 --submit -- ./train >out 2>err || wrong "$(<err)"
+chained=$(ls runs/train/jobs/*/job.sh)
+[ "$(ID=2.server code run_pbs "$chained")" = 75 ] || wrong "the clock did not warn: $(<out)"
+[ "$(ID=3.server code run_pbs "$chained")" = 0 ] || wrong "the second link: $(<out)"
+[ "$(ID=4.server code run_pbs "$chained")" = 0 ] || wrong "the third link: $(<out)"
 [ "$(wc -l <starts)" = 2 ] || wrong 'the third link had nothing to do'
 grep -q 'nothing is left to do' out || wrong "$(<out)"
-grep -q 'hostfile.*pbs_tmrsh' calls || command -v ompi_info >/dev/null || wrong 'no agent of PBS'
+[ "$(find "$(dirname "$chained")" -name 'environment.*.txt' | wc -l)" = 2 ] || wrong 'each link has an environment file'
+
+# A printed script has no memory of other jobs: a second job and the tasks of an array run, each with its own records.
+program train <<'SH'
+echo "$HORTATOR_RUN_DIR $HORTATOR_STOP_MARGIN $((HORTATOR_DEADLINE - $(date +%s))) $OMP_NUM_THREADS $OMPI_MCA_odls_base_sigkill_timeout" >>starts
+SH
+rm -rf runs starts; mkdir runs
+job --scheduler pbs -n 1 --time 00:10:00 -- ./train >job.sh || wrong "$(<err)"
+for id in 1.server 2.server; do ID=$id run_pbs job.sh; done
+PBS_ARRAY_INDEX=7 ID='5[7].server' run_pbs job.sh
+[ "$(cut -d' ' -f1 starts | xargs)" = 'runs/train runs/train runs/train/7' ] || wrong "a job did nothing: $(<out) $(<starts)"
+for records in runs/train/jobs/1.server runs/train/jobs/2.server runs/train/7/jobs/5_7_.server; do [ -d "$records" ] || wrong "no $records"; done
+[ "$(tail -n 1 starts | cut -d' ' -f2,4,5)" = '60s 1 8' ] || wrong "margin, threads and mpirun's patience: $(<starts)"
+# A late warning is late for should_stop(), too: of one minute, all but the last 20 s are for steps.
+rm -f starts
+job --scheduler pbs -n 1 --time 00:01:00 --warning-seconds 20 -- ./train >job.sh; run_pbs job.sh
+read -r _ margin left _ <starts
+if [ "$margin" != 10s ] || [ "$left" -lt 45 ] || [ "$left" -gt 50 ]; then wrong "margin $margin, left $left: $(<out)"; fi
+rm -f starts
+job --scheduler slurm -n 1 --warning-seconds 20 -- ./train >job.sh; run_slurm job.sh
+grep -q ' 20s ' starts || wrong "Slurm: $(<starts)"
+
+# A script runs in the folder in which it was written, wherever it is submitted; a copy on a machine without that folder in that of qsub.
+mkdir elsewhere
+job --scheduler pbs -n 1 -- ./train >job.sh
+rm -f starts; (cd elsewhere && run_pbs ../job.sh); [ -e starts ] || wrong "submitted elsewhere: $(<out)"
+sed "s#^cd $work #cd /absent #" job.sh >elsewhere/copy.sh; cp train elsewhere
+(cd elsewhere && run_pbs copy.sh); [ -e elsewhere/starts ] || wrong "a copy: $(<out)"
+! grep -q '^#PBS -o' job.sh || wrong 'a printed script names a folder that nobody makes'
+job --scheduler slurm -n 1 -- ./train >job.sh
+grep -q '^#SBATCH --output=%x-%j.out$' job.sh || wrong 'the output of a printed script'
+rm -f starts; (cd elsewhere && SLURM_JOB_ID=41 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash ../job.sh >/dev/null 2>&1); [ -e starts ] || wrong 'sbatch elsewhere'
+rm -f starts
+SLURM_ARRAY_JOB_ID=40 SLURM_ARRAY_TASK_ID=2 run_slurm job.sh
+grep -q '^runs/train/2 ' starts || wrong "a task of an array: $(<out)"
+[ -d runs/train/2/jobs/40_2 ] || wrong "no records of a task: $(find runs)"
+
+# A program that does not exist: a warning for a script that is printed, an error for one that is submitted.
+job --scheduler slurm -n 1 -- ./tain >job.sh || wrong 'a script may be printed before the program is built'
+grep -q "warning: No program './tain'" err || wrong "no warning: $(<err)"
+job --scheduler slurm -n 1 --submit -- ./tain >/dev/null; grep -q "No program './tain'" err || wrong "$(<err)"
+
+# Without --scheduler, sbatch beside PBS's qsub leaves it open; beside Slurm's own qsub it does not.
+"$hortator" job -n 1 -- ./train >job.sh 2>err || wrong "Slurm's qsub: $(<err)"
+grep -q '^#SBATCH' job.sh || wrong 'sbatch is Slurm'
+mkdir both; program both/qsub <<'SH'
+echo 'pbs_version = 23.06.06'
+SH
+PATH=$work/both:$PATH "$hortator" job -n 1 -- ./train >job.sh 2>err; [ $? = 2 ] || wrong 'two schedulers'
+grep -q 'Both sbatch and' err || wrong "$(<err)"
+
+# Secrets are not in the records: names in any case, values of several lines, passwords in addresses.
+job --scheduler pbs -n 1 -- ./train >job.sh
+rm -rf runs
+PBS_JOBCOOKIE=s3cr3t my_token=$'a\ns3cr3t' http_proxy=http://u:s3cr3t@proxy:80/ run_pbs job.sh
+grep -q 'PBS_JOBCOOKIE=(not shown)' runs/train/jobs/1.server/environment.1.server.0.txt || wrong 'the cookie is to be named'
+! grep -rq s3cr3t runs || wrong "a secret: $(grep -rh s3cr3t runs)"
+
+# qdel of a running link ends the chain; a link that PBS runs again continues.
+program train <<'SH'
+echo start >>starts
+trap 'mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1 TERM
+/bin/sleep 0.2
+kill -TERM "$(cat shell)"
+for _ in $(seq 50); do /bin/sleep 0.1; done
+exit 1
+SH
+rm -rf runs starts
+"$hortator" job --name t --scheduler pbs -n 1 --time 01:00:00 --chain 2 --submit -- ./train >out 2>err || wrong "$(<err)"
+chained=$(ls runs/train/jobs/*/job.sh)
+printf '%s\n' 'echo $$ >shell' | sed -i '/^set -u$/r /dev/stdin' "$chained"
+ID=8.server run_pbs "$chained"
+ID=9.server run_pbs "$chained"
+[ "$(wc -l <starts)" = 1 ] || wrong "the link after a deleted one has started: $(<out)"
+ID=8.server run_pbs "$chained"
+[ "$(wc -l <starts)" = 2 ] || wrong "a link that is run again does nothing: $(<out)"
+
+# Two hosts of PBS. pbs_tmrsh executes its words without a shell, and mpirun gives the agent one word.
+program bin/ompi_info <<'SH'
+echo mca:plm:rsh:version
+SH
+program bin/pbs_tmrsh <<'SH'
+host=$1; shift
+export REMOTE=$host
+exec env -i PATH=/usr/bin:/bin REMOTE="$host" HOME="$HOME" "$@"
+SH
+program bin/mpirun <<'SH'
+[ "$1" != --version ] || { echo 'mpirun (Open MPI) 4.1.4'; exit; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --mca) agent=$3; shift 3 ;;
+    --hostfile) hosts=$2; shift 2 ;;
+    -n | --map-by | --bind-to | -x) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+case $agent in /*) ;; *) echo "orted: $agent is not found"; exit 1 ;; esac
+printf '%q ' "$@" >"$HOME/remote"
+for host in $(sort -u "$hosts"); do
+  "$agent" "$host" "cd '$PWD' ; SLURMD_NODENAME=$host ; export SLURMD_NODENAME ; bash '$HOME/remote'" || exit
+done
+SH
+program train <<'SH'
+command -v pbs_tmrsh >/dev/null && echo "$REMOTE" >>starts
+SH
+rm -rf runs starts
+job --scheduler pbs --nodes 2 --ranks-per-node 1 -- ./train >job.sh
+printf 'pbs1\npbs2\n' >two
+two() { PBS_JOBID=3.server PBS_O_WORKDIR=$work PBS_NODEFILE=$work/two bash job.sh >out 2>&1; }
+two || wrong "two hosts: $(<out)"
+[ "$(xargs <starts)" = 'pbs1 pbs2' ] || wrong "two hosts started $(cat starts): $(<out)"
+# the same with `hortator launch` in a script of the user's own, which asks PBS when the job ends and passes it to the ranks
+program bin/qstat <<'SH'
+printf '    Resource_List.walltime = 00:10:00\n    stime = %s\n' "$(LC_ALL=C date '+%a %b %d %H:%M:%S %Y')"
+SH
+program train <<'SH'
+echo "$REMOTE $((HORTATOR_DEADLINE - $(date +%s)))" >>starts
+SH
+rm -f starts
+PBS_JOBID=3.server PBS_NODEFILE=$work/two "$hortator" launch -n 2 ./train >out 2>&1 || wrong "launch on two hosts: $(<out)"
+[ "$(cut -d' ' -f1 starts | xargs)" = 'pbs1 pbs2' ] || wrong "launch started $(cat starts): $(<out)"
+read -r _ left <starts
+if [ "$left" -le 590 ] || [ "$left" -gt 600 ]; then wrong "launch passes no end of the job: $(<starts)"; fi
+# what mpirun says is shown, and too few hosts are named
+program bin/mpirun <<'SH'
+[ "$1" != --version ] || { echo 'mpirun (Open MPI) 4.1.4'; exit; }
+echo 'mpirun: a reason'; exit 1
+SH
+two && wrong 'no node answers'
+grep -q 'mpirun: a reason' out || wrong "mpirun's reason is hidden: $(<out)"
+echo pbs1 >two; two && wrong 'one host is not two'
+grep -q 'has 1 of 2 nodes' out || wrong "one host: $(<out)"
+rm bin/ompi_info
+cp bin/srun bin/mpirun
 
 # A bad node is reported before the program starts.
 rm -rf runs calls; mkdir runs

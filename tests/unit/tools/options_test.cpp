@@ -3,10 +3,13 @@
 #include <hortator/error.hpp>
 
 #include "support/catch.hpp"
+#include "tools/command_line.hpp"
+#include "tools/flags.hpp"
 #include "tools/verbs.hpp"
 
 using namespace hortator::tools;
 namespace po = boost::program_options;
+using hortator::launching::Scope;
 
 namespace {
 
@@ -21,7 +24,93 @@ Options known() {
 
 using Words = std::vector<std::string>;
 
+Options with_settings(Scope scope) {
+  Options options;
+  options.ends_at_text = true;
+  add_setting_flags(options, scope);
+  return with_text(options, "program");
+}
+
+hortator::launching::Settings settings_in(const Words& arguments, Scope scope = Scope::job) {
+  return hortator::launching::Settings({settings_from_flags(parse(arguments, with_settings(scope)), scope)});
+}
+
 }  // namespace
+
+TEST_CASE("a value may equal the name of an option, for every option that has a value") {
+  const auto options = with_settings(Scope::job);
+  for (const auto& option : options.named.options()) {
+    if (option->semantic()->max_tokens() == 0 || option->long_name() == "program") continue;
+    const auto name = "--" + option->long_name();
+    for (const auto* value : {"debug", "ranks", "queue", "--debug"}) {
+      const auto values = parse({name, value, "prog", "--debug"}, options);
+      CHECK(values.contains(option->long_name()));
+      CHECK(!values.contains("debug"));
+      CHECK(values["program"].as<Words>() == Words{"prog", "--debug"});
+    }
+  }
+  CHECK(settings_in({"--queue", "debug", "./x"}).word("queue") == "debug");
+}
+
+TEST_CASE("spellings of Slurm and mpirun set the settings of the same meaning") {
+  for (const Words& arguments :
+       {Words{"-p", "debug", "-A", "a", "-N", "2", "--ntasks-per-node", "4", "-c", "8", "-t", "02:00:00", "-J", "j"},
+        Words{"--partition=debug", "--account=a", "-N2", "--ntasks-per-node=4", "--cpus-per-task=8", "--time=02:00:00",
+              "--job-name=j"},
+        Words{"-pdebug", "-Aa", "--nodes", "2", "-ppn", "4", "-c8", "-t02:00:00", "-Jj"}}) {
+    auto with_program = arguments;
+    with_program.insert(with_program.end(), {"./x", "-p", "other"});
+    const auto settings = settings_in(with_program);
+    CHECK(settings.word("queue") == "debug");
+    CHECK(settings.word("account") == "a");
+    CHECK(settings.number("num_machines") == 2);
+    CHECK(settings.number("ranks_per_node") == 4);
+    CHECK(settings.number("num_cpu_threads_per_process") == 8);
+    CHECK(settings.word("time") == "02:00:00");
+    CHECK(settings.word("job_name") == "j");
+  }
+  for (const Words& arguments :
+       {Words{"-np", "3"}, Words{"--np=3"}, Words{"-n", "3"}, Words{"-n3"}, Words{"--ntasks", "3"}})
+    CHECK(settings_in(arguments, Scope::launch).number("num_processes") == 3);
+  CHECK(settings_in({"-np", "2", "-hostfile", "h", "./x"}, Scope::launch).word("hostfile") == "h");
+  CHECK_THROWS_WITH(settings_in({"-np", "two", "./x"}, Scope::launch),
+                    ContainsSubstring("-np: expected a whole number from 1, got 'two'"));
+  CHECK_THROWS_WITH(settings_in({"-p", "gpu", "./x"}, Scope::launch), ContainsSubstring("Unknown option '-p'"));
+  CHECK_THROWS_WITH(settings_in({"-np"}, Scope::launch), ContainsSubstring("-np: the value is missing"));
+}
+
+TEST_CASE("what only Slurm knows is passed on to it") {
+  CHECK(settings_in({"--mem", "64G", "-x", "n1", "--exclusive", "--gres=gpu:a100:4", "-a", "0-3", "./x"})
+            .list("directives") ==
+        Words{"--mem=64G", "--exclude=n1", "--exclusive", "--gres=gpu:a100:4", "--array=0-3"});
+  CHECK_THROWS_AS(settings_in({"--mem", "64G", "./x"}, Scope::launch), hortator::UsageError);
+}
+
+TEST_CASE("flags of accelerate launch do what its table says") {
+  const auto settings =
+      settings_in({"--num_processes", "2", "--mixed_precision=bf16", "--multi_gpu", "--main_process_port", "29500",
+                   "--gradient_accumulation_steps", "4", "--fsdp_sharding_strategy", "FULL_SHARD", "--num-machines",
+                   "2", "--mpirun_hostfile", "h", "./x"},
+                  Scope::launch);
+  CHECK(settings.number("num_processes") == 2);
+  CHECK(settings.word("mixed_precision") == "bf16");
+  CHECK(settings.number("gradient_accumulation_steps") == 4);
+  CHECK(settings.word("zero_stage") == "3");
+  CHECK(settings.number("num_machines") == 2);
+  CHECK(settings.word("hostfile") == "h");
+  CHECK_THROWS_WITH(settings_in({"--mixed_precision", "fp8", "./x"}),
+                    ContainsSubstring("expected one of no, fp16, bf16, got 'fp8'"));
+  CHECK_THROWS_WITH(settings_in({"--use_megatron_lm", "./x"}), ContainsSubstring("no tensor or pipeline parallelism"));
+  CHECK_THROWS_WITH(settings_in({"--nonsense", "./x"}), ContainsSubstring("Unknown option '--nonsense'"));
+}
+
+TEST_CASE("the help lists every spelling that the verb accepts") {
+  const auto help = synonym_help(with_settings(Scope::job));
+  for (const auto* text : {"-p, --partition", "-c, --cpus-per-task", "--queue", "passed on to Slurm as --mem"})
+    CHECK_THAT(help, ContainsSubstring(text));
+  CHECK(help.find("-hostfile") == std::string::npos);  // the scheduler chooses the hosts
+  CHECK(synonym_help(known()).empty());
+}
 
 TEST_CASE("arguments after the first text are not parsed") {
   for (const Words& text : {Words{"-n", "4", "prog", "-n", "5", "--dry-run", "--", "x"},

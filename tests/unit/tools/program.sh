@@ -94,7 +94,10 @@ PATH=$work/theirs:$PATH run launch -n 2 --launcher mpirun ./world; code_is 3; ou
 HORTATOR_LAUNCHER=$work/ours/mpirun run launch -n 2 ./world; code_is 0; out_is friend
 
 export HORTATOR_LAUNCHER=mpirun
-run launch --num_processes 2 ./show; code_is 2; err_has "that is Accelerate's; here it is --ranks"
+run launch --num_processes 2 --multi_gpu --mixed_precision bf16 --dry-run ./show; code_is 0
+out_has 'mpirun -n 2 '; out_has 'HORTATOR_MIXED_PRECISION=bf16'; err_has '--multi_gpu has no effect'
+run launch -np 2 --dry-run ./show; code_is 0; out_has 'mpirun -n 2 '
+run foo; code_is 2; [[ $err != *'did you mean'* ]] || wrong 'foo is not near to any verb'
 run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 
 # config: the priority of the sources
@@ -138,6 +141,8 @@ run checkpoint export imported out.onnx; code_is 2; err_has 'Unknown file format
 run completion; code_is 0
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator job --part) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = --partition ] || wrong "completion of --part gives '$completed'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator la) COMP_CWORD=1; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = launch ] || wrong "completion of la gives '$completed'"
 
@@ -234,7 +239,7 @@ for _ in $(seq 200); do compgen -G 'hortator-bench-*/.claim' >/dev/null && break
 kill -9 "$killed"; wait "$killed" 2>/dev/null
 left=$(compgen -G 'hortator-bench-*') || wrong 'a killed bench was expected to leave its folder'
 mkdir hortator-bench-unclaimed hortator-bench-alive hortator-bench-elsewhere
-{ sed -n 1p "$left/.claim"; echo $$; awk '{print $22}' /proc/$$/stat; } >hortator-bench-alive/.claim
+echo "$(cut -d' ' -f1,2 "$left/.claim") $$ $(awk '{print $22}' /proc/$$/stat)" >hortator-bench-alive/.claim
 sed '1s/^./x/' "$left/.claim" >hortator-bench-elsewhere/.claim
 run bench step --blocks 1 --steps 1; code_is 0
 [ ! -e "$left" ] || wrong "$left is still there"

@@ -177,17 +177,21 @@ TEST_CASE("the report has every size, the prediction and its limit") {
   CHECK(table.find("GPU hours") == std::string::npos);
   CHECK(table.find("MFU") == std::string::npos);
   CHECK_THAT(page, ContainsSubstring("# Scaling of `./train`") && ContainsSubstring("![](scaling.svg)") &&
-                       ContainsSubstring("Beyond 16 ranks") && ContainsSubstring("|---|"));
+                       ContainsSubstring("Beyond 4 ranks") && ContainsSubstring("|---|"));
   const auto panels = scale_panels(study);
   REQUIRE(panels.size() == 2);
   const auto& series = panels[0].series;
   REQUIRE(series.size() == 4);
   CHECK(series[0].x == std::vector<double>{1, 2, 4});
-  CHECK(series[1].x.back() == 16);
+  CHECK(series[1].label == "model");
+  CHECK_FALSE(series[1].dashed);
+  CHECK(series[1].x.back() == 4);  // the largest size that was measured
   CHECK(series[2].label == "extrapolated");
   CHECK(series[2].dashed);
-  CHECK(series[2].x.front() == 16);
-  CHECK(series[3].y.back() == Approx(16));
+  CHECK(series[2].x.front() == 4);
+  CHECK(series[2].y.front() == series[1].y.back());
+  CHECK(series[2].x.back() == 64);
+  CHECK(series[3].y.back() == Approx(64));
   CHECK(chart_file(panels, "a.svg").size() > 2000);
 }
 

@@ -65,6 +65,16 @@ mkdir -p runs/c/logs
 echo '{"rank": 3, "host": "n1", "problem": "the loss is NaN"}' >runs/c/failure.json
 run watch runs/c --once; code_is 1; out_has 'failed'; out_has 'rank 3 (n1): the loss is NaN'
 
+# a run whose ranks were killed is not running, also at once
+HORTATOR_RUN_DIR=$work/runs/k timeout 60 "$hortator" launch -n 2 "$sleeping" weak 400 30 >log 2>&1 &
+job=$!
+for _ in $(seq 200); do [ -s runs/k/status/ranks.jsonl ] && grep -q '"updates":[1-9]' runs/k/status/ranks.jsonl && break; sleep 0.1; done
+run watch runs/k --once; code_is 0; out_has 'runs/k  running'
+while read -r id; do kill -9 "$id"; done < <(grep -o '"process":"[^"]*"' runs/k/status/ranks.jsonl | cut -d' ' -f3)
+wait "$job"
+rm -f runs/k/failure.json runs/k/outcome.json
+run watch runs/k --once; code_is 1; out_has 'runs/k  killed'; [[ $out != *running* ]] || wrong 'a killed run does not run'
+
 # a million logged steps
 awk 'BEGIN { for (i = 0; i < 1000000; ++i) printf "{\"step\":%d,\"time\":%.3f,\"loss\":%.6f}\n", i, 1700000000 + i / 100, 1 / (1 + i / 1000) }' >runs/c/logs/metrics.jsonl
 begin=$(date +%s%N)

@@ -64,7 +64,7 @@ TEST_CASE("the page shows progress, values, resources, checkpoints and straggler
        {"runs/digits  running  4 ranks on 2 nodes  slurm 1234", "450/1000  5/s  1 min 50 s left", "45% [", "500  5/s",
         "job        ends in 1 h 00 min", "loss       0.5", "lr         0.001", "memory     1.0 GiB per rank",
         "rank 3 (n2)", "CPU        1.5 of 2 per rank", "gradients  32 % of the time", "data       1 %",
-        "checkpoint_4, 50.0 s old; 2 in total", "the last save took 2.0 s, the longest 4.0 s",
+        "checkpoint_4, 50 s old; 2 in total", "the last save took 1.5 s, the longest 4.0 s",
         "slowest    rank 2 (n2): the others wait", "restarts   1: after step 200"})
     CHECK_THAT(page, ContainsSubstring(text));
   CHECK_THAT(page, ContainsSubstring("▁") && ContainsSubstring("█"));
@@ -116,6 +116,25 @@ TEST_CASE("failures and silent ranks are shown") {
   facts.failure = {};
   facts.outcome = "finished";
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 9e9}), ContainsSubstring("runs/digits  finished"));
+}
+
+TEST_CASE("a save of less than a second has its time in milliseconds") {
+  auto facts = four_ranks();
+  facts.ranks.front().save = observe::SaveStatus{.at = 1099.9, .seconds = 0.005, .longest = 0.049};
+  facts.checkpoints = {{.name = "checkpoint_4", .at = 1099.9}};
+  CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
+             ContainsSubstring("checkpoint_4, 0 s old; the last save took 5.0 ms, the longest 49.0 ms\n"));
+}
+
+TEST_CASE("a run whose processes have gone without a record was killed, at once and for ever") {
+  auto facts = four_ranks();
+  facts.is_killed = true;
+  const auto page = watch_view(facts, {.columns = 120, .now = 1100});
+  CHECK_THAT(page, ContainsSubstring("runs/digits  killed"));
+  CHECK(page.find("running") == std::string::npos);
+  CHECK(page.find(" left") == std::string::npos);
+  CHECK(has_ended(facts));
+  CHECK(watch_view(facts, {.columns = 120, .now = 9e9}).find("silent") == std::string::npos);
 }
 
 TEST_CASE("a run with few records is shown as well") {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launch/job/job.hpp"
+
+namespace hortator::launching {
+
+/// The job's number in what `sbatch --parsable` or `qsub` has printed, also after other lines: sites let these commands
+/// print notes. Nothing if no line is a number of a job.
+std::optional<std::string> job_id(Scheduler scheduler, std::string_view output);
+
+}  // namespace hortator::launching

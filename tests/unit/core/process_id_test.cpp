@@ -1,0 +1,42 @@
+#include "core/environment/process_id.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE(
+    "a process has ended when it is gone, also before its parent has noticed; one of another machine is unknown") {
+  const auto own = core::process_id();
+  REQUIRE(!own.empty());
+  CHECK_FALSE(core::has_ended(own));
+
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto id = core::process_id();
+    [[maybe_unused]] const auto written = write(ends[1], id.data(), id.size());
+    pause();
+  }
+  std::array<char, 256> text{};
+  const auto count = read(ends[0], text.data(), text.size());
+  REQUIRE(count > 0);
+  const std::string id(text.data(), static_cast<std::size_t>(count));
+  CHECK_FALSE(core::has_ended(id));
+  kill(child, SIGKILL);
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(core::has_ended(id));
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK(core::has_ended(id));
+
+  CHECK_FALSE(core::has_ended("x" + id));
+  CHECK_FALSE(core::has_ended(""));
+  CHECK(core::has_ended(own + "1"));  // the number was taken by a later process
+}
