@@ -54,13 +54,13 @@ struct Parts {
   }
 };
 
-/// All samples that this rank gets in an epoch of `loader`.
+/// All samples that this rank gets in an epoch of `loader`, without those that fill up a batch.
 Batch samples_of_epoch(Training& training, DataLoader<at::Tensor> loader) {
   static_cast<LoaderBase&>(loader).bind(accelerator::loader_binding(training, loader, true));
   Batch samples;
   for (const auto& batch : loader) {
     const auto* first = batch.const_data_ptr<std::int64_t>();
-    samples.insert(samples.end(), first, first + batch.numel());
+    samples.insert(samples.end(), first, first + loader.new_samples(training.data().index()));
   }
   return samples;
 }
@@ -121,7 +121,7 @@ TEST_CASE("ZeRO's groups are the axis shard, its replicas the axis replicate, an
 TEST_CASE("both ranks of a tensor group get the same batches, from loaders of every kind") {
   const State state;
   if (state.num_processes() % 2 != 0) return;
-  constexpr std::int64_t count = 16;  // full batches on one or two data ranks
+  constexpr std::int64_t count = 15;  // the last batch is short or filled up
   for (const auto dispatches : {std::optional<bool>(), std::optional(true), std::optional(false)}) {
     INFO("dispatch_batches " << dispatches.value_or(false) << (dispatches ? "" : ", by default"));
     Training training(AcceleratorOptions{.data = {.dispatch_batches = dispatches}}, state.world(), {.tensor = 2});
