@@ -15,7 +15,7 @@ namespace hortator::launching {
 namespace {
 
 // A job requests whole nodes with the same number of ranks each.
-void complete(LaunchRequest& request) {
+void complete_request(LaunchRequest& request) {
   if (!request.nodes) request.nodes = 1;
   if (!request.ranks_per_node) {
     if (request.ranks % *request.nodes != 0) {
@@ -114,7 +114,7 @@ Job job_of(const Settings& settings, Scheduler scheduler, std::string program, s
           .cpus_per_node = settings.number("cpus_per_node"),
           .run_dir = settings.word("run_dir").value_or("runs/" + std::string(text::file_name(program))),
           .settings = settings};
-  complete(job.request);
+  complete_request(job.request);
   job.request.program = std::move(program);
   job.request.arguments = std::move(arguments);
   if (job.warning_seconds >= job.seconds) {
