@@ -65,6 +65,11 @@ std::optional<int> columns_of_launcher() {
   return columns_of_process(process_name(parent) == "hortator" ? parent : mpirun);
 }
 
+constexpr const char* to_start_of_cleared_line = "\r\x1b[K";
+
+// A single write: standard error is unbuffered, and mpirun forwards each write as a whole.
+void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 }  // namespace
 
 bool is_mpirun(std::string_view process_name) {

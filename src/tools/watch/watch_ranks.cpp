@@ -72,7 +72,7 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
 }  // namespace
 
 std::string ago(double seconds) {
-  if (seconds < 60) return core::print("%.0f s", std::max(seconds, 0.0));
+  if (seconds < 60) return text::print("%.0f s", std::max(seconds, 0.0));
   return units::duration(std::chrono::duration<double>(seconds));
 }
 
