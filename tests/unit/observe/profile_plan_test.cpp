@@ -39,15 +39,15 @@ TEST_CASE("a profile has the activities of the CPU and of the kind of device, or
   const auto of = [](std::vector<ProfilerActivity> requested, const machine::DeviceKind* kind) {
     return observe::activities_of({.activities = std::move(requested)}, kind);
   };
-  CHECK(of({}, nullptr) == Activities{Activity::CPU});
-  CHECK(of({}, &cuda) == Activities{Activity::CPU, Activity::CUDA});
-  CHECK(of({}, &xpu) == Activities{Activity::CPU, Activity::XPU});
-  CHECK(of({}, &far) == Activities{Activity::CPU, Activity::PrivateUse1});
+  CHECK((of({}, nullptr) == Activities{Activity::CPU}));
+  CHECK((of({}, &cuda) == Activities{Activity::CPU, Activity::CUDA}));
+  CHECK((of({}, &xpu) == Activities{Activity::CPU, Activity::XPU}));
+  CHECK((of({}, &far) == Activities{Activity::CPU, Activity::PrivateUse1}));
   for (const auto* kind : {&cuda, &xpu, &far}) {
-    CHECK(of({ProfilerActivity::cpu}, kind) == Activities{Activity::CPU});
-    CHECK(of({ProfilerActivity::cuda}, kind) == Activities{kind->activity});
-    CHECK(of({ProfilerActivity::cuda, ProfilerActivity::cpu}, kind) == Activities{Activity::CPU, kind->activity});
+    CHECK((of({ProfilerActivity::cpu}, kind) == Activities{Activity::CPU}));
+    CHECK((of({ProfilerActivity::cuda}, kind) == Activities{kind->activity}));
+    CHECK((of({ProfilerActivity::cuda, ProfilerActivity::cpu}, kind) == Activities{Activity::CPU, kind->activity}));
   }
-  CHECK(of({ProfilerActivity::cpu}, nullptr) == Activities{Activity::CPU});
+  CHECK((of({ProfilerActivity::cpu}, nullptr) == Activities{Activity::CPU}));
   CHECK_THROWS_WITH(of({ProfilerActivity::cuda}, nullptr), ContainsSubstring("CUDA activities were requested"));
 }
