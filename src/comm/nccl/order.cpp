@@ -18,8 +18,8 @@ std::shared_ptr<NcclOrder> NcclOrder::of(c10::Device device) {
   auto order = current.lock();
   if (!order) current = order = std::make_shared<NcclOrder>(device);
   if (order->device_ == device) return order;
-  throw UsageError({.what = text::concat("This process has nccl communicators on device ", order->device_.index(),
-                                         ", and asked for one on device ", device.index()),
+  throw UsageError({.what = text::concat("This process has nccl communicators on device ", int{order->device_.index()},
+                                         ", and asked for one on device ", int{device.index()}),
                     .why = "a rank has one device",
                     .hint = "start a rank for each device"});
 }

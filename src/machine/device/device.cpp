@@ -43,7 +43,7 @@ void set_current(c10::Device device) { c10::impl::VirtualGuardImpl(device.type()
 
 void throw_no_answer(c10::Device device, std::string_view reason) {
   const auto& kind = *kind_of(device);
-  throw Error({.what = text::concat(kind.title, " device ", device.index(), " does not answer: ", reason),
+  throw Error({.what = text::concat(kind.title, " device ", int{device.index()}, " does not answer: ", reason),
                .why = "a rank cannot work without its device",
                .hint = text::concat("check ", kind.tool, " on this node, or exclude the node from the job")});
 }
