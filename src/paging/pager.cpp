@@ -162,8 +162,10 @@ void Pager::release() {
 void Pager::enter(int storage, Access access) {
   const std::lock_guard lock(mutex_);
   note_first_use(storage);
-  const bool is_repeated = std::exchange(last_use_, storage) == storage;
+  // If the pass cannot begin, the next use tries again.
+  const bool is_repeated = std::exchange(last_use_, -1) == storage;
   if (storage == first_uses_.front() && !is_repeated) begin_pass();
+  last_use_ = storage;
   const int page = page_of(storage);
   order_.note(page);
   try {

@@ -8,6 +8,7 @@
 #include "data/loader/loader_options.hpp"
 #include "data/loader/step_reader.hpp"
 #include "data/loader/stream_reader.hpp"
+#include "machine/device/device.hpp"
 
 namespace hortator::data {
 namespace {
@@ -107,7 +108,8 @@ std::uint64_t LoaderCore::begin(std::int64_t skip) {
 
 std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
   const auto listed = is_stream() ? nullptr : listing();
-  const bool has_uploader = options_.pin_memory && binding_.device_placement && !binding_.device.is_cpu();
+  const bool has_uploader =
+      options_.pin_memory && binding_.device_placement && machine::kind_of(binding_.device) != nullptr;
   uploader_ = has_uploader ? std::make_shared<const DeviceUploader>(binding_.device) : nullptr;
   const PassPlan plan{.distribution = BatchDistribution(shard(binding_, start), listed),
                       .first_step = first_step,

@@ -7,12 +7,12 @@
 namespace hortator::launching {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 // "41;cluster"
 bool is_slurm_id(std::string_view line) {
   const auto number = line.substr(0, line.find(';'));
-  return !number.empty() && std::all_of(number.begin(), number.end(), is_digit);
+  return !number.empty() && std::all_of(number.begin(), number.end(), is_decimal);
 }
 
 // "41.server", "41[].server", "41"

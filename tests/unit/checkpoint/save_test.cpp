@@ -97,7 +97,7 @@ TEST_CASE("tensors are read into others of any layout, and only of the same shap
                         ContainsSubstring("float32 [1000, 900] here"));
   CHECK_THROWS_WITH(reader.read_into("models/0/fc1.weight", at::zeros({900, 1000}, at::kDouble)),
                     ContainsSubstring("float64"));
-  CHECK_THROWS_WITH(reader.read("models/0/fc1.wait"), ContainsSubstring("did you mean 'models/0/fc1.weight'"));
+  CHECK_THROWS_WITH(reader.read("models/0/fc1.weigth"), ContainsSubstring("did you mean 'models/0/fc1.weight'"));
   CHECK_THROWS_WITH(reader.read("ranks/0/rng/cpu"), ContainsSubstring("no tensor"));
 }
 

@@ -100,7 +100,7 @@ TEST_CASE(
     "name") {
   for (const auto signals : {parallel::SignalPath::behind_gradients, parallel::SignalPath::from_host_to_host}) {
     Scattered s({10, 10}, 1, signals);
-    CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
+    CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a"));
     Scattered allowed({10, 10}, 1, signals);
     allowed.fixture.options.find_unused_parameters = true;
     allowed.backward({1}, 1);
@@ -125,7 +125,7 @@ TEST_CASE("a pass in which a parameter is missing is an error, even after comple
   Scattered s({10, 10}, 1);
   s.backward({0, 1}, 1);
   s.backward({0, 1}, 1);
-  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
+  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a"));
 }
 
 TEST_CASE("a gradient that was removed is in no later sum, whatever other gradients of its array are kept") {
@@ -143,7 +143,7 @@ TEST_CASE("a gradient of a paused pass that zero_grad removes is missing again")
   s.backward({0}, 1);
   s.scatter->clear();
   s.paused = false;
-  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
+  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a"));
 }
 
 TEST_CASE("a gradient that arrives after its array was sent travels in a second round; later the array is sent last") {

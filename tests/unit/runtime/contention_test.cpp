@@ -14,7 +14,7 @@ TEST_CASE("of ranks that fail at the same time exactly one reports") {
     const auto run = text::concat("run-", round);
     mpi::barrier(comm);
     const bool won = runtime::claim_failure(folder, run) == runtime::Claim::won;
-    if (won) runtime::write_failure(folder, run, "{}");
+    if (won) runtime::write_failure(folder, run, text::concat("{\"run_id\": \"", run, "\"}"));
     const bool won_again = runtime::claim_failure(folder, run) == runtime::Claim::won;
     CHECK(mpi::all_reduce(comm, won ? 1 : 0, MPI_SUM) == 1);
     CHECK(mpi::all_reduce(comm, won_again ? 1 : 0, MPI_SUM) == 0);
