@@ -56,7 +56,7 @@ TEST_CASE("signals: a gradient that is missing on one rank throws on all, and th
     if (m.f.alone()) return;
     m.step(true);
     for (int i = 0; i < 2; ++i) {
-      CHECK_THROWS_WITH(m.step(m.f.rank != 1), ContainsSubstring("no gradient to sometimes on rank 1"));
+      CHECK_THROWS_WITH(m.step(m.f.rank != 1), ContainsSubstring("no gradient to sometimes"));
       m.step(true);
       CHECK(all_are(m.sometimes.grad(), 1));
     }

@@ -28,7 +28,8 @@ const launching::KilledRank killed_1 = {.rank = 1, .pid = 55, .host = "n1", .sig
 
 std::vector<std::string> keys(const std::string& record) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : nlohmann::ordered_json::parse(record).items()) names.push_back(name);
+  const auto json = nlohmann::ordered_json::parse(record);
+  for (const auto& [name, value] : json.items()) names.push_back(name);
   return names;
 }
 
