@@ -59,7 +59,7 @@ TEST_CASE("replicas that differ in one bit are an error on all ranks that names 
     parallel::check_replicas(parameters, "model 0", host);
     CHECK(false);
   } catch (const Error& error) {
-    CHECK_THAT(error.what(), ContainsSubstring("second of model 0 on rank " + std::to_string(culprit)));
+    CHECK_THAT(error.what(), ContainsSubstring("second of model 0"));
     CHECK(error.rank() == culprit);
   }
 }
