@@ -223,10 +223,6 @@ void LoaderCore::set_even_batches(bool even) {
   latest_.reset();
 }
 
-#include <hortator/error.hpp>
-
-#include "core/text/text.hpp"
-
 void LoaderCore::set_epoch(std::int64_t epoch) {
   refuse_in_loop("set_epoch was called");
   if (epoch == epoch_) return;

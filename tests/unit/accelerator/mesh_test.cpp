@@ -12,6 +12,7 @@
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "checkpoint/manifest.hpp"
+#include "counting_data.hpp"
 #include "fixtures.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
@@ -24,18 +25,8 @@ namespace {
 
 using Batch = std::vector<std::int64_t>;
 
-struct Numbers {
-  std::int64_t count = 0;
-  std::int64_t size() const { return count; }
-  std::int64_t get(std::int64_t i) const { return i; }
-};
-
-struct Stream {
-  std::int64_t count = 0;
-  std::int64_t at = 0;
-  void reset() { at = 0; }
-  std::optional<std::int64_t> next() { return at < count ? std::optional(at++) : std::nullopt; }
-};
+using test::Numbers;
+using test::Stream;
 
 /// A stream whose ranks each read a part: every ranks-th number.
 struct Parts {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "counting_data.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -9,18 +10,8 @@ using namespace hortator;
 
 namespace {
 
-struct Numbers {
-  std::int64_t count = 0;
-  std::int64_t size() const { return count; }
-  std::int64_t get(std::int64_t i) const { return i; }
-};
-
-struct Stream {
-  std::int64_t count = 0;
-  std::int64_t at = 0;
-  void reset() { at = 0; }
-  std::optional<std::int64_t> next() { return at < count ? std::optional(at++) : std::nullopt; }
-};
+using test::Numbers;
+using test::Stream;
 
 using Batch = std::vector<std::int64_t>;
 using Loader = DataLoader<at::Tensor>;
