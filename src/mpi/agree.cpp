@@ -32,8 +32,8 @@ void agree(const Communicator& comm, const LocalOutcome& mine) {
   const Problem problem = {.what = broadcast(comm, std::string_view(mine.problem), culprit)};
   const auto where =
       culprit == comm.rank() ? mine.where.value_or(std::source_location::current()) : std::source_location::current();
-  if (first % 2 == 1) throw UsageError(problem, where).on_rank(culprit);
-  throw Error(problem, where).on_rank(culprit);
+  if (first % 2 == 1) throw UsageError(problem, where).on_rank(comm.family_rank(culprit));
+  throw Error(problem, where).on_rank(comm.family_rank(culprit));
 }
 
 bool equal_on_all(const Communicator& comm, std::uint64_t value) {
@@ -57,7 +57,7 @@ void same_on_all(const Communicator& comm, std::string_view value, std::string_v
                                         ", rank ", rank, " has ", text::quote(other)),
                    .why = "all ranks must do the same",
                    .hint = "start every rank from the same program with the same settings"})
-          .on_rank(rank);
+          .on_rank(comm.family_rank(rank));
     }
   }
 }

@@ -25,7 +25,7 @@ struct LocalOutcome {
 };
 
 /// Returns when no rank has failed. Otherwise every rank throws the problem of the lowest failing rank and names that
-/// rank: as a UsageError where it was one there, else as an Error. @collective
+/// rank (Communicator::family_rank): as a UsageError where it was one there, else as an Error. @collective
 void agree(const Communicator& comm, const LocalOutcome& mine);
 
 /// Runs `work`, which may fail on this rank, then agrees: it has succeeded on all ranks, or all throw the same error.

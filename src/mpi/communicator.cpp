@@ -38,16 +38,28 @@ Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 Communicator Communicator::duplicate(MPI_Comm other) {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");
-  return {copy, 0};
+  return Communicator(copy);
 }
 
-Communicator::Communicator(MPI_Comm owned, std::uint64_t family) : comm_(owned) {
+struct Communicator::Family {
+  explicit Family(MPI_Comm comm) { check(MPI_Comm_group(comm, &ranks), "MPI_Comm_group"); }
+  ~Family() {
+    if (is_usable()) MPI_Group_free(&ranks);
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  MPI_Group ranks = MPI_GROUP_NULL;
+};
+
+Communicator::Communicator(MPI_Comm owned, const Communicator* parent) : comm_(owned) {
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   auto number = rank_ == 0 ? new_number() : 0;
   check(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm_), "MPI_Bcast");
-  membership_ = activity::Membership(number, family == 0 ? number : family, size_);
+  membership_ = activity::Membership(number, parent == nullptr ? number : parent->membership_.family(), size_);
+  family_ = parent == nullptr ? std::make_shared<const Family>(comm_) : parent->family_;
 }
 
 Communicator::~Communicator() { free(); }
@@ -57,6 +69,7 @@ Communicator::Communicator(Communicator&& other) noexcept
       rank_(other.rank_),
       size_(other.size_),
       membership_(std::move(other.membership_)),
+      family_(std::move(other.family_)),
       check_(std::move(other.check_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
@@ -66,6 +79,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
     rank_ = other.rank_;
     size_ = other.size_;
     membership_ = std::move(other.membership_);
+    family_ = std::move(other.family_);
     check_ = std::move(other.check_);
   }
   return *this;
@@ -75,11 +89,20 @@ void Communicator::free() noexcept {
   if (comm_ != MPI_COMM_NULL && is_usable()) MPI_Comm_free(&comm_);
 }
 
+int Communicator::family_rank(int rank) const {
+  MPI_Group own = MPI_GROUP_NULL;
+  int found = MPI_UNDEFINED;
+  check(MPI_Comm_group(comm_, &own), "MPI_Comm_group");
+  check(MPI_Group_translate_ranks(own, 1, &rank, family_->ranks, &found), "MPI_Group_translate_ranks");
+  MPI_Group_free(&own);
+  return found;
+}
+
 Communicator Communicator::split(int color, int key) const {
   const CollectiveScope here(*this, {.verb = "split"});
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
-  return {part, membership_.family()};
+  return Communicator(part, this);
 }
 
 // Only these ranks call it: it must not change a sequence number that the others would have to change as well.
@@ -93,14 +116,14 @@ Communicator Communicator::first(int count) const {
   check(MPI_Comm_create_group(comm_, part, 0, &made), "MPI_Comm_create_group");
   MPI_Group_free(&part);
   MPI_Group_free(&all);
-  return {made, membership_.family()};
+  return Communicator(made, this);
 }
 
 Communicator Communicator::node() const {
   const CollectiveScope here(*this, {.verb = "split by node"});
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
-  return {part, membership_.family()};
+  return Communicator(part, this);
 }
 
 }  // namespace hortator::mpi

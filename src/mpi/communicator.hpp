@@ -55,6 +55,9 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm get() const { return comm_; }
+  /// The rank that rank `rank` of this communicator has in the one with which its family began, which is the one that
+  /// users know. Local.
+  int family_rank(int rank) const;
   /// Collectives are recorded here, so that the watchdog can name a rank that is missing.
   const activity::Membership& membership() const { return membership_; }
 
@@ -72,14 +75,19 @@ class Communicator {
  private:
   friend class CollectiveScope;
 
-  /// The ranks agree on the communicator's number: 8 bytes from its first rank. Family 0: it starts one. @collective
-  Communicator(MPI_Comm owned, std::uint64_t family);
+  /// The ranks of the communicator with which a family begins.
+  struct Family;
+
+  /// The ranks agree on the communicator's number: 8 bytes from its first rank. Without a parent it starts a family.
+  /// @collective
+  explicit Communicator(MPI_Comm owned, const Communicator* parent = nullptr);
   void free() noexcept;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
   activity::Membership membership_;
+  std::shared_ptr<const Family> family_;
   mutable std::shared_ptr<const CallCheck> check_;
   mutable int depth_ = 0;  ///< of collectives within collectives
 };

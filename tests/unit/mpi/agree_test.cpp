@@ -42,6 +42,26 @@ TEST_CASE("work that fails on any one rank throws on all, with that rank's probl
   }
 }
 
+TEST_CASE("an error within a part names the rank that users know") {
+  const auto world = mpi::Communicator::world();
+  const auto part = world.split(world.rank() == 0 ? 0 : 1, world.rank()).split(0, -world.rank());
+  std::optional<int> rank;
+  const bool is_first = part.rank() == 0;  // the last of the world's ranks, but for rank 0's part
+  thrown_text(
+      [&] {
+        mpi::all_or_none(part, [&] {
+          if (is_first) throw std::runtime_error("full");
+        });
+      },
+      rank);
+  CHECK(rank == (world.rank() == 0 ? 0 : world.size() - 1));
+  rank.reset();
+  if (part.size() > 1) {
+    thrown_text([&] { mpi::same_on_all(part, is_first ? "a" : "b", "x"); }, rank);
+    CHECK(rank == world.size() - 2);
+  }
+}
+
 TEST_CASE("a usage error on one rank is one on all, and that rank keeps its source location") {
   const auto comm = mpi::Communicator::world();
   for (int culprit = 0; culprit < comm.size(); ++culprit) {
