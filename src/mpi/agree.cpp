@@ -53,10 +53,11 @@ void same_on_all(const Communicator& comm, std::string_view value, std::string_v
   for (int rank = 1; rank < comm.size(); ++rank) {
     const auto& other = values[static_cast<std::size_t>(rank)];
     if (other != values[0]) {
-      throw Error({.what = text::concat(subject, " differs between ranks: rank 0 has ", text::quote(values[0]),
-                                        ", rank ", rank, " has ", text::quote(other)),
-                   .why = "all ranks must do the same",
-                   .hint = "start every rank from the same program with the same settings"})
+      throw Error(
+          {.what = text::concat(subject, " differs between ranks: rank ", comm.family_rank(0), " has ",
+                                text::quote(values[0]), ", rank ", comm.family_rank(rank), " has ", text::quote(other)),
+           .why = "all ranks must do the same",
+           .hint = "start every rank from the same program with the same settings"})
           .on_rank(comm.family_rank(rank));
     }
   }
