@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
+#include <string>
 
 namespace hortator::core {
 
@@ -8,6 +10,9 @@ namespace hortator::core {
 inline double unix_time(std::chrono::system_clock::time_point time = std::chrono::system_clock::now()) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
+
+/// The time in UTC as strftime writes it; by default as in records: "2026-11-25T03:28:09Z".
+std::string utc(std::time_t time = std::time(nullptr), const char* format = "%Y-%m-%dT%H:%M:%SZ");
 
 /// Adds the seconds of its lifetime to a sum.
 class Stopwatch {

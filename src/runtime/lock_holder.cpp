@@ -2,26 +2,15 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <ctime>
-
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::runtime {
 namespace {
-
-std::string now_utc() {
-  const auto seconds = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
 
 // A program without hortator::run does not name its run. Its ranks share the launcher's name, or a parent on each host.
 std::string run_of(const core::Variables& variables) {
@@ -45,7 +34,7 @@ LockHolder lock_holder(const core::Variables& variables) {
           .pid = getpid(),
           .job = job_of(variables),
           .restarts = core::number(variables, "SLURM_RESTART_COUNT").value_or(0),
-          .since = now_utc()};
+          .since = core::utc()};
 }
 
 std::string to_json(const LockHolder& holder) {
@@ -56,7 +45,7 @@ std::string to_json(const LockHolder& holder) {
 
 LockHolder parse_holder(const std::string& json) {
   const auto record = core::parse_record(json);
-  const auto word = [&](const char* name) {
+  const auto text_of = [&](const char* name) {
     return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>()
                                                                                    : "";
   };
@@ -64,12 +53,12 @@ LockHolder parse_holder(const std::string& json) {
     return record.is_object() && record.contains(name) && record[name].is_number_integer() ? record[name].get<long>()
                                                                                            : 0;
   };
-  return {.run = word("run"),
-          .host = word("host"),
+  return {.run = text_of("run"),
+          .host = text_of("host"),
           .pid = number("pid"),
-          .job = word("job"),
+          .job = text_of("job"),
           .restarts = static_cast<int>(number("restarts")),
-          .since = word("since")};
+          .since = text_of("since")};
 }
 
 std::string to_string(const LockHolder& holder) {

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <hortator/error.hpp>
 #include <mutex>
 
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -85,11 +85,7 @@ std::string new_run_id() {
   const auto now = std::chrono::system_clock::now();
   const auto seconds = std::chrono::system_clock::to_time_t(now);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
-  return text::concat(text, '.', micros, '-', mpi::host_name(), '-', getpid());
+  return text::concat(core::utc(seconds, "%Y%m%dT%H%M%S"), '.', micros, '-', mpi::host_name(), '-', getpid());
 }
 
 Run current_run() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/environment/environment.hpp"
-#include "core/environment/process_id.hpp"
+#include "core/process.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"

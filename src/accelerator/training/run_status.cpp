@@ -4,8 +4,8 @@
 
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/environment/environment.hpp"
-#include "core/environment/process_id.hpp"
 #include "core/log.hpp"
+#include "core/process.hpp"
 #include "core/time.hpp"
 #include "core/whole_file.hpp"
 #include "machine/device/device.hpp"

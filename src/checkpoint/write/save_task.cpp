@@ -1,28 +1,18 @@
 #include "checkpoint/write/save_task.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <ctime>
 
 #include "checkpoint/format.hpp"
 #include "checkpoint/packed_bytes.hpp"
 #include "core/checksum/crc.hpp"
+#include "core/time.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/hdf5/structure.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::checkpoint {
 namespace {
-
-std::string now_in_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
 
 void put_values(StateDict& values, const StateOutline& outline, const std::string& prefix) {
   for (const auto& [name, content] : outline) {
@@ -88,7 +78,7 @@ Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& report
 
   auto manifest = task.facts;
   manifest.world_size = static_cast<std::int64_t>(reports.size());
-  manifest.created = now_in_utc();
+  manifest.created = core::utc();
   for (std::size_t i = 0; i < layout.files.size(); ++i) {
     const auto& file = *reports[static_cast<std::size_t>(creator_of(layout, i))].file;
     manifest.files.push_back(

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <random>
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
 
@@ -30,12 +30,7 @@ std::string time_stamp() {
   const auto now = system_clock::now().time_since_epoch();
   const std::time_t seconds = duration_cast<std::chrono::seconds>(now).count();
   const auto fraction = duration_cast<microseconds>(now).count() % 1'000'000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 64> text{};
-  const auto length = std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%S", &utc);
-  std::snprintf(text.data() + length, text.size() - length, ".%06d", static_cast<int>(fraction));
-  return text.data();
+  return core::utc(seconds, "%Y%m%dT%H%M%S") + text::print(".%06d", static_cast<int>(fraction));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <hortator/error.hpp>
 #include <hortator/version.hpp>
 #include <iostream>
@@ -17,6 +16,7 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "runtime/ending/claim.hpp"
 
 namespace hortator::runtime {
@@ -42,15 +42,6 @@ std::string current_type_name() {
 
 std::string place(const std::source_location& where) {
   return text::concat(text::file_name(where.file_name()), ':', where.line());
-}
-
-std::string now_utc() {
-  const auto seconds = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
 }
 
 Party party_of(const Run& run, const Failure& failure) {
@@ -110,7 +101,7 @@ std::string failure_record(const Run& run, const Failure& failure) {
                                    {"exit_code", failure.exit_code},
                                    {"problem", failure.problem},
                                    {"where", nullptr},
-                                   {"time", now_utc()},
+                                   {"time", core::utc()},
                                    {"hortator", HORTATOR_VERSION}};
   if (!failure.where.empty()) record["where"] = failure.where;
   if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/activity/activity.hpp"
+#include "core/process.hpp"
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/ending/failure.hpp"
@@ -73,7 +74,7 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   slot_.local_rank = board_.own();
   slot_.host = mpi::host_name();
   slot_.pid = process_;
-  if (const auto facts = process_facts(process_)) slot_.start = facts->start;
+  if (const auto facts = core::process_facts(process_)) slot_.start = facts->start;
   prepare_stacks();
   last_look_ = steady_clock::now();
   next_files_look_ = last_look_;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <hortator/version.hpp>
 #include <iostream>
@@ -14,6 +13,7 @@
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "core/time.hpp"
 #include "core/whole_file.hpp"
 
 namespace hortator::tools {
@@ -64,15 +64,6 @@ std::string last_seen(const KilledRankFacts& facts) {
 
 std::string host_of(const KilledRankFacts& facts) { return facts.status ? facts.status->host : facts.killed.host; }
 
-std::string utc(double time) {
-  const auto seconds = static_cast<std::time_t>(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 }  // namespace
 
 std::string killed_problem(const KilledRankFacts& facts) {
@@ -88,7 +79,7 @@ std::string killed_record(const KilledRankFacts& facts) {
                                          {"exit_code", 128 + facts.killed.signal},
                                          {"problem", killed_problem(facts)},
                                          {"where", nullptr},
-                                         {"time", utc(facts.now)},
+                                         {"time", core::utc(static_cast<std::time_t>(facts.now))},
                                          {"hortator", HORTATOR_VERSION}};
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

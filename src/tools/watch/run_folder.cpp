@@ -6,7 +6,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 
-#include "core/environment/process_id.hpp"
+#include "core/process.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "accelerator/training/run_status.hpp"
-#include "core/environment/process_id.hpp"
+#include "core/process.hpp"
 #include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "observe/status/status_record.hpp"

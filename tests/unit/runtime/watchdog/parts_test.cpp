@@ -127,12 +127,12 @@ TEST_CASE("a slot that is too long drops its stack, then communicators, never th
 }
 
 TEST_CASE("processes are read from /proc, whatever they are called") {
-  const auto facts = runtime::parse_stat("7 (a) T 1 (b)) T 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 2 3 4 5\n");
+  const auto facts = core::parse_stat("7 (a) T 1 (b)) T 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 2 3 4 5\n");
   REQUIRE(facts);
   CHECK(facts->state == 'T');
   CHECK(facts->start == 4711);
-  CHECK_FALSE(runtime::parse_stat(""));
-  CHECK_FALSE(runtime::parse_stat("7 (a)"));
+  CHECK_FALSE(core::parse_stat(""));
+  CHECK_FALSE(core::parse_stat("7 (a)"));
   CHECK(runtime::parse_tracer("Name:\tx\nTracerPid:\t42\nUid:\t0\n") == 42);
   CHECK(runtime::parse_tracer("Name:\tx\n") == 0);
 }
@@ -143,7 +143,7 @@ TEST_CASE("running, stopped and vanished processes, and a later one of the same 
     pause();
     _exit(0);
   }
-  const auto start = runtime::process_facts(child)->start;
+  const auto start = core::process_facts(child)->start;
   const auto becomes = [&](RankLife life) {
     for (int i = 0; i < 200 && runtime::life_of(child, start) != life; ++i) usleep(10000);
     return runtime::life_of(child, start) == life;

@@ -1,4 +1,4 @@
-#include "core/environment/process_id.hpp"
+#include "core/process.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
