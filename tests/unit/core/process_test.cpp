@@ -40,3 +40,12 @@ TEST_CASE(
   CHECK_FALSE(core::has_ended(""));
   CHECK(core::has_ended(own + "1"));  // the number was taken by a later process
 }
+
+TEST_CASE("processes are read from /proc, whatever they are called") {
+  const auto facts = core::parse_stat("7 (a) T 1 (b)) T 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 2 3 4 5\n");
+  REQUIRE(facts);
+  CHECK(facts->state == 'T');
+  CHECK(facts->start == 4711);
+  CHECK_FALSE(core::parse_stat(""));
+  CHECK_FALSE(core::parse_stat("7 (a)"));
+}

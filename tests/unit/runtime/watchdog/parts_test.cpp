@@ -5,6 +5,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 
+#include "core/process.hpp"
 #include "runtime/watchdog/process.hpp"
 #include "runtime/watchdog/slot.hpp"
 #include "runtime/watchdog/stall_files.hpp"
@@ -126,13 +127,7 @@ TEST_CASE("a slot that is too long drops its stack, then communicators, never th
   }
 }
 
-TEST_CASE("processes are read from /proc, whatever they are called") {
-  const auto facts = core::parse_stat("7 (a) T 1 (b)) T 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 2 3 4 5\n");
-  REQUIRE(facts);
-  CHECK(facts->state == 'T');
-  CHECK(facts->start == 4711);
-  CHECK_FALSE(core::parse_stat(""));
-  CHECK_FALSE(core::parse_stat("7 (a)"));
+TEST_CASE("the process that traces another is read from /proc") {
   CHECK(runtime::parse_tracer("Name:\tx\nTracerPid:\t42\nUid:\t0\n") == 42);
   CHECK(runtime::parse_tracer("Name:\tx\n") == 0);
 }
