@@ -64,6 +64,7 @@ TEST_CASE("the record of a killed rank has the fields of any other failure") {
 
 TEST_CASE("the last status of a rank is that of this run") {
   const std::filesystem::path folder = "killed_rank_status";
+  std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / observe::status_folder);
   CHECK_FALSE(tools::last_status(folder, 1, 0));
   {
