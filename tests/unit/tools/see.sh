@@ -52,7 +52,8 @@ if command -v script >/dev/null; then
   printf '#!/bin/sh\necho "squeue $*" >>"%s/questions"\necho 1:00:00\n' "$work" >fakes/squeue
   chmod +x fakes/squeue
   cp -r runs/a/status runs/e
-  sed -i -E 's/"job":""(.*)"over":true(.*) {11}$/"job":"slurm 77"\1"over":false\2  /' runs/e/status/ranks.jsonl
+  # it runs, on another machine: an identifier of another boot
+  sed -i -E -e 's/"job":""(.*)"over":true(.*) {11}$/"job":"slurm 77"\1"over":false\2  /' -e 's/("process":")./\1x/' runs/e/status/ranks.jsonl
   (sleep 2; echo '{"outcome": "finished"}' >runs/e/outcome.json) &
   PATH=$work/fakes:$PATH TERM=xterm timeout 60 script -qec "'$hortator' watch runs/e --interval 0.1" /dev/null </dev/null >out 2>err
   out=$(<out) err=$(cat questions) call='watch of a run in a job' code=0
