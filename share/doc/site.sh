@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Builds the guides and the API reference as one static site, which needs no server: share/doc/site.sh [--no-install] [FOLDER]
+# FOLDER is build/site by default; open its index.html. MkDocs comes from .deps/package-tools, from PATH, or is installed into build/site-tools.
+# Exit code 77 if MkDocs or Doxygen is missing and --no-install is given.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+install=1
+if [ "${1:-}" = --no-install ]; then install=0; shift; fi
+site=$(realpath -m "${1:-$root/build/site}")
+tools=$root/build/site-tools
+pins=(mkdocs==1.6.1 mkdocs-material==9.8.2)
+
+for folder in "$root/.deps/package-tools/bin" "$tools/bin"; do
+  if [ -x "$folder/mkdocs" ]; then PATH=$folder:$PATH; fi
+done
+if ! command -v mkdocs >/dev/null; then
+  [ "$install" = 1 ] || { echo 'skipped: mkdocs is not installed; share/doc/site.sh installs it'; exit 77; }
+  python3 -m venv "$tools"
+  "$tools/bin/pip" install -q --disable-pip-version-check "${pins[@]}"
+  PATH=$tools/bin:$PATH
+fi
+command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed'; exit 77; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$root/share/doc/site/mkdocs.yml" "$work"
+mkdir "$work/pages"
+
+# A page as the site needs it: marks of code blocks become titles, links between folders become links between pages.
+# shellcheck disable=SC2016  # the backticks are Markdown's
+page() {
+  sed -E -e 's/^```([a-z]+) file=(.*)$/```\1 title="\2"/' -e 's/^```(sh) .*$/```\1/' \
+    -e 's#\]\((\.\./)?(share/doc|\.github)/#](#g' -e 's#\b(see|See) INSTALL\b#\1 [INSTALL](install.md)#g' "$1"
+}
+for file in "$root"/share/doc/*.md "$root"/.github/*.md; do
+  case $file in */PULL_REQUEST_TEMPLATE.md) continue ;; esac
+  page "$file" >"$work/pages/$(basename "$file")"
+done
+cp "$root/INSTALL" "$work/pages/install.md"
+cp "$root"/share/doc/*.svg "$root/share/doc/site/style.css" "$work/pages"
+
+cd "$root"
+{
+  cat share/doc/Doxyfile
+  echo "OUTPUT_DIRECTORY = $work"
+  echo "HTML_OUTPUT = pages/api"
+} | doxygen -
+# Doxygen 1.9 links each concept of a group to a page of its own, which it does not write
+grep -oE 'concept[A-Za-z0-9_]+\.html' "$work/pages/api/concepts.html" | sort -u | while read -r concept; do
+  [ -e "$work/pages/api/$concept" ] || sed -i "s/$concept/group__training.html/g" "$work/pages/api/concepts.html"
+done
+cd "$work"
+NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict --site-dir "$site"
+python3 "$root/share/doc/site/check_links.py" "$site"
+echo "built: $site/index.html"
