@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the guides and the API reference as one static site, which needs no server: share/doc/site.sh [--no-install] [FOLDER]
-# FOLDER is build/site by default; open its index.html. MkDocs comes from .deps/package-tools, from PATH, or is installed into build/site-tools.
+# Builds the guides and the API reference as one static site: share/doc/site.sh [--no-install] [FOLDER]
+# FOLDER is build/site by default. Open its index.html, or serve it, so that the search works: python3 -m http.server -d build/site. MkDocs comes from .deps/package-tools, from PATH, or is installed into build/site-tools.
 # Exit code 77 if MkDocs or Doxygen is missing and --no-install is given.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -46,8 +46,9 @@ cd "$root"
   echo "HTML_OUTPUT = pages/api"
 } | doxygen -
 # Doxygen 1.9 links each concept of a group to a page of its own, which it does not write
-grep -oE 'concept[A-Za-z0-9_]+\.html' "$work/pages/api/concepts.html" | sort -u | while read -r concept; do
-  [ -e "$work/pages/api/$concept" ] || sed -i "s/$concept/group__training.html/g" "$work/pages/api/concepts.html"
+cd "$work/pages/api"
+grep -ohE 'concept[A-Za-z0-9_]+\.html' ./*.html | sort -u | while read -r concept; do
+  [ -e "$concept" ] || sed -i "s/$concept/group__training.html/g" ./*.html
 done
 cd "$work"
 NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict --site-dir "$site"

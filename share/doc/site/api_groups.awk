@@ -9,6 +9,7 @@ function group(file) {
   if (file ~ /\/interop\//) return "interop"
   return "training"
 }
+{ gsub(/<program>/, "PROGRAM") }  # which Doxygen takes for HTML
 /^namespace hortator \{$/ { print $0 " /** @addtogroup " group(FILENAME) " */ /** @{ */"; next }
 /^\}  \/\/ namespace hortator$/ { print "/** @} */ " $0; next }
 { print }
