@@ -1,24 +1,20 @@
 #!/usr/bin/env bash
 # Builds the guides and the API reference as one static site: share/doc/site.sh [--no-install] [FOLDER]
-# FOLDER is build/site by default. Open its index.html, or serve it, so that the search works: python3 -m http.server -d build/site. MkDocs comes from .deps/package-tools, from PATH, or is installed into build/site-tools.
+# FOLDER is build/site by default. Open its index.html, or serve it, so that the search works: python3 -m http.server -d build/site. MkDocs comes
+# from PATH, or from PyPI into .deps/package-tools.
 # Exit code 77 if MkDocs or Doxygen is missing and --no-install is given.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=share/setup/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/common.sh"
+# shellcheck source=share/setup/packages.sh
+. "$root/share/setup/packages.sh"
 install=1
 if [ "${1:-}" = --no-install ]; then install=0; shift; fi
 site=$(realpath -m "${1:-$root/build/site}")
-tools=$root/build/site-tools
-pins=(mkdocs==1.6.1 mkdocs-material==9.8.2)
 
-for folder in "$root/.deps/package-tools/bin" "$tools/bin"; do
-  if [ -x "$folder/mkdocs" ]; then PATH=$folder:$PATH; fi
-done
-if ! command -v mkdocs >/dev/null; then
-  [ "$install" = 1 ] || { echo 'skipped: mkdocs is not installed; share/doc/site.sh installs it'; exit 77; }
-  python3 -m venv "$tools"
-  "$tools/bin/pip" install -q --disable-pip-version-check "${pins[@]}"
-  PATH=$tools/bin:$PATH
-fi
+PATH=$package_tools/bin:$PATH
+command -v mkdocs >/dev/null || [ "$install" = 0 ] || fetch_package_tools
+command -v mkdocs >/dev/null || { echo 'skipped: mkdocs is not installed; share/doc/site.sh installs it into .deps/package-tools'; exit 77; }
 command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed'; exit 77; }
 
 work=$(mktemp -d)
