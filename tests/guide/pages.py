@@ -143,17 +143,21 @@ def options_of_help(hortator, verb):
     return set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", text))
 
 
+def missing_scripts(root, text):
+    found = re.findall(r"(?<![\w/.-])(?:\./)?((?:jobs|tests|share)/[\w./-]+\.(?:sh|py|md|def))\b", text)
+    return [script for script in found if not (root / script).exists()]
+
+
 def commands(root, hortator):
     problems, known = [], {}
+    problems += [f"INSTALL: no file {script}" for script in missing_scripts(root, (root / "INSTALL").read_text())]
     for page in guide_pages(root):
         for block in blocks_of(page):
             if block.kind != "sh" or "run" in block.marks:
                 continue
             for line in block.text.splitlines():
                 line = line.split(" #")[0]
-                for script in re.findall(r"(?<![\w/.-])(?:\./)?((?:jobs|tests|share|build)/[\w./-]+\.(?:sh|py))", line):
-                    if not (root / script).exists():
-                        problems.append(f"{block}: no script {script}")
+                problems += [f"{block}: no script {script}" for script in missing_scripts(root, line)]
                 for call in re.findall(r"\bhortator ([a-z][^|;&>]*)", line):
                     parts = call.split(" -- ")[0].split()
                     options = known.setdefault(parts[0], options_of_help(hortator, parts[:1]))
