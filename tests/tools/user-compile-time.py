@@ -19,15 +19,15 @@ def compiler(build):
     """The compiler and the options of the example `digits`, without its files, its precompiled header and the warnings."""
     command = subprocess.run(['ninja', '-C', build, '-t', 'commands', 'digits'], capture_output=True, text=True, check=True).stdout
     line = next(row for row in command.split('\n') if 'digits.dir' in row and ' -c ' in row)
-    words = shlex.split(line[re.search(r'(\S*(?:c|g|clang)\+\+\S*) ', line).start():])
+    arguments = shlex.split(line[re.search(r'(\S*(?:c|g|clang)\+\+\S*) ', line).start():])
     kept, skip = [], 0
-    for word in words:
+    for argument in arguments:
         if skip:
             skip -= 1
-        elif word in ('-include', '-o', '-c', '-MF', '-MT'):
+        elif argument in ('-include', '-o', '-c', '-MF', '-MT'):
             skip = 1
-        elif not word.startswith(('-W', '-M', '-fpch')):
-            kept.append(word)
+        elif not argument.startswith(('-W', '-M', '-fpch')):
+            kept.append(argument)
     return kept
 
 
