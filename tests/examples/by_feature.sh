@@ -171,12 +171,12 @@ batch_size_search() {
 }
 
 schedule_free() {
-  two --epochs 12 --run-dir whole
+  two --epochs 6 --run-dir whole
   expect_learned
   local whole
   whole=$(loss)
-  two --epochs 5
-  two --epochs 12
+  two --epochs 3
+  two --epochs 6
   [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
 }
 

@@ -42,8 +42,8 @@ class Hortator(CMakePackage, CudaPackage):
     depends_on("cairo@1.14: +png +pdf", when="+charts")
     depends_on("catch2@2.13:", type=("build", "test"), when="+tests")
 
-    depends_on("py-torch@2.11:2.15 ~cuda", when="~cuda")
-    depends_on("py-torch@2.11:2.15 +cuda +nccl", when="+cuda")
+    depends_on("py-torch@2.9:2.15 ~cuda", when="~cuda")
+    depends_on("py-torch@2.9:2.15 +cuda +nccl", when="+cuda")
     depends_on("nccl", when="+cuda")
     for arch in CudaPackage.cuda_arch_values:
         depends_on(f"py-torch cuda_arch={arch}", when=f"+cuda cuda_arch={arch}")
