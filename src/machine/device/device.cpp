@@ -8,6 +8,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "machine/device/memory.hpp"
 
 namespace hortator::machine {
 
@@ -38,6 +39,8 @@ std::size_t free_memory(c10::Device device) {
     throw_no_answer(device, error.what_without_backtrace());
   }
 }
+
+void release_cached_memory(c10::Device device) { c10::getDeviceAllocator(device.type())->emptyCache(); }
 
 void set_current(c10::Device device) { c10::impl::VirtualGuardImpl(device.type()).setDevice(device); }
 
