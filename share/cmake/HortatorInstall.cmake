@@ -54,7 +54,36 @@ foreach(page README.md .github/CONTRIBUTING.md .github/SECURITY.md .github/CODE_
 endforeach()
 install(FILES LICENSE INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
+# The completion of each shell, where the shell looks for it.
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/hortator.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME hortator)
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/_hortator" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/hortator.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+# pkg-config, for projects without CMake.
+file(RELATIVE_PATH pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(pc_cuda no)
+if(HORTATOR_CUDA)
+  set(pc_cuda "${CUDAToolkit_VERSION}")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/share/cmake/hortator.pc.in" "${PROJECT_BINARY_DIR}/hortator.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/hortator.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
 # The CMake package, for the build tree and for an installation.
+set(exported_cuda_version "")
+if(HORTATOR_CUDA)
+  set(exported_cuda_version "${CUDAToolkit_VERSION}")
+endif()
+foreach(part IN ITEMS PNG|PNG_FOUND JPEG|JPEG_FOUND CAIRO|HORTATOR_CAIRO)
+  string(REPLACE "|" ";" part "${part}")
+  list(GET part 0 name)
+  list(GET part 1 found)
+  string(TOLOWER "exported_${name}" name)
+  set(${name} FALSE)
+  if(${found})
+    set(${name} TRUE)
+  endif()
+endforeach()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/share/cmake/HortatorConfig.cmake.in" "${PROJECT_BINARY_DIR}/HortatorConfig.cmake"
                               INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/HortatorConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -41,7 +41,7 @@ set_up() {
   ensure_libtorch
   if [ "${only_deps:-0}" = 1 ]; then return; fi
   # jobs do not need the tests, which take most of the build time
-  if [ "${1:-}" = tests ]; then configure_and_build; else configure_and_build src/all share/examples/all; fi
+  if [ "${1:-}" = tests ]; then configure_and_build; else configure_and_build src/all share/examples/gpt/all; fi
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

@@ -1,7 +1,6 @@
 #include "machine/device/device.hpp"
 
 #include <ATen/Context.h>
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -29,14 +28,6 @@ bool is_in_use() {
   return std::ranges::any_of(visible_devices(), [](c10::Device device) {
     return at::globalContext().getAcceleratorHooksInterface(device.type()).hasPrimaryContext(device.index());
   });
-}
-
-std::size_t free_memory(c10::Device device) {
-  try {
-    return c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first;
-  } catch (const c10::Error& error) {
-    throw_no_answer(device, error.what_without_backtrace());
-  }
 }
 
 void set_current(c10::Device device) { c10::impl::VirtualGuardImpl(device.type()).setDevice(device); }

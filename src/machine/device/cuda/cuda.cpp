@@ -1,3 +1,4 @@
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
@@ -40,6 +41,16 @@ DeviceIdentity identify(c10::Device device) {
   const auto code = cudaGetDeviceProperties(&found, device.index());
   if (code != cudaSuccess) throw_no_answer(device, cudaGetErrorString(code));
   return {.name = found.name, .uuid = uuid_of(found), .pci_address = pci_address_of(found)};
+}
+
+// LibTorch's allocators have a generic class for this from 2.10 on only.
+std::size_t free_memory(c10::Device device) {
+  const c10::cuda::CUDAGuard guard(device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const auto code = cudaMemGetInfo(&free, &total);
+  if (code != cudaSuccess) throw_no_answer(device, cudaGetErrorString(code));
+  return free;
 }
 
 void* Stream::native() const { return c10::cuda::CUDAStream(stream_).stream(); }
