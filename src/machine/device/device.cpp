@@ -1,12 +1,14 @@
 #include "machine/device/device.hpp"
 
 #include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "machine/device/memory.hpp"
 
 namespace hortator::machine {
 
@@ -29,6 +31,16 @@ bool is_in_use() {
     return at::globalContext().getAcceleratorHooksInterface(device.type()).hasPrimaryContext(device.index());
   });
 }
+
+std::size_t free_memory(c10::Device device) {
+  try {
+    return c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first;
+  } catch (const c10::Error& error) {
+    throw_no_answer(device, error.what_without_backtrace());
+  }
+}
+
+void release_cached_memory(c10::Device device) { c10::getDeviceAllocator(device.type())->emptyCache(); }
 
 void set_current(c10::Device device) { c10::impl::VirtualGuardImpl(device.type()).setDevice(device); }
 

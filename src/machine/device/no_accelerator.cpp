@@ -21,11 +21,10 @@ const DeviceKind* accelerator_kind() { return nullptr; }
 
 DeviceIdentity identify(c10::Device device) { refuse(device.index()); }
 
-std::size_t free_memory(c10::Device device) { refuse(device.index()); }
-
 std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
 
 void on_out_of_memory(std::function<void(std::uint64_t)> /*act*/) {}
+void report_out_of_memory(std::uint64_t /*asked_bytes*/) {}
 
 struct Graph::Recorded {};
 Graph::Graph(c10::Device device) { refuse(device.index()); }
