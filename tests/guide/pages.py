@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the user documents: README.md, the guides in share/doc and the pages in .github.
+"""Checks the user documents: README.md and those of the folders in share, the guides in share/doc, the pages in .github.
 
   pages.py marks ROOT                  every code block has a mark, and every block of its kind is what it claims to be
   pages.py links ROOT                  links between the pages lead to files and headings that exist
@@ -20,13 +20,13 @@ import subprocess
 import sys
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
-OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "changelog", "release-notes-0.2"]
+OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "changelog", "release-notes-0.2"]
 MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "diff"]
 
 
 def guide_pages(root):
     pages = [root / "README.md", *[root / f"share/doc/{name}.md" for name in RUN_PAGES + OTHER_PAGES]]
-    return pages + sorted((root / ".github").glob("*.md"))
+    return pages + sorted((root / ".github").glob("*.md")) + sorted((root / "share").glob("*/**/README.md"))
 
 
 class Block:

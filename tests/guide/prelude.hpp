@@ -5,6 +5,8 @@
 #include <torch/torch.h>
 
 #include <hortator/hortator.hpp>
+#include <hortator/models/generate.hpp>
+#include <hortator/models/pretrained.hpp>
 #include <iostream>
 
 // What the guide's snippets assume to exist; declared only.

@@ -6,10 +6,11 @@ function group(file) {
   if (file ~ /\/(data\.hpp|datasets\.hpp|datasets\/)/) return "data"
   if (file ~ /\/parallel\//) return "parallel"
   if (file ~ /\/(bigmodel\/|training\/answers\.hpp)/) return "bigmodel"
+  if (file ~ /\/models\//) return "models"
   if (file ~ /\/interop\//) return "interop"
   return "training"
 }
 { gsub(/<program>/, "PROGRAM") }  # which Doxygen takes for HTML
-/^namespace hortator \{$/ { print $0 " /** @addtogroup " group(FILENAME) " */ /** @{ */"; next }
-/^\}  \/\/ namespace hortator$/ { print "/** @} */ " $0; next }
+/^namespace hortator(::models)? \{$/ { print $0 " /** @addtogroup " group(FILENAME) " */ /** @{ */"; next }
+/^\}  \/\/ namespace hortator(::models)?$/ { print "/** @} */ " $0; next }
 { print }
