@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <hortator/error.hpp>
+#include <string_view>
+#include <utility>
 
 #include "core/text/text.hpp"
+#include "launch/binding.hpp"
+#include "launch/settings/synonyms.hpp"
 
 namespace hortator::launching {
 namespace {
@@ -13,6 +17,32 @@ using Arguments = std::vector<std::string>;
 
 void append(Arguments& arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+std::vector<std::string> split_option(const std::string& text) {
+  auto parts = text::split(text, ' ');
+  std::erase(parts, "");
+  return parts;
+}
+
+// The user's own options. An option of the other launcher would be an error of this one.
+Arguments own_options(const LaunchRequest& request, bool is_srun) {
+  Arguments arguments;
+  for (const auto& option : request.launcher_options) {
+    if (has_option(is_srun ? Dialect::mpi : Dialect::slurm, option)) {
+      throw UsageError(
+          {.what = text::concat(split_option(option).front(), " is an option of ", is_srun ? "mpirun" : "srun",
+                                ", and ", is_srun ? "srun" : "mpirun", " starts the ranks here"),
+           .hint = "drop it, or use the other launcher's option"});
+    }
+    append(arguments, split_option(option));
+  }
+  return arguments;
+}
+
+[[noreturn]] void refuse_map_by(const std::string& launcher, const std::string& hint) {
+  throw UsageError(
+      {.what = "--map-by does not work with " + launcher, .why = "it is an option of mpirun", .hint = hint});
 }
 
 // srun parses --export as a list with its own commas and quotes.
@@ -57,11 +87,14 @@ Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environmen
   if (cpus) arguments.push_back("--cpus-per-task=" + std::to_string(*cpus));
   // Ranks of a node can use each other's devices only if they see them, so GPUs are requested per node, not per task.
   // No --gpu-bind: with "none", Slurm 22.05 does not report which of the node's devices belong to the job.
-  if (request.gpus_per_node.value_or(0) > 0)
-    arguments.push_back(text::concat("--gpus-per-node=", *request.gpus_per_node));
+  if (request.gpus_per_node.value_or(0) > 0) arguments.push_back("--gpus-per-node=" + gpus_text(request));
+  if (!request.hosts.empty()) arguments.push_back("--nodelist=" + request.hosts);
+  if (!request.cpu_bind.empty()) arguments.push_back("--cpu-bind=" + srun_binding(request.cpu_bind));
+  if (!request.map_by.empty()) refuse_map_by("srun", "use --launcher-option --distribution=block:cyclic");
   if (request.prefix_output) arguments.emplace_back("--label");
   if (!request.log_dir.empty()) arguments.push_back("--output=" + request.log_dir + "/rank_%t.log");
   if (request.bcast) append(arguments, {"--bcast=/tmp/" + std::string(text::file_name(request.program))});
+  append(arguments, own_options(request, /*is_srun=*/true));
   append(arguments, srun_variables(request));
   return arguments;
 }
@@ -93,18 +126,45 @@ Arguments open_mpi_binding(const LaunchRequest& request, const LaunchEnvironment
   return pbs_share(request, environment).value_or(1) > 1 ? Arguments{"--bind-to", "none"} : Arguments{};
 }
 
+// What the user has chosen. A number of cores for each rank (PE) would contradict another binding.
+Arguments chosen_placement(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  Arguments arguments;
+  const bool has_node_list = has_nodes(request, environment);
+  if (!has_node_list) check_nodes(request, environment);
+  if (!request.map_by.empty()) {
+    append(arguments, {"--map-by", request.map_by});
+  } else if (has_node_list && request.ranks_per_node) {
+    append(arguments, {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node")});
+  } else if (!has_node_list && request.ranks > environment.cores) {
+    append(arguments, {"--map-by", ":OVERSUBSCRIBE"});
+  }
+  if (!request.cpu_bind.empty()) append(arguments, {"--bind-to", mpirun_binding(request.cpu_bind)});
+  return arguments;
+}
+
+// "n1:2,n2:2": without a number, Open MPI would start one rank on each host.
+std::string hosts_with_slots(const LaunchRequest& request) {
+  if (request.hosts.find(':') != std::string::npos) return request.hosts;
+  auto hosts = text::split(request.hosts, ',');
+  const int count = static_cast<int>(hosts.size());
+  const int slots = request.ranks_per_node.value_or((request.ranks + count - 1) / count);
+  for (auto& host : hosts) host += text::concat(':', slots);
+  return text::join(hosts, ",");
+}
+
 // By default, Open MPI gives each of two ranks a single core, and lets more than two share a socket. Open MPI 4 and 5
 // both accept ":OVERSUBSCRIBE"; --oversubscribe is deprecated.
 Arguments open_mpi_placement(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (!request.map_by.empty() || !request.cpu_bind.empty()) return chosen_placement(request, environment);
   const bool has_node_list = has_nodes(request, environment);
-  if (request.ranks_per_node && (has_node_list || request.nodes.value_or(1) > 1)) {
+  if (!has_node_list) check_nodes(request, environment);
+  if (request.ranks_per_node && has_node_list) {
     const auto cores = request.threads ? text::concat(":PE=", *request.threads) : "";
     Arguments arguments = {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
     append(arguments, open_mpi_binding(request, environment));
     return arguments;
   }
   if (has_node_list) return open_mpi_binding(request, environment);
-  check_nodes(request, environment);
   if (request.ranks > environment.cores) return {"--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
   const auto cores = own_cores(request, environment);
   if (!cores) return {"--bind-to", "none"};
@@ -152,6 +212,7 @@ Arguments open_mpi(const LaunchRequest& request, const LaunchEnvironment& enviro
   } else {
     append(arguments, open_mpi_in_pbs(environment));
   }
+  if (!request.hosts.empty()) append(arguments, {"--host", hosts_with_slots(request)});
   append(arguments, open_mpi_placement(request, environment));
   append(arguments, open_mpi_output(request, environment.mpi_major));
   append(arguments, open_mpi_variables(request, environment));
@@ -163,8 +224,12 @@ Arguments mpich(const LaunchRequest& request, const LaunchEnvironment& environme
   check_nodes(request, environment);
   Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
   if (!request.hostfile.empty()) append(arguments, {"-f", request.hostfile});
+  if (!request.hosts.empty()) append(arguments, {"-hosts", request.hosts});
   if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
-  if (const auto cores = own_cores(request, environment)) {
+  if (!request.cpu_bind.empty() || !request.map_by.empty()) {
+    if (!request.cpu_bind.empty()) append(arguments, {"-bind-to", mpirun_binding(request.cpu_bind)});
+    if (!request.map_by.empty()) append(arguments, {"-map-by", request.map_by});
+  } else if (const auto cores = own_cores(request, environment)) {
     const auto each = text::concat("core:", *cores);
     append(arguments, {"-bind-to", each, "-map-by", each});
   }
@@ -177,7 +242,13 @@ Arguments pals(const LaunchRequest& request, const LaunchEnvironment& environmen
   Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
   if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
   const auto cpus = request.threads ? request.threads : pbs_share(request, environment);
-  if (request.threads || cpus.value_or(1) > 1) append(arguments, {"--cpu-bind", "depth", "-d", std::to_string(*cpus)});
+  if (!request.map_by.empty()) refuse_map_by("PALS", "use --launcher-option with an option of PALS");
+  if (!request.hosts.empty()) append(arguments, {"--hosts", request.hosts});
+  if (!request.cpu_bind.empty()) {
+    append(arguments, {"--cpu-bind", request.cpu_bind});
+  } else if (request.threads || cpus.value_or(1) > 1) {
+    append(arguments, {"--cpu-bind", "depth", "-d", std::to_string(*cpus)});
+  }
   if (request.prefix_output) arguments.emplace_back("--label");
   return arguments;
 }
@@ -187,6 +258,9 @@ Arguments other(const LaunchRequest& request, const LaunchEnvironment& environme
   for (const auto& [is_given, flag] : {std::pair(request.prefix_output, "--prefix-output"),
                                        {!request.log_dir.empty(), "--log-dir"},
                                        {!request.hostfile.empty(), "--hostfile"},
+                                       {!request.hosts.empty(), "--host"},
+                                       {!request.cpu_bind.empty(), "--cpu-bind"},
+                                       {!request.map_by.empty(), "--map-by"},
                                        {request.nodes.value_or(1) > 1, "--nodes"}}) {
     if (is_given) {
       throw UsageError({.what = text::concat(flag, " is not known to work with ", environment.mpirun),
@@ -216,6 +290,7 @@ Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& enviro
       arguments = other(request, environment);
       break;
   }
+  append(arguments, own_options(request, /*is_srun=*/false));
   auto variables = request.variables;
   if (const auto share = pbs_share(request, environment)) variables.push_back(text::concat("OMP_NUM_THREADS=", *share));
   append(arguments, by_env(variables));
@@ -225,7 +300,11 @@ Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& enviro
 }  // namespace
 
 bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
-  return environment.in_slurm || environment.in_other_batch_job || !request.hostfile.empty();
+  return environment.in_slurm || environment.in_other_batch_job || !request.hostfile.empty() || !request.hosts.empty();
+}
+
+std::string gpus_text(const LaunchRequest& request) {
+  return request.gpu_types.empty() ? std::to_string(request.gpus_per_node.value_or(0)) : request.gpu_types;
 }
 
 std::vector<std::string> command_line(const LaunchRequest& request, const LaunchEnvironment& environment) {

@@ -38,10 +38,15 @@ struct LaunchRequest {
   std::optional<int> nodes = {};
   std::optional<int> ranks_per_node = {};
   std::optional<int> gpus_per_node = {};  ///< requested from Slurm; every rank sees all of its node's
+  std::string gpu_types = "";             ///< "a100:4": they are of these types
   std::optional<int> threads = {};
   bool prefix_output = false;
   std::string log_dir = "";
   std::string hostfile = "";
+  std::string hosts = "";                          ///< "n1,n2"
+  std::string cpu_bind = "";                       ///< "core": what the user wants instead of the usual binding
+  std::string map_by = "";                         ///< mpirun's --map-by
+  std::vector<std::string> launcher_options = {};  ///< passed on unchanged; blanks separate their words
   bool bcast = false;
   bool survives_nodes = false;  ///< losing a node ends the step, not the allocation
   std::string program = "";
@@ -51,6 +56,9 @@ struct LaunchRequest {
 
 /// Whether a scheduler or a host file provides the CPUs, instead of this machine.
 bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment);
+
+/// The GPUs of a node as Slurm reads them: "4" or "a100:4".
+std::string gpus_text(const LaunchRequest& request);
 
 /// The arguments of the command. On one machine each rank gets an equal number of its own cores, because a rank runs
 /// one thread per core; if there are more ranks than cores, they share all cores. Throws UsageError for a request that

@@ -112,6 +112,31 @@ std::optional<KilledRank> parse_killed_rank(std::string_view report) {
                     .signal = std::stoi(found.str(4))};
 }
 
+std::optional<KilledRank> parse_srun_line(std::string_view line) {
+  static constexpr std::array<std::pair<std::string_view, int>, 6> signals = {{{"Killed", 9},
+                                                                               {"Segmentation fault", 11},
+                                                                               {"Bus error", 7},
+                                                                               {"Aborted", 6},
+                                                                               {"Floating point exception", 8},
+                                                                               {"Illegal instruction", 4}}};
+  static const std::regex form(R"(^srun: error: (\S+): task (\d{1,9}): ([A-Z][a-z ]+?)( \(core dumped\))?\s*$)");
+  std::match_results<std::string_view::const_iterator> found;
+  if (!line.starts_with("srun: error: ") || !std::regex_search(line.begin(), line.end(), found, form)) return {};
+  const auto signal = std::ranges::find(signals, found.str(3), [](const auto& pair) { return pair.first; });
+  if (signal == signals.end()) return {};
+  return KilledRank{.rank = std::stoi(found.str(2)), .host = found.str(1), .signal = signal->second};
+}
+
+void LauncherOutput::observe(char c) {
+  constexpr std::size_t max_line = 300;
+  if (c != '\n') {
+    if (line_.size() < max_line) line_ += c;
+    return;
+  }
+  if (!killed_task_) killed_task_ = parse_srun_line(line_);
+  line_.clear();
+}
+
 std::string LauncherOutput::take(std::string_view bytes) {
   held_ += bytes;
   is_certain_ = false;
@@ -128,6 +153,7 @@ std::string LauncherOutput::take(std::string_view bytes) {
     is_certain_ = match.outcome == certain;
     if (match.outcome != none) break;
     last_ = held_[at++];
+    observe(last_);
     // Open MPI 5 ends its reports with a zero byte.
     if (last_ != '\0' || !std::exchange(is_after_report_, false)) passed += last_;
     is_after_report_ = false;
@@ -139,6 +165,7 @@ std::string LauncherOutput::take(std::string_view bytes) {
 std::string LauncherOutput::release() { return is_certain_ ? "" : finish(); }
 
 std::string LauncherOutput::finish() {
+  for (const char c : held_) observe(c);
   if (!held_.empty()) last_ = held_.back();
   return std::exchange(held_, "");
 }
@@ -147,7 +174,7 @@ std::optional<KilledRank> LauncherOutput::killed_rank() const {
   for (const auto& report : reports_) {
     if (const auto killed = parse_killed_rank(report)) return killed;
   }
-  return {};
+  return killed_task_;
 }
 
 }  // namespace hortator::launching

@@ -18,6 +18,10 @@ struct KilledRank {
 /// Parses what Open MPI's launcher reports of a rank that a signal ended; nothing for any other text.
 std::optional<KilledRank> parse_killed_rank(std::string_view report);
 
+/// Parses a line of srun about a task that a signal ended, such as "srun: error: n2: task 3: Killed"; nothing for any
+/// other line, and for one about several tasks, of which all but one were ended by srun.
+std::optional<KilledRank> parse_srun_line(std::string_view line);
+
 /// Separates Open MPI's reports about the end of a job from the output of the ranks, which the launcher writes to the
 /// same stream. All other bytes pass unchanged and at once, unless they may be the beginning of a report. Pure.
 class LauncherOutput {
@@ -30,10 +34,14 @@ class LauncherOutput {
   std::string finish();
 
   const std::vector<std::string>& reports() const { return reports_; }
-  /// The first rank that was reported as ended by a signal.
+  /// The first rank that was reported as ended by a signal, by Open MPI or srun.
   std::optional<KilledRank> killed_rank() const;
 
  private:
+  void observe(char c);
+
+  std::string line_;  ///< what was passed on of the current line
+  std::optional<KilledRank> killed_task_;
   std::string held_;
   bool is_certain_ = false;  ///< `held_` is the beginning of a report
   bool is_after_report_ = false;

@@ -5,28 +5,60 @@
 #include <string>
 
 #include "core/text/text.hpp"
+#include "launch/job/resources.hpp"
 
 namespace hortator::launching {
 namespace {
 
 [[noreturn]] void refuse_placement(const Settings& settings, int ranks, int nodes, int per_node) {
-  throw UsageError({.what = text::concat(ranks, " ranks (", settings.find("num_processes")->origin, ") are not ",
+  throw UsageError({.what = text::concat(ranks, " ranks (", settings.find("ranks")->origin, ") are not ",
                                          text::count(nodes, "node"), " of ", per_node),
                     .hint = "leave out one of --ranks, --nodes and --ranks-per-node"});
+}
+
+// GPUs can be given in three ways: the highest layer that has one of them decides.
+void settle_gpus(std::vector<Layer>& layers) {
+  bool is_given = false;
+  for (auto& layer : layers) {
+    bool is_here = false;
+    for (const auto* key : {"gpus_per_node", "gpus_per_rank", "gpus"}) {
+      const auto found = layer.find(key);
+      if (found == layer.end()) continue;
+      is_here = true;
+      if (is_given) layer.erase(found);
+    }
+    is_given = is_given || is_here;
+  }
+}
+
+// One rank for each GPU, unless the CPUs are used.
+std::optional<int> ranks_for_gpus(const Settings& settings, std::optional<int> nodes) {
+  if (settings.is_on("cpu")) return {};
+  for (const auto* key : {"gpus_per_node", "gpus"}) {
+    const auto given = settings.word(key);
+    const int count = given ? parse_gpus(*given).value_or(Gpus{}).count : 0;
+    const int share = std::string_view(key) == "gpus" ? nodes.value_or(1) : 1;
+    if (count > 0 && count % share == 0) return count / share;
+  }
+  return {};
 }
 
 }  // namespace
 
 RankPlacement placement(const Settings& settings) {
-  const auto ranks = settings.number("num_processes");
-  const auto nodes = settings.number("num_machines");
-  const auto per_node = settings.number("ranks_per_node");
+  const auto ranks = settings.number("ranks");
+  const auto nodes = settings.number("nodes");
+  auto per_node = settings.number("ranks_per_node");
+  if (!ranks && !per_node) per_node = ranks_for_gpus(settings, nodes);
+  if (!ranks && per_node && !nodes && settings.find("ranks_per_node") == nullptr) return {*per_node, {}, {}};
   if (ranks && nodes && per_node) {
     if (static_cast<long long>(*nodes) * *per_node != *ranks) refuse_placement(settings, *ranks, *nodes, *per_node);
     return {*ranks, nodes, per_node};
   }
   if (nodes && per_node) return {*nodes * *per_node, nodes, per_node};
-  if (!ranks) throw UsageError({.what = "The number of ranks is missing", .hint = "use -n N"});
+  if (!ranks)
+    throw UsageError(
+        {.what = "The number of ranks is missing", .hint = "use -n N, or --ranks-per-node N with --nodes"});
   if (per_node) {
     if (*ranks < *per_node) return {*ranks, 1, ranks};
     if (*ranks % *per_node != 0) refuse_placement(settings, *ranks, *ranks / *per_node, *per_node);
@@ -43,10 +75,11 @@ RankPlacement placement(const Settings& settings) {
 }
 
 void settle_placement(std::vector<Layer>& layers) {
+  settle_gpus(layers);
   std::set<std::string> given_keys;
   for (auto& layer : layers) {
     const bool is_first = given_keys.empty();
-    for (const auto* key : {"num_processes", "ranks_per_node", "num_machines"}) {
+    for (const auto* key : {"ranks", "ranks_per_node", "nodes"}) {
       const auto found = layer.find(key);
       if (found == layer.end()) continue;
       if (is_first || given_keys.size() < 2 || given_keys.contains(key)) {

@@ -13,12 +13,14 @@ struct RankPlacement {
   std::optional<int> ranks_per_node = {};  ///< equal on all nodes
 };
 
-/// Computes the placement from any two of the three numbers, or from the ranks only. Throws UsageError for too few
+/// Computes the placement from any two of the three numbers, or from the ranks only; without ranks, there is one for
+/// each GPU. Throws UsageError for too few
 /// numbers and for numbers that contradict each other.
 RankPlacement placement(const Settings& settings);
 
 /// Two of ranks, nodes and ranks per node are enough. Removes from lower layers what exceeds the first two that are
 /// given, so that `-n 4` overrides a file with nodes and ranks per node. The numbers of the first layer stay together.
+/// The same for the three ways to give GPUs.
 void settle_placement(std::vector<Layer>& layers);
 
 }  // namespace hortator::launching

@@ -2,23 +2,31 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
-#include <iomanip>
 #include <iostream>
 
 #include "core/text/text.hpp"
+#include "launch/job/resources.hpp"
+#include "launch/job/walltime.hpp"
 #include "launch/settings/accelerate_names.hpp"
 #include "launch/settings/synonyms.hpp"
+#include "tools/typed_values.hpp"
 
 namespace hortator::tools {
 namespace {
 
 namespace po = boost::program_options;
+using launching::Dialect;
+using launching::Meaning;
 using launching::Support;
+using launching::Synonym;
+using launching::Takes;
 
 std::string replaced(std::string text, char from, char to) {
   std::replace(text.begin(), text.end(), from, to);
   return text;
 }
+
+const launching::Key& key_named(std::string_view name) { return launching::find_key(name, ""); }
 
 class CommandLine {
  public:
@@ -40,8 +48,17 @@ class CommandLine {
   }
 
  private:
+  using Value = std::optional<std::string>;
+
   const po::option_description* find(const std::string& name) const {
     return options_.named.find_nothrow(name, /*approx=*/false);
+  }
+  bool has_flag(const launching::Key& key) const { return find(launching::flag_of(key)) != nullptr; }
+
+  // Detected only if it matters: it may need the settings files.
+  Dialect dialect() {
+    if (!dialect_) dialect_ = options_.dialect != nullptr ? options_.dialect(arguments_) : Dialect::slurm;
+    return *dialect_;
   }
 
   void take_rest(const std::string& first) {
@@ -51,22 +68,51 @@ class CommandLine {
   }
 
   void take_option(const std::string& argument) {
-    const auto* synonym = options_.has_settings ? launching::find_synonym(argument) : nullptr;
     const bool is_long = argument.starts_with("--");
     const auto end = is_long ? argument.find('=') : std::min<std::size_t>(2, argument.size());
-    const auto name = argument.substr(0, end);
-    const auto value = end < argument.size() ? std::optional(argument.substr(end + (is_long ? 1 : 0))) : std::nullopt;
-    if (synonym != nullptr) {
-      take_synonym(*synonym, argument);
-    } else if (is_long && options_.has_settings && find(name.substr(2)) == nullptr) {
-      take_foreign(argument, replaced(name.substr(2), '_', '-'), value);
+    const auto typed = argument.substr(0, end);
+    const auto value = end < argument.size() ? Value(argument.substr(end + (is_long ? 1 : 0))) : std::nullopt;
+    if (!is_long) return take_short(argument, typed, value);
+    const auto dashed = replaced(typed.substr(2), '_', '-');
+    const auto spelling = "--" + dashed;
+    const auto* synonym = options_.has_settings ? launching::find_synonym(spelling, Dialect::any) : nullptr;
+    const bool is_of_accelerate = launching::accelerate_flag(replaced(dashed, '-', '_')) != nullptr;
+    if (synonym != nullptr && !options_.own_flags.contains(dashed) && (is_known(*synonym) || !is_of_accelerate))
+      return take_synonym(*synonym, typed, value);
+    if (const auto* option = find(dashed)) return take_own(option, spelling, value);
+    if (!options_.has_settings) {
+      plain_.push_back(argument);  // unknown
     } else {
-      take_own(is_long ? find(name.substr(2)) : find(name), name, value);
+      take_foreign(argument, typed, dashed, value);
     }
   }
 
+  void take_short(const std::string& argument, const std::string& typed, const Value& value) {
+    const auto* synonym = options_.has_settings ? launching::find_synonym(argument, Dialect::any) : nullptr;
+    if (synonym == nullptr) return take_own(find(typed), typed, value);
+    synonym = at_hand(argument);
+    auto attached = argument.substr(synonym->spelling.size());
+    if (attached.starts_with('=')) attached.erase(0, 1);
+    take_synonym(*synonym, std::string(synonym->spelling), attached.empty() ? std::nullopt : Value(attached));
+  }
+
+  // Whether the verb has the setting.
+  bool is_known(const Synonym& synonym) const {
+    return synonym.meaning != Meaning::setting || has_flag(key_named(synonym.text));
+  }
+
+  // In a job of PBS, a launch knows mpirun's meaning as well: `-N 2` does not name a job there.
+  const Synonym* at_hand(const std::string& argument) {
+    const auto* first = launching::find_synonym(argument, dialect());
+    if (!options_.is_launch || dialect() != Dialect::pbs || (first->dialect == Dialect::pbs && is_known(*first)))
+      return first;
+    const auto* other = launching::find_synonym(argument, Dialect::mpi);
+    const bool is_better = other->dialect != Dialect::slurm && other->meaning != Meaning::noted && is_known(*other);
+    return is_better ? other : first;
+  }
+
   // The value is attached, so that the parser does not look at it.
-  void take_own(const po::option_description* option, const std::string& name, std::optional<std::string> value) {
+  void take_own(const po::option_description* option, const std::string& name, Value value) {
     const bool has_value = option != nullptr && option->semantic()->max_tokens() > 0;
     const auto* separator = name.starts_with("--") ? "=" : "";
     if (value || !has_value || at_ == arguments_.size()) {
@@ -81,74 +127,215 @@ class CommandLine {
     }
   }
 
-  // What follows the spelling in the argument, or the next argument.
-  std::string value_of(std::string_view spelling, const std::string& argument) {
-    auto value = argument.substr(spelling.size());
-    if (!value.empty()) return value.starts_with('=') ? value.substr(1) : value;
+  std::string next_value(const std::string& typed, Value value) {
+    if (value) return *std::move(value);
     if (at_ < arguments_.size()) return arguments_[at_++];
-    throw UsageError({.what = text::concat(spelling, ": the value is missing")});
+    throw UsageError({.what = text::concat(typed, ": the value is missing")});
   }
 
-  void take_synonym(const launching::Synonym& synonym, const std::string& argument) {
-    const std::string spelling(synonym.spelling);
-    const std::string flag(synonym.key.empty() ? "directive" : launching::find_key(synonym.key, "").flag);
-    if (find(flag) == nullptr) {
-      throw UsageError({.what = "Unknown option " + text::quote(spelling),
-                        .why = synonym.key.empty() ? "only a job passes it on to Slurm" : "it means --" + flag,
-                        .hint = "`hortator job` and `hortator launch` have different options; see --help"});
+  std::string value_of(const Synonym& synonym, const std::string& typed, const Value& value) {
+    switch (synonym.takes) {
+      case Takes::value:
+        return next_value(typed, value);
+      case Takes::two_values: {
+        const auto first = next_value(typed, value);
+        return first + " " + next_value(typed, std::nullopt);
+      }
+      case Takes::nothing:
+        if (value) throw UsageError({.what = text::concat(typed, " has no value, got ", text::quote(*value))});
+        return "";
+      case Takes::optional:
+        return value.value_or("");
     }
-    if (synonym.key.empty()) {
-      const bool has_value = synonym.directive.ends_with('=');
-      const bool has_text = argument.size() > spelling.size();
-      const auto value = has_value  ? value_of(spelling, argument)
-                         : has_text ? argument.substr(spelling.size())
-                                    : std::string();
-      plain_.push_back(text::concat("--directive=", synonym.directive, value));
+    return "";
+  }
+
+  void take_synonym(const Synonym& synonym, const std::string& typed, const Value& given) {
+    if (synonym.meaning == Meaning::refused) {
+      throw UsageError({.what = typed + " is not supported", .hint = std::string(synonym.text)});
+    }
+    if (synonym.meaning == Meaning::resources && options_.is_launch && !names_resource(given)) {
+      return set("prefix_output", "true", typed);
+    }
+    check_scheduler(synonym, typed);
+    const auto value = value_of(synonym, typed, given);
+    switch (synonym.meaning) {
+      case Meaning::setting:
+        return take_setting(synonym, typed, value);
+      case Meaning::directive:
+        return take_directive(synonym, typed, value);
+      case Meaning::pbs_line:
+        return options_.is_launch ? at_launch(synonym, typed, "")
+                                  : add("directives", std::string(synonym.text) + value);
+      case Meaning::option:
+        return take_launcher_option(synonym, typed, value);
+      case Meaning::resources:
+        return take_resources(typed, value);
+      case Meaning::gres:
+        return take_gres(typed, value);
+      case Meaning::variables:
+        for (const auto& one : assignments_of(value, typed, dialect() == Dialect::pbs)) set("environment", one, typed);
+        return;
+      case Meaning::mail_points:
+        return set("mail_type", mail_types_of(value, typed), typed);
+      case Meaning::attributes:
+        if (value.starts_with("depend=")) return set("dependency", value.substr(7), typed);
+        return options_.is_launch ? at_launch(synonym, typed, "") : add("directives", "-W " + value);
+      case Meaning::noted:
+      case Meaning::refused:
+        return note(typed, std::string(synonym.text));
+    }
+  }
+
+  bool names_resource(const Value& given) const {
+    const auto next = given ? *given : at_ < arguments_.size() ? arguments_[at_] : "";
+    return !next.starts_with('-') && next.find('=') != std::string::npos;
+  }
+
+  // A spelling of the other scheduler would be lost in this job.
+  void check_scheduler(const Synonym& synonym, const std::string& typed) {
+    const bool is_scheduler = synonym.dialect == Dialect::slurm || synonym.dialect == Dialect::pbs;
+    if (!is_scheduler || options_.is_launch || synonym.meaning == Meaning::noted || synonym.dialect == dialect())
       return;
+    throw UsageError({.what = text::concat(typed, " is an option of ", launching::name_of(synonym.dialect),
+                                           ", and this is a ", launching::name_of(dialect()), " job"),
+                      .hint = "--scheduler slurm or --scheduler pbs chooses the scheduler"});
+  }
+
+  void take_setting(const Synonym& synonym, const std::string& typed, const std::string& value) {
+    const auto& key = key_named(synonym.text);
+    if (!has_flag(key)) return at_launch(synonym, typed, value);
+    if (key.kind == launching::KeyKind::onoff) {
+      const auto is_on = value.empty() ? std::optional(true) : text::parse_bool(value);
+      if (is_on) return *is_on ? plain_.push_back("--" + launching::flag_of(key)) : void();
+      return add("directives", text::concat(synonym.spelling, '=', value));  // Slurm's --exclusive=user
     }
-    const auto value = value_of(spelling, argument);
-    if (!options_.own_flags.contains(flag))
-      launching::check_values(launching::find_key(synonym.key, ""), {value}, spelling + ": ");
+    set(synonym.text, synonym.takes == Takes::nothing ? std::string(synonym.fixed) : value, typed);
+  }
+
+  // What a launch does with a spelling that asks for something of a job.
+  void at_launch(const Synonym& synonym, const std::string& typed, const std::string& value) {
+    if (!options_.is_launch) {
+      throw UsageError({.what = typed + " is only for `hortator launch`",
+                        .hint = "a job's nodes and GPUs come from the scheduler: use --nodes and --gpus-per-node"});
+    }
+    const auto& option = synonym.at_launch;
+    if (option == "refused") {
+      throw UsageError({.what = typed + " needs a job", .hint = "use `hortator job`"});
+    }
+    if (option.starts_with("setting ")) return set(option.substr(8), value, typed);
+    if (option.empty()) return note(typed, "`hortator job` asks the scheduler for it");
+    if (dialect() != Dialect::slurm) return note(typed, "only srun has it, and mpirun starts the ranks here");
+    add("launcher_options", with_value(option, value));
+  }
+
+  void take_directive(const Synonym& synonym, const std::string& typed, const std::string& value) {
+    if (!options_.is_launch) return add("directives", with_value(synonym.text, value));
+    if (!synonym.at_launch.empty()) return at_launch(synonym, typed, value);
+    if (dialect() != Dialect::slurm) return note(typed, "only srun has it, and mpirun starts the ranks here");
+    add("launcher_options", with_value(synonym.text, value));
+  }
+
+  void take_launcher_option(const Synonym& synonym, const std::string& typed, const std::string& value) {
+    if (options_.is_launch && synonym.dialect == Dialect::slurm && dialect() != Dialect::slurm)
+      return note(typed, "only srun has it, and mpirun starts the ranks here");
+    add("launcher_options", with_value(synonym.text, value, synonym.dialect == Dialect::slurm ? "=" : " "));
+  }
+
+  void take_resources(const std::string& typed, const std::string& value) {
+    for (const auto& resource : launching::parse_pbs_resources(value)) {
+      if (resource.key.empty()) {
+        add("directives", resource.value);
+      } else if (resource.key == "chunk_resources") {
+        add(resource.key, resource.value);
+      } else if (options_.is_launch && !has_flag(key_named(resource.key))) {
+        note(text::concat(typed, ' ', value), "`hortator job` asks the scheduler for it");
+      } else {
+        set(resource.key, resource.value, typed + " " + value);
+      }
+    }
+  }
+
+  void take_gres(const std::string& typed, const std::string& value) {
+    const bool is_gpu = value == "gpu" || value.starts_with("gpu:");
+    if (is_gpu && value.find(',') == std::string::npos)
+      return set("gpus_per_node", value == "gpu" ? "1" : value.substr(4), typed);
+    if (!options_.is_launch) return add("directives", "--gres=" + value);
+    if (dialect() != Dialect::slurm) return note(typed, "only srun has it, and mpirun starts the ranks here");
+    add("launcher_options", "--gres=" + value);
+  }
+
+  // Sets the setting, after a check that names what the user typed.
+  void set(std::string_view name, std::string value, const std::string& typed) {
+    const auto& key = key_named(name);
+    const auto flag = launching::flag_of(key);
+    if (!has_flag(key)) return note(typed, "`hortator job` asks the scheduler for it");
+    if (key.kind == launching::KeyKind::onoff) return plain_.push_back("--" + flag);
+    if (key.kind == launching::KeyKind::time)
+      value = dialect() == Dialect::pbs ? launching::time_of_pbs(value) : launching::time_of_slurm(value);
+    if (!options_.own_flags.contains(flag)) launching::check_values(key, {value}, typed + ": ");
     plain_.push_back("--" + flag + "=" + value);
   }
 
-  // An option with _ in place of -, or one of Accelerate.
-  void take_foreign(const std::string& argument, const std::string& dashed, const std::optional<std::string>& value) {
-    if (const auto* option = find(dashed)) return take_own(option, "--" + dashed, value);
-    const auto* row = launching::accelerate_flag(replaced(dashed, '-', '_'));
-    if (row == nullptr) {
-      plain_.push_back(argument);  // unknown
-    } else if (row->support == Support::refused) {
-      throw UsageError({.what = argument.substr(0, argument.find('=')) + " of Accelerate is not supported",
-                        .why = std::string(row->text)});
-    } else if (row->support == Support::noted) {
-      if (!value && !launching::is_accelerate_switch(row->name) && at_ < arguments_.size()) ++at_;
-      std::cerr << "hortator: " << argument.substr(0, argument.find('=')) << " has no effect: " << row->text << "\n";
-    } else {
-      take_accelerate(*row, argument, value);
-    }
+  void add(std::string_view name, const std::string& value) {
+    if (!has_flag(key_named(name))) return note(value, "`hortator job` asks the scheduler for it");
+    plain_.push_back("--" + launching::flag_of(key_named(name)) + "=" + value);
   }
 
-  void take_accelerate(const launching::AccelerateName& row, const std::string& argument,
-                       std::optional<std::string> value) {
-    const auto& key = launching::find_key(row.key, "");
-    const std::string flag(key.flag);
-    if (find(flag) == nullptr || key.kind == launching::KeyKind::onoff) {
-      plain_.push_back(find(flag) == nullptr ? argument : "--" + flag);
-      return;
+  void note(const std::string& typed, const std::string& why) {
+    if (noted_.insert(replaced(typed, '_', '-')).second)
+      std::cerr << "hortator: " << typed << " has no effect: " << why << "\n";
+  }
+
+  // An option of Accelerate, or a setting that this verb does not have.
+  void take_foreign(const std::string& argument, const std::string& typed, const std::string& dashed,
+                    const Value& value) {
+    const auto* row = launching::accelerate_flag(replaced(dashed, '-', '_'));
+    if (row == nullptr) return take_setting_of_other_verb(argument, typed, dashed, value);
+    const bool is_switch = launching::is_accelerate_switch(row->name);
+    const bool is_next_unused =
+        !value && !is_switch && at_ < arguments_.size() && launching::is_unused_in_accelerate(arguments_[at_]);
+    const bool is_unused = is_next_unused || (value && launching::is_unused_in_accelerate(*value));
+    if (row->support == Support::refused && !is_unused) {
+      throw UsageError({.what = typed + " of Accelerate is not supported", .why = std::string(row->text)});
     }
-    const auto spelling = argument.substr(0, argument.find('='));
-    if (!value) value = value_of(spelling, argument);
+    if (row->support == Support::honoured) return take_accelerate(*row, argument, typed, value);
+    if (!value && !is_switch && at_ < arguments_.size()) ++at_;
+    note(typed, std::string(row->text));
+  }
+
+  void take_accelerate(const launching::AccelerateName& row, const std::string& argument, const std::string& typed,
+                       Value value) {
+    if (row.key.empty()) return plain_.push_back(argument);
+    const auto& key = key_named(row.key);
+    if (key.kind == launching::KeyKind::onoff) return plain_.push_back("--" + launching::flag_of(key));
+    value = next_value(typed, value);
+    if (!has_flag(key)) {
+      return *value == "all" ? note(typed, std::string(row.text)) : at_launch({.spelling = row.name}, typed, *value);
+    }
     const auto translated = launching::value_from_accelerate(row, *value);
+    if (!translated && key.kind != launching::KeyKind::choice) launching::check_values(key, {*value}, typed + ": ");
     if (!translated) {
-      throw UsageError({.what = text::concat(spelling, ": ", text::quote(*value), " is not supported"),
-                        .why = std::string(row.text)});
+      throw UsageError(
+          {.what = text::concat(typed, ": ", text::quote(*value), " is not supported"), .why = std::string(row.text)});
     }
-    plain_.push_back("--" + flag + "=" + *translated);
+    plain_.push_back("--" + launching::flag_of(key) + "=" + *translated);
+  }
+
+  void take_setting_of_other_verb(const std::string& argument, const std::string& typed, const std::string& dashed,
+                                  const Value& value) {
+    const auto keys = launching::keys();
+    const auto key =
+        std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return launching::flag_of(k) == dashed; });
+    if (key == keys.end() || options_.own_flags.contains(dashed)) return plain_.push_back(argument);  // unknown
+    const auto given = key->kind == launching::KeyKind::onoff ? "" : next_value(typed, value);
+    at_launch({.spelling = typed}, typed, given);
   }
 
   const Arguments& arguments_;
   const Options& options_;
+  std::optional<Dialect> dialect_;
+  std::set<std::string> noted_;
   std::size_t at_ = 0;
   Arguments plain_;
 };
@@ -157,29 +344,6 @@ class CommandLine {
 
 Arguments plain_arguments(const Arguments& arguments, const Options& options) {
   return CommandLine(arguments, options).plain();
-}
-
-std::string synonym_help(const Options& options) {
-  if (!options.has_settings) return "";
-  std::vector<std::pair<std::string, Arguments>> lines;
-  const auto add = [&](const std::string& meaning, std::string_view spelling) {
-    auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& known) { return known.first == meaning; });
-    if (line == lines.end()) line = lines.insert(lines.end(), {meaning, {}});
-    line->second.emplace_back(spelling);
-  };
-  for (const auto& synonym : launching::synonyms()) {
-    const std::string flag(synonym.key.empty() ? "directive" : launching::find_key(synonym.key, "").flag);
-    if (options.named.find_nothrow(flag, false) == nullptr) continue;
-    add(synonym.key.empty()
-            ? text::concat("passed on to Slurm as ", text::split(std::string(synonym.directive), '=')[0])
-            : "--" + flag,
-        synonym.spelling);
-  }
-  std::ostringstream out;
-  out << "\nSpellings of Slurm and mpirun, and what they mean here; flags of `accelerate launch` are accepted, too:\n";
-  for (const auto& [meaning, spellings] : lines)
-    out << "  " << std::left << std::setw(54) << text::join(spellings) << meaning << '\n';
-  return std::move(out).str();
 }
 
 }  // namespace hortator::tools

@@ -2,6 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "tools/config/sources.hpp"
+#include "tools/dialect.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -19,13 +20,16 @@ std::string help_of(const launching::Key& key) {
 }
 
 // -n is the usual short option for the number of ranks.
-std::string spelling(const launching::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
+std::string spelling(const launching::Key& key) { return launching::flag_of(key) + (key.name == "ranks" ? ",n" : ""); }
 
 bool is_many(const launching::Key& key) { return key.kind == KeyKind::list || key.kind == KeyKind::variables; }
 
 const char* value_name(const launching::Key& key) {
   if (key.kind == KeyKind::count || key.kind == KeyKind::number) return "N";
   if (key.kind == KeyKind::time) return "HH:MM:SS";
+  if (key.kind == KeyKind::gpus) return "[TYPE:]N";
+  if (key.kind == KeyKind::memory) return "SIZE";
+  if (key.kind == KeyKind::array) return "N-N[%N]";
   return key.kind == KeyKind::variables ? "NAME=VALUE" : "VALUE";
 }
 
@@ -33,10 +37,12 @@ const char* value_name(const launching::Key& key) {
 
 void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
   options.has_settings = true;
+  options.is_launch = verb == Scope::launch;
+  options.dialect = verb == Scope::launch ? dialect_of_launch : dialect_of_job;
   options.own_flags = own;
   auto add = options.named.add_options();
   for (const auto& key : launching::keys()) {
-    if (!has(verb, key) || own.contains(std::string(key.flag))) continue;
+    if (!has(verb, key) || own.contains(launching::flag_of(key))) continue;
     if (is_many(key)) {
       add(spelling(key).c_str(), po::value<std::vector<std::string>>()->composing()->value_name(value_name(key)),
           help_of(key).c_str());
@@ -46,14 +52,14 @@ void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
       add(spelling(key).c_str(), po::value<std::string>()->value_name(value_name(key)), help_of(key).c_str());
     }
   }
-  add("config_file", po::value<std::string>()->value_name("FILE"),
+  add("config-file", po::value<std::string>()->value_name("FILE"),
       "read settings from FILE instead of hortator.yaml and the user's file; Accelerate's files work, too");
 }
 
 launching::Layer settings_from_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
   launching::Layer layer;
   for (const auto& key : launching::keys()) {
-    const std::string flag(key.flag);
+    const auto flag = launching::flag_of(key);
     if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
     launching::SettingValue given{.origin = "--" + flag};
     if (is_many(key)) {
@@ -67,10 +73,12 @@ launching::Layer settings_from_flags(const po::variables_map& values, Scope verb
   return layer;
 }
 
+std::optional<std::string> config_file_of(const po::variables_map& values) {
+  return values.contains("config-file") ? std::optional(values["config-file"].as<std::string>()) : std::nullopt;
+}
+
 launching::Settings settings_of(const po::variables_map& values, Scope verb) {
-  const auto file =
-      values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
-  return gather_settings(settings_from_flags(values, verb), file);
+  return gather_settings(settings_from_flags(values, verb), config_file_of(values));
 }
 
 }  // namespace hortator::tools

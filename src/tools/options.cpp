@@ -10,12 +10,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-std::vector<std::string> names(const po::options_description& options) {
-  std::vector<std::string> known;
-  for (const auto& option : options.options()) known.push_back("--" + option->long_name());
-  return known;
-}
-
 // A long list of names is no help: point to --help instead.
 std::string short_suggestion(const std::string& name, const std::vector<std::string>& known) {
   const bool is_long = known.size() > 12 && text::nearest(name, known).empty();
@@ -47,7 +41,7 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
   } catch (const po::unknown_option& error) {
     const auto name = error.get_option_name();
     throw UsageError(
-        {.what = "Unknown option " + text::quote(name), .hint = short_suggestion(name, names(options.named))});
+        {.what = "Unknown option " + text::quote(name), .hint = short_suggestion(name, known_spellings(options))});
   } catch (const po::error& error) {
     throw UsageError({.what = error.what()});
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/settings/synonyms.hpp"
+
 namespace hortator::tools {
 
 using Arguments = std::vector<std::string>;
@@ -16,8 +18,12 @@ struct Options {
   /// Everything from the first argument that is not an option on is text, options included: another program's command
   /// line.
   bool ends_at_text = false;
-  /// Whether the verb has flags for settings: only then are the spellings of Slurm, mpirun and Accelerate understood.
+  /// Whether the verb has flags for settings: only then are the spellings of Slurm, PBS, mpirun and Accelerate
+  /// understood.
   bool has_settings = false;
+  bool is_launch = false;  ///< it starts ranks here, and asks for no job
+  /// The scheduler or launcher at hand, for short flags; null: Slurm.
+  launching::Dialect (*dialect)(const Arguments& arguments) = nullptr;
   std::set<std::string> own_flags = {};  ///< flags of settings to which the verb gives another meaning
 };
 

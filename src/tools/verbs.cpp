@@ -24,7 +24,7 @@ Options own_options() {
 void print_help(std::ostream& out) {
   out << "Hortator runs LibTorch training on several ranks with MPI.\n\n"
          "usage: hortator VERB [options]\n\n"
-      << listing(verbs()) << "\n`hortator VERB --help` describes a verb; `hortator --version` prints the version.\n";
+      << listing(verbs()) << "\n`hortator help VERB` describes a verb; `hortator --version` prints the version.\n";
 }
 
 int run_program(const Verb& verb, const Arguments& arguments) {
@@ -43,6 +43,13 @@ int run_without_verb(const Arguments& arguments) {
   return 0;
 }
 
+// `help job` is `job --help`, `help checkpoint diff` is `checkpoint diff --help`.
+Arguments help_arguments(const Arguments& arguments) {
+  Arguments asked(arguments.begin() + 1, arguments.end());
+  asked.emplace_back("--help");
+  return asked;
+}
+
 }  // namespace
 
 const std::vector<Verb>& verbs() {
@@ -50,6 +57,7 @@ const std::vector<Verb>& verbs() {
       {"config", "asks for settings and saves them; shows the settings in effect", config_verb},
       {"launch", "starts a program on several ranks, with mpirun or srun", launch_verb},
       {"job", "writes and submits a Slurm or PBS job that resumes after its time limit", job_verb},
+      {"sweep", "submits one job array over a grid of arguments", sweep_verb},
       {"new", "creates a project that is ready to build", new_verb},
       {"doctor", "finds causes of slow, hanging or failing runs, and prints the fix"},
       {"test", "tests this installation on the nodes of an allocation", test_verb},
@@ -87,6 +95,7 @@ int run(const Arguments& arguments) {
     return 2;
   }
   if (arguments.front().starts_with('-')) return run_without_verb(arguments);
+  if (arguments.front() == "help") return run(help_arguments(arguments));
   const auto& verb = find(verbs(), arguments.front(), "verb");
   const Arguments remaining(arguments.begin() + 1, arguments.end());
   return verb.run != nullptr ? verb.run(remaining) : run_program(verb, remaining);

@@ -22,6 +22,7 @@ const std::vector<Verb>& verbs();
 int config_verb(const Arguments& arguments);
 int launch_verb(const Arguments& arguments);
 int job_verb(const Arguments& arguments);
+int sweep_verb(const Arguments& arguments);
 int watch_verb(const Arguments& arguments);
 int plot_verb(const Arguments& arguments);
 int scale_verb(const Arguments& arguments);

@@ -16,6 +16,9 @@ constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 constexpr std::string_view with_operators =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-&|*()[]";
 
+constexpr std::string_view dependency_characters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-?[]";
+
 const std::string& checked_value(const std::string& value, std::string_view what, std::string_view characters = plain) {
   const auto at = value.find_first_not_of(characters);
   if (at == std::string::npos && !value.empty()) return value;
@@ -29,10 +32,21 @@ void add(Lines& lines, const Job& job, std::string_view key, const std::string& 
   if (const auto value = job.settings.word(key)) lines.push_back(option + checked_value(*value, key, characters));
 }
 
+// Its tasks would share one run folder.
+void refuse_array(const std::string& line, Scheduler scheduler) {
+  const bool is_array =
+      scheduler == Scheduler::slurm ? line.starts_with("--array") || line.starts_with("-a") : line.starts_with("-J");
+  if (!is_array) return;
+  throw UsageError({.what = "--directive: " + text::quote(line) + " makes an array",
+                    .why = "without --array its tasks would write to the same run folder",
+                    .hint = "use --array 0-3"});
+}
+
 // Unchanged, but each must be a single line that is an option. No option of qsub begins with two dashes.
 void add_verbatim(Lines& lines, const Job& job) {
   const auto characters = std::string(with_operators) + " ";
   for (const auto& line : job.settings.list("directives")) {
+    refuse_array(line, job.scheduler);
     if (!line.starts_with('-'))
       throw UsageError({.what = "--directive: expected a line that begins with '-', got " + text::quote(line)});
     if (job.scheduler == Scheduler::pbs && line.starts_with("--")) {
@@ -48,7 +62,18 @@ int total_nodes(const Job& job) { return *job.request.nodes + job.spare_nodes; }
 // In the existing folder for output. A script that is only printed must not name a folder: nobody would have made it.
 std::string output_file(const Job& job) {
   checked_value(job.run_dir, "run_dir");
-  return checked_value(job.output.empty() ? "%x-%j.out" : job.output + "/%j.out", "run_dir");
+  if (const auto chosen = job.settings.word("output")) return checked_value(*chosen, "output");
+  const std::string name = job.array ? "%A_%a.out" : "%j.out";
+  return checked_value(job.output.empty() ? "%x-" + name : job.output + "/" + name, "run_dir");
+}
+
+std::string array_text(const ArrayTasks& array) {
+  return array.numbers + (array.at_once ? text::concat('%', *array.at_once) : "");
+}
+
+void add_memory(Lines& lines, const Job& job) {
+  add(lines, job, "mem", "--mem=");
+  add(lines, job, "mem_per_cpu", "--mem-per-cpu=");
 }
 
 Lines slurm(const Job& job) {
@@ -57,13 +82,18 @@ Lines slurm(const Job& job) {
                  text::concat("--ntasks-per-node=", *job.request.ranks_per_node),
                  "--time=" + walltime(job.seconds),
                  text::concat("--signal=B:USR1@", job.warning_seconds),
-                 "--requeue",
+                 job.requeues > 0 ? "--requeue" : "--no-requeue",
                  "--open-mode=append",
                  "--output=" + output_file(job)};
   if (const auto cpus = cpus_per_rank(job)) lines.push_back(text::concat("--cpus-per-task=", *cpus));
   if (job.request.gpus_per_node.value_or(0) > 0) {
-    lines.push_back(text::concat("--gpus-per-node=", *job.request.gpus_per_node));
+    lines.push_back("--gpus-per-node=" + gpus_text(job.request));
   }
+  if (job.array) lines.push_back("--array=" + array_text(*job.array));
+  if (job.settings.is_on("exclusive")) lines.emplace_back("--exclusive");
+  add_memory(lines, job);
+  add(lines, job, "error", "--error=");
+  add(lines, job, "dependency", "--dependency=", dependency_characters);
   if (job.restarts > 0) lines.emplace_back("--no-kill");
   add(lines, job, "account", "--account=");
   add(lines, job, "queue", "--partition=");
@@ -71,9 +101,19 @@ Lines slurm(const Job& job) {
   add(lines, job, "constraint", "--constraint=", with_operators);
   add(lines, job, "reservation", "--reservation=");
   add(lines, job, "licenses", "--licenses=");
-  if (job.settings.word("mail")) lines.emplace_back("--mail-type=END,FAIL");
+  if (job.settings.word("mail") || job.settings.word("mail_type"))
+    lines.push_back("--mail-type=" + checked_value(job.settings.word("mail_type").value_or("END,FAIL"), "mail_type"));
   add(lines, job, "mail", "--mail-user=");
   return lines;
+}
+
+// In MB. PBS counts memory by node.
+std::optional<long long> memory_of_node(const Job& job) {
+  if (const auto memory = job.settings.word("mem")) return parse_memory(*memory);
+  const auto each = job.settings.word("mem_per_cpu");
+  if (!each) return {};
+  const int ranks = *job.request.ranks_per_node;
+  return *parse_memory(*each) * job.cpus_per_node.value_or(ranks * job.request.threads.value_or(1));
 }
 
 std::string select(const Job& job) {
@@ -85,6 +125,9 @@ std::string select(const Job& job) {
   // PBS would set OMP_NUM_THREADS to ncpus for every rank.
   line += text::concat(":ompthreads=", cpus_per_rank(job).value_or(1));
   if (request.gpus_per_node.value_or(0) > 0) line += text::concat(":ngpus=", *request.gpus_per_node);
+  if (const auto memory = memory_of_node(job)) line += text::concat(":mem=", *memory, "mb");
+  for (const auto& resource : job.settings.list("chunk_resources"))
+    line += ":" + checked_value(resource, "chunk_resources");
   return line;
 }
 
@@ -92,13 +135,26 @@ std::string select(const Job& job) {
 void refuse_slurm_settings(const Job& job) {
   for (const auto* key : {"qos", "constraint", "licenses"}) {
     if (!job.settings.find(key)) continue;
-    throw UsageError({.what = text::concat(key, " works only with Slurm, and this is a PBS job (",
-                                           job.settings.find(key)->origin, ")"),
-                      .hint = "use --directive with your site's equivalent"});
+    throw UsageError({.what = text::concat(job.settings.find(key)->origin, ": ", text::quote(*job.settings.word(key)),
+                                           " works only with Slurm, and this is a PBS job"),
+                      .hint = "use --directives with your site's equivalent"});
   }
   if (job.settings.find("reservation")) {
     throw UsageError(
         {.what = "--reservation: PBS treats a reservation as a queue", .hint = "use --queue R123 instead"});
+  }
+  if (!job.request.gpu_types.empty()) {
+    throw UsageError(
+        {.what = "--gpus-per-node: PBS has no common name for the type in " + text::quote(job.request.gpu_types),
+         .hint = "use --gpus-per-node N and --chunk-resources with your site's name: --chunk-resources gpu_type=a100"});
+  }
+  if (job.settings.word("dependency") == "singleton") {
+    throw UsageError(
+        {.what = "--dependency: 'singleton' works only with Slurm, and this is a PBS job", .hint = "use afterany:JOB"});
+  }
+  if (job.array && !job.array->is_one_range()) {
+    throw UsageError({.what = "--array: expected one range such as 0-3, got " + text::quote(job.array->numbers),
+                      .why = "PBS has no lists of tasks"});
   }
   if (job.spare_nodes > 0) throw UsageError({.what = "--spare-nodes works only with Slurm, and this is a PBS job"});
 }
@@ -111,17 +167,36 @@ bool needs_place(const Job& job) {
   });
 }
 
+std::string place_of(const Job& job) {
+  const bool is_exclusive = job.settings.is_on("exclusive");
+  if (needs_place(job)) return is_exclusive ? "-l place=scatter:excl" : "-l place=scatter";
+  return is_exclusive ? "-l place=excl" : "";
+}
+
+std::string mail_points(const Job& job) {
+  const auto types = job.settings.word("mail_type");
+  if (!types) return "ae";
+  if (const auto points = mail_points_of_types(*types)) return *points;
+  throw UsageError({.what = "--mail-type: PBS has BEGIN, END, FAIL, ALL and NONE, got " + text::quote(*types)});
+}
+
 Lines pbs(const Job& job) {
   refuse_slurm_settings(job);
   checked_value(job.run_dir, "run_dir");
   Lines lines = {"-N " + checked_value(job.name, "job_name"), select(job), "-l walltime=" + walltime(job.seconds),
-                 "-j oe", "-k doe"};  // written while the job runs
-  if (needs_place(job)) lines.emplace_back("-l place=scatter");
-  if (!job.output.empty()) lines.push_back("-o " + checked_value(job.output + "/", "run_dir"));
+                 job.settings.word("error") ? "-j n" : "-j oe", "-k doe"};  // written while the job runs
+  if (const auto place = place_of(job); !place.empty()) lines.push_back(place);
+  if (job.array) lines.push_back("-J " + array_text(*job.array));
+  add(lines, job, "dependency", "-W depend=");
+  add(lines, job, "error", "-e ");
+  if (const auto output = job.settings.word("output")) {
+    lines.push_back("-o " + checked_value(*output, "output"));
+  } else if (!job.output.empty())
+    lines.push_back("-o " + checked_value(job.output + "/", "run_dir"));
   add(lines, job, "account", "-A ");
   add(lines, job, "queue", "-q ");
   add(lines, job, "filesystems", "-l filesystems=");
-  if (job.settings.word("mail")) lines.emplace_back("-m ae");
+  if (job.settings.word("mail") || job.settings.word("mail_type")) lines.push_back("-m " + mail_points(job));
   add(lines, job, "mail", "-M ");
   return lines;
 }

@@ -44,10 +44,8 @@ std::string export_line(const std::string& variable) {
 }
 
 std::vector<std::string> exports(const Job& job) {
-  auto variables = job.settings.list("environment");
-  variables.insert(variables.end(), job.request.variables.begin(), job.request.variables.end());
   std::vector<std::string> lines;
-  for (const auto& variable : variables) lines.push_back(export_line(variable));
+  for (const auto& variable : job.request.variables) lines.push_back(export_line(variable));
   return lines;
 }
 
@@ -61,7 +59,6 @@ std::vector<std::string> module_lines(const Job& job) {
 std::vector<std::string> variable_arguments(const Job& job) {
   if (job.scheduler == Scheduler::slurm) return {};
   std::vector<std::string> arguments = {"env"};
-  for (const auto& variable : job.settings.list("environment")) arguments.push_back(variable);
   for (const auto& variable : job.request.variables) arguments.push_back(variable);
   // PBS sets it to the CPUs of all ranks of a node.
   if (!job.request.threads) arguments.push_back(text::concat("OMP_NUM_THREADS=", cpus_per_rank(job).value_or(1)));
@@ -94,7 +91,56 @@ LaunchEnvironment environment_in_job(const Job& job, LaunchEnvironment environme
   return environment;
 }
 
+// Lines of a `case`: the program of each task of a sweep.
+std::vector<std::string> task_lines(const Job& job) {
+  if (job.sweep.empty()) return {};
+  const auto* index = job.scheduler == Scheduler::slurm ? "SLURM_ARRAY_TASK_ID" : "PBS_ARRAY_INDEX";
+  std::vector<std::string> lines = {
+      text::concat("case ${", index, ":?This is an array: submit it, rather than starting it} in")};
+  for (std::size_t i = 0; i < job.sweep.size(); ++i) {
+    lines.push_back(text::concat("  ", i, ") program=(", shell_line(job.sweep[i].command),
+                                 ") task=", shell_quote(to_json(job.sweep[i], static_cast<int>(i))), " ;;"));
+  }
+  lines.emplace_back("esac");
+  return lines;
+}
+
+// What the reader of a script may want to know, and change.
+std::vector<std::string> note_lines(const Job& job) {
+  std::vector<std::string> lines = {"# It may use " + budget_of(job, 1) + "."};
+  if (const auto cpus = cpus_per_rank(job)) {
+    auto line = text::concat("# CPUs per rank: ", *cpus);
+    if (!job.request.threads)
+      line += text::concat(", of ", *job.cpus_per_node, " per node", job.cpus_source.empty() ? "" : " by ",
+                           job.cpus_source);
+    lines.push_back(line + ".");
+  }
+  return lines;
+}
+
 }  // namespace
+
+void make_sweep(Job& job, std::vector<SweepTask> tasks, std::optional<int> at_once) {
+  if (job.array) {
+    throw UsageError({.what = "--array cannot be used in a sweep",
+                      .why = "the sweep is an array of its own",
+                      .hint = "use --at-once N to limit how many tasks run at the same time"});
+  }
+  const auto count = static_cast<long long>(tasks.size());
+  job.array = ArrayTasks{.numbers = text::concat("0-", count - 1), .at_once = at_once, .count = count};
+  job.sweep = std::move(tasks);
+}
+
+std::string budget_of(const Job& job, int chain_length) {
+  const long long starts =
+      static_cast<long long>(chain_length) * (1 + (job.scheduler == Scheduler::slurm ? job.requeues : 0));
+  const long long tasks = job.array ? job.array->count : 1;
+  const int nodes = *job.request.nodes + job.spare_nodes;
+  const double hours = static_cast<double>(starts * tasks * nodes * job.seconds) / 3600;
+  std::string text = starts > 1 ? text::concat("up to ", starts, " x ", walltime(job.seconds)) : walltime(job.seconds);
+  if (tasks > 1) text += text::concat(" for each of ", tasks, " tasks");
+  return text + text::concat(" on ", text::count(nodes, "node"), " = ", text::print("%.4g", hours), " node hours");
+}
 
 std::optional<int> cpus_per_rank(const Job& job) {
   if (job.request.threads) return job.request.threads;
@@ -112,8 +158,10 @@ Job job_of(const Settings& settings, Scheduler scheduler, std::string program, s
           .restarts = *settings.number("max_restarts"),
           .requeues = *settings.number("requeues"),
           .cpus_per_node = settings.number("cpus_per_node"),
+          .cpus_source = settings.find("cpus_per_node") != nullptr ? settings.find("cpus_per_node")->origin : "",
           .run_dir = settings.word("run_dir").value_or("runs/" + std::string(text::file_name(program))),
           .settings = settings};
+  if (const auto array = settings.word("array")) job.array = parse_array(*array);
   complete_request(job.request);
   job.request.program = std::move(program);
   job.request.arguments = std::move(arguments);
@@ -152,6 +200,8 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
                                  .lines = {{"directives", directives(job)},
                                            {"exports", exports(job)},
                                            {"modules", module_lines(job)},
+                                           {"notes", note_lines(job)},
+                                           {"tasks", task_lines(job)},
                                            {"agent", text::split(templates.agent, '\n')},
                                            {"common", text::split(templates.common, '\n')}}};
   return fill(templates.scheduler, values);

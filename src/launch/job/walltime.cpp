@@ -1,5 +1,6 @@
 #include "launch/job/walltime.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -32,6 +33,24 @@ std::string walltime(long long seconds) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%02lld:%02lld:%02lld", seconds / 3600, seconds / 60 % 60, seconds % 60);
   return text.data();
+}
+
+std::string time_of_slurm(const std::string& text) {
+  long long number = 0;
+  if (text.find_first_not_of("0123456789:-") != std::string::npos) return text;
+  const auto dash = text.find('-');
+  if (dash != std::string::npos) {
+    const auto colons = std::count(text.begin(), text.end(), ':');
+    return colons >= 2 ? text : text + (colons == 0 ? ":00:00" : ":00");
+  }
+  const bool is_plain = hortator::text::parse_integer(text, number) && number > 0 && number < 100'000'000;
+  return is_plain ? walltime(60 * number) : text;
+}
+
+std::string time_of_pbs(const std::string& text) {
+  long long number = 0;
+  const bool is_plain = hortator::text::parse_integer(text, number) && number > 0 && number < 1'000'000'000;
+  return is_plain ? walltime(number) : text;
 }
 
 }  // namespace hortator::launching

@@ -30,9 +30,7 @@ std::string_view last_part(std::string_view key) {
 
 // Whether the value is what Accelerate writes for a feature that is not used.
 bool is_unused(const ConfigEntry& entry) {
-  if (entry.values.empty()) return true;
-  const auto& value = entry.values.front();
-  return value.empty() || value == "none" || value == "None" || value == "1" || text::parse_bool(value) == false;
+  return entry.values.empty() || is_unused_in_accelerate(entry.values.front());
 }
 
 // Translates a sharding strategy, by name or number, into a ZeRO stage where a stage means the same; nothing for an
@@ -101,11 +99,6 @@ void read_entry(const ConfigEntry& entry, const std::string& file, AccelerateFil
   settings.remarks.push_back(std::move(remark));
 }
 
-std::string_view to_string(Support support) {
-  constexpr std::array<std::string_view, 3> names = {"honoured", "noted", "refused"};
-  return names[static_cast<std::size_t>(support)];
-}
-
 }  // namespace
 
 std::span<const AccelerateName> accelerate_names() { return known_names; }
@@ -122,8 +115,7 @@ AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, con
   return settings;
 }
 
-void throw_if_refused(const AccelerateFile& settings, const std::string& file) {
-  std::vector<UsageError> errors;
+void throw_if_refused(const AccelerateFile& settings, const std::string& file, std::vector<UsageError> errors) {
   for (const auto& remark : settings.remarks) {
     if (remark.support != Support::refused) continue;
     errors.emplace_back(
@@ -134,13 +126,18 @@ void throw_if_refused(const AccelerateFile& settings, const std::string& file) {
   throw_all(errors, file);
 }
 
+std::string_view name_of(Support support) {
+  constexpr std::array<std::string_view, 3> names = {"honoured", "noted", "refused"};
+  return names[static_cast<std::size_t>(support)];
+}
+
 std::string remark_table(const std::vector<AccelerateRemark>& remarks) {
   std::size_t width = 0;
   for (const auto& remark : remarks) width = std::max(width, remark.key.size());
   std::ostringstream out;
   for (const auto& remark : remarks) {
-    out << std::left << std::setw(static_cast<int>(width) + 2) << remark.key << std::setw(10)
-        << to_string(remark.support) << remark.text << '\n';
+    out << std::left << std::setw(static_cast<int>(width) + 2) << remark.key << std::setw(10) << name_of(remark.support)
+        << remark.text << '\n';
   }
   return std::move(out).str();
 }
@@ -153,6 +150,10 @@ std::optional<std::string> value_from_accelerate(const AccelerateName& row, cons
     return std::nullopt;
   }
   return value;
+}
+
+bool is_unused_in_accelerate(const std::string& value) {
+  return value.empty() || value == "none" || value == "None" || value == "1" || text::parse_bool(value) == false;
 }
 
 const AccelerateName* accelerate_flag(std::string_view name) {

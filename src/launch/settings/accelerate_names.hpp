@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hortator/error.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,17 +52,24 @@ bool is_accelerate_file(const std::vector<ConfigEntry>& entries);
 /// remark.
 AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, const std::string& file);
 
-/// Throws UsageError for the first refused remark; it names file, line and key.
-void throw_if_refused(const AccelerateFile& settings, const std::string& file);
+/// Throws UsageError for the refused remarks, after `errors`: those that were found before. It names file, line and
+/// key.
+void throw_if_refused(const AccelerateFile& settings, const std::string& file, std::vector<UsageError> errors = {});
 
 /// The remarks as a table, a line each: "mixed_precision   honoured".
 std::string remark_table(const std::vector<AccelerateRemark>& remarks);
+
+/// "honoured", "noted" or "refused".
+std::string_view name_of(Support support);
 
 /// The row of a flag of `accelerate launch`, such as "num_processes"; null for any other name.
 const AccelerateName* accelerate_flag(std::string_view name);
 
 /// Whether a flag that Hortator accepts without effect has no value.
 bool is_accelerate_switch(std::string_view name);
+
+/// Whether Accelerate's value means that the feature is not used: "none", "1", "false".
+bool is_unused_in_accelerate(const std::string& value);
 
 /// The value of Accelerate as a value of row.key; nothing for an unsupported one.
 std::optional<std::string> value_from_accelerate(const AccelerateName& row, const std::string& value);

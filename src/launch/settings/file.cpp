@@ -16,8 +16,8 @@ void check_shape(const Key& key, const ConfigEntry& entry, const std::string& wh
   const auto* form = wanted == EntryShape::list  ? "[first, second]"
                      : wanted == EntryShape::map ? "{NAME: value}"
                                                  : "one value";
-  throw UsageError({.what = text::concat(where, key.name, " has the wrong form"),
-                    .hint = text::concat("write ", key.name, ": ", form)});
+  throw UsageError({.what = text::concat(where, entry.key, " has the wrong form"),
+                    .hint = text::concat("write ", entry.key, ": ", form)});
 }
 
 template <typename Check>
@@ -30,27 +30,29 @@ void collect(std::vector<UsageError>& errors, const Check& check) {
 }
 
 // An error in a value of a list or a map names that value's own line.
-void check_entry(const Key& key, const ConfigEntry& entry, const std::string& file) {
-  const auto before = [&](int line) { return text::concat(file, ':', line, ": ", key.name, ": "); };
+void check_entry(const Key& key, const ConfigEntry& entry, const std::string& file, std::vector<UsageError>& errors) {
+  const auto before = [&](int line) { return text::concat(file, ':', line, ": ", entry.key, ": "); };
   if (entry.shape == EntryShape::scalar) return check_values(key, entry.values, before(entry.line));
-  std::vector<UsageError> errors;
   for (std::size_t i = 0; i < entry.values.size(); ++i) {
     collect(errors, [&] { check_values(key, {entry.values[i]}, before(entry.line_of(i))); });
   }
-  throw_all(errors, text::concat(file, ": ", key.name));
 }
 
-void read_entry(const ConfigEntry& entry, const std::string& file, std::vector<std::string>& seen, Layer& layer) {
+void read_entry(const ConfigEntry& entry, const std::string& file, std::vector<std::string>& seen, Layer& layer,
+                std::vector<UsageError>& errors) {
   const auto origin = text::concat(file, ':', entry.line);
   const auto before = origin + ": ";
   const auto& key = find_key(entry.key, before);
-  if (std::ranges::find(seen, entry.key) != seen.end())
-    throw UsageError({.what = before + entry.key + " is given twice", .hint = "keep one of them"});
+  const std::string name(key.name);
+  if (std::ranges::find(seen, name) != seen.end()) {
+    const auto also = entry.key == name ? "" : text::concat(" (", entry.key, " is another name of ", name, ")");
+    throw UsageError({.what = before + entry.key + " is given twice" + also, .hint = "keep one of them"});
+  }
   if (entry.values.empty()) return;  // null or an empty list: not set
-  seen.push_back(entry.key);
+  seen.push_back(name);
   check_shape(key, entry, before);
-  check_entry(key, entry, file);
-  layer.emplace(entry.key, SettingValue{entry.values, origin});
+  check_entry(key, entry, file, errors);
+  layer.emplace(name, SettingValue{entry.values, origin});
 }
 
 }  // namespace
@@ -74,11 +76,10 @@ std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries) 
   return opened;
 }
 
-Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file) {
+Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file, std::vector<UsageError> errors) {
   Layer layer;
   std::vector<std::string> seen;
-  std::vector<UsageError> errors;
-  for (const auto& entry : entries) collect(errors, [&] { read_entry(entry, file, seen, layer); });
+  for (const auto& entry : entries) collect(errors, [&] { read_entry(entry, file, seen, layer, errors); });
   throw_all(errors, file);
   return layer;
 }

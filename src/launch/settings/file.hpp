@@ -27,8 +27,9 @@ struct ConfigEntry {
 std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries);
 
 /// The settings of a Hortator file. Throws UsageError with file, line, key and, for an unknown key, the nearest one; if
-/// several entries are wrong, with all of them.
-Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file);
+/// several entries are wrong, with all of them, after `errors`: those that were found before.
+Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file,
+                    std::vector<UsageError> errors = {});
 
 /// Throws one error with the texts of all, unless there are none.
 void throw_all(const std::vector<UsageError>& errors, const std::string& file);

@@ -2,244 +2,80 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/job/resources.hpp"
 #include "launch/job/walltime.hpp"
+#include "launch/settings/synonyms.hpp"
 
 namespace hortator::launching {
 namespace {
 
+// clang-format off
 constexpr auto table = std::to_array<Key>({
-    {.name = "num_processes",
-     .flag = "ranks",
-     .variable = "HORTATOR_RANKS",
-     .kind = KeyKind::count,
-     .what = "ranks in total, over all nodes"},
-    {.name = "num_machines", .flag = "nodes", .variable = "HORTATOR_NODES", .kind = KeyKind::count, .what = "nodes"},
-    {.name = "ranks_per_node",
-     .flag = "ranks-per-node",
-     .variable = "HORTATOR_RANKS_PER_NODE",
-     .kind = KeyKind::count,
-     .what = "ranks on each node"},
-    {.name = "gpus_per_node",
-     .flag = "gpus-per-node",
-     .variable = "HORTATOR_GPUS_PER_NODE",
-     .kind = KeyKind::number,
-     .what = "GPUs of each node; every rank sees all of its node's"},
-    {.name = "gpu_ids",
-     .flag = "gpu-ids",
-     .variable = "HORTATOR_GPU_IDS",
-     .kind = KeyKind::word,
-     .scope = Scope::launch,
-     .what = "GPUs of each node to use: all, or comma-separated numbers",
-     .builtin = "all"},
-    {.name = "use_cpu",
-     .flag = "cpu",
-     .variable = "HORTATOR_CPU",
-     .kind = KeyKind::onoff,
-     .what = "use the CPU even where there are GPUs",
-     .builtin = "false",
+    {.name = "ranks", .kind = KeyKind::count, .what = "ranks in total, over all nodes"},
+    {.name = "nodes", .kind = KeyKind::count, .what = "nodes"},
+    {.name = "ranks_per_node", .kind = KeyKind::count, .what = "ranks on each node (default: one for each GPU)"},
+    {.name = "gpus_per_node", .kind = KeyKind::gpus, .what = "GPUs of each node, such as 4 or a100:4; every rank sees all of its node's"},
+    {.name = "gpus_per_rank", .kind = KeyKind::count, .what = "GPUs for each rank"},
+    {.name = "gpus", .kind = KeyKind::gpus, .what = "GPUs in total, over all nodes"},
+    {.name = "gpu_ids", .scope = Scope::launch, .what = "GPUs of each node to use: all, or comma-separated numbers", .builtin = "all"},
+    {.name = "cpu", .kind = KeyKind::onoff, .what = "use the CPU even where there are GPUs", .builtin = "false", .is_for_program = true},
+    {.name = "mixed_precision", .kind = KeyKind::choice, .what = "data type of the forward pass", .builtin = "no",
+     .choices = "no fp16 bf16", .is_for_program = true},
+    {.name = "zero_stage", .kind = KeyKind::choice, .what = "what to shard over the ranks (ZeRO)", .builtin = "0",
+     .choices = "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2", .is_for_program = true},
+    {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
      .is_for_program = true},
-    {.name = "mixed_precision",
-     .flag = "mixed-precision",
-     .variable = "HORTATOR_MIXED_PRECISION",
-     .kind = KeyKind::choice,
-     .what = "data type of the forward pass",
-     .builtin = "no",
-     .choices = "no fp16 bf16",
+    {.name = "debug", .kind = KeyKind::onoff, .what = "check before each collective that all ranks agree on it", .builtin = "false",
      .is_for_program = true},
-    {.name = "zero_stage",
-     .flag = "zero-stage",
-     .variable = "HORTATOR_ZERO_STAGE",
-     .kind = KeyKind::choice,
-     .what = "what to shard over the ranks (ZeRO)",
-     .builtin = "0",
-     .choices = "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2",
-     .is_for_program = true},
-    {.name = "gradient_accumulation_steps",
-     .flag = "gradient-accumulation-steps",
-     .variable = "HORTATOR_GRADIENT_ACCUMULATION_STEPS",
-     .kind = KeyKind::count,
-     .what = "micro-steps between two updates",
-     .builtin = "1",
-     .is_for_program = true},
-    {.name = "debug",
-     .flag = "debug",
-     .variable = "HORTATOR_DEBUG",
-     .kind = KeyKind::onoff,
-     .what = "check before each collective that all ranks agree on it",
-     .builtin = "false",
-     .is_for_program = true},
-    {.name = "num_cpu_threads_per_process",
-     .flag = "threads",
-     .variable = "HORTATOR_THREADS",
-     .kind = KeyKind::count,
-     .what = "threads per rank (default: one per core)"},
-    {.name = "mpi",
-     .flag = "mpi",
-     .variable = "HORTATOR_SRUN_MPI",
-     .kind = KeyKind::word,
-     .what = "srun's --mpi (default: the best one that srun offers)"},
-    {.name = "launcher",
-     .flag = "launcher",
-     .variable = "HORTATOR_LAUNCHER",
-     .kind = KeyKind::word,
-     .what = "the mpirun that starts ranks where srun does not (default: the one of Hortator's MPI)"},
-    {.name = "hostfile",
-     .flag = "hostfile",
-     .variable = "HORTATOR_HOSTFILE",
-     .kind = KeyKind::word,
-     .scope = Scope::launch,
-     .what = "list of hosts for mpirun"},
-    {.name = "max_restarts",
-     .flag = "max-restarts",
-     .variable = "HORTATOR_MAX_RESTARTS",
-     .kind = KeyKind::number,
-     .what = "how often a failed run is restarted",
-     .builtin = "0"},
-    {.name = "prefix_output",
-     .flag = "prefix-output",
-     .variable = "HORTATOR_PREFIX_OUTPUT",
-     .kind = KeyKind::onoff,
-     .what = "prefix each line of output with its rank",
-     .builtin = "false"},
-    {.name = "log_dir",
-     .flag = "log-dir",
-     .variable = "HORTATOR_LOG_DIR",
-     .kind = KeyKind::word,
-     .what = "write each rank's output to a file in this folder"},
-    {.name = "bcast",
-     .flag = "bcast",
-     .variable = "HORTATOR_BCAST",
-     .kind = KeyKind::onoff,
-     .what = "Slurm copies the program to each node before it starts",
-     .builtin = "false"},
-    {.name = "site",
-     .flag = "site",
-     .variable = "HORTATOR_SITE",
-     .kind = KeyKind::word,
-     .what = "profile of the machine: a name in share/sites, or a file"},
-    {.name = "scheduler",
-     .flag = "scheduler",
-     .variable = "HORTATOR_SCHEDULER",
-     .kind = KeyKind::choice,
-     .scope = Scope::job,
-     .what = "the scheduler that runs the job",
-     .choices = "slurm pbs"},
-    {.name = "job_name",
-     .flag = "name",
-     .variable = "HORTATOR_JOB_NAME",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "the job's name (default: the program's)"},
-    {.name = "time",
-     .flag = "time",
-     .variable = "HORTATOR_TIME",
-     .kind = KeyKind::time,
-     .scope = Scope::job,
-     .what = "time limit of one job, HH:MM:SS",
-     .builtin = "01:00:00"},
-    {.name = "account",
-     .flag = "account",
-     .variable = "HORTATOR_ACCOUNT",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "account to charge"},
-    {.name = "queue",
-     .flag = "queue",
-     .variable = "HORTATOR_QUEUE",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "partition (Slurm) or queue (PBS)"},
-    {.name = "qos",
-     .flag = "qos",
-     .variable = "HORTATOR_QOS",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "quality of service (Slurm)"},
-    {.name = "constraint",
-     .flag = "constraint",
-     .variable = "HORTATOR_CONSTRAINT",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "features of the nodes (Slurm)"},
-    {.name = "reservation",
-     .flag = "reservation",
-     .variable = "HORTATOR_RESERVATION",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "reservation"},
-    {.name = "licenses",
-     .flag = "licenses",
-     .variable = "HORTATOR_LICENSES",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "licences, also of file systems (Slurm)"},
-    {.name = "mail",
-     .flag = "mail",
-     .variable = "HORTATOR_MAIL",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "address to notify when the job ends or fails"},
-    {.name = "filesystems",
-     .flag = "filesystems",
-     .variable = "HORTATOR_FILESYSTEMS",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "file systems that the job needs (PBS)"},
-    {.name = "cpus_per_node",
-     .flag = "cpus-per-node",
-     .variable = "HORTATOR_CPUS_PER_NODE",
-     .kind = KeyKind::count,
-     .scope = Scope::job,
-     .what = "CPUs to request on each node"},
-    {.name = "spare_nodes",
-     .flag = "spare-nodes",
-     .variable = "HORTATOR_SPARE_NODES",
-     .kind = KeyKind::number,
-     .scope = Scope::job,
-     .what = "extra nodes, to replace bad ones (Slurm)",
-     .builtin = "0"},
-    {.name = "warning_seconds",
-     .flag = "warning-seconds",
-     .variable = "HORTATOR_WARNING_SECONDS",
-     .kind = KeyKind::count,
-     .scope = Scope::job,
-     .what = "seconds before the time limit at which the job is warned",
-     .builtin = "120"},
-    {.name = "requeues",
-     .flag = "requeues",
-     .variable = "HORTATOR_REQUEUES",
-     .kind = KeyKind::number,
-     .scope = Scope::job,
-     .what = "how often a stopped job is requeued (Slurm)",
-     .builtin = "100"},
-    {.name = "run_dir",
-     .flag = "run-dir",
-     .variable = "HORTATOR_RUN_DIR",
-     .kind = KeyKind::word,
-     .scope = Scope::job,
-     .what = "folder for the run's files (default: runs/PROGRAM)"},
-    {.name = "directives",
-     .flag = "directive",
-     .variable = "HORTATOR_DIRECTIVES",
-     .kind = KeyKind::list,
-     .scope = Scope::job,
+    {.name = "threads", .kind = KeyKind::count, .what = "threads per rank (default: one per core)"},
+    {.name = "srun_mpi", .what = "srun's --mpi (default: the best one that srun offers)"},
+    {.name = "launcher", .what = "the mpirun that starts ranks where srun does not (default: the one of Hortator's MPI)"},
+    {.name = "launcher_options", .kind = KeyKind::list, .what = "option for srun or mpirun, passed on unchanged (repeatable)"},
+    {.name = "cpu_bind", .what = "what a rank is bound to: none, core, socket, numa, hwthread; with srun, also its own values"},
+    {.name = "map_by", .what = "mpirun's --map-by"},
+    {.name = "hostfile", .scope = Scope::launch, .what = "list of hosts for mpirun"},
+    {.name = "host", .scope = Scope::launch, .what = "hosts or nodes to start on, separated by commas"},
+    {.name = "max_restarts", .kind = KeyKind::number, .what = "how often a failed run is restarted", .builtin = "0"},
+    {.name = "prefix_output", .kind = KeyKind::onoff, .what = "prefix each line of output with its rank", .builtin = "false"},
+    {.name = "log_dir", .what = "write each rank's output to a file in this folder"},
+    {.name = "bcast", .kind = KeyKind::onoff, .what = "Slurm copies the program to each node before it starts", .builtin = "false"},
+    {.name = "site", .what = "profile of the machine: a name in share/sites, or a file"},
+    {.name = "scheduler", .kind = KeyKind::choice, .scope = Scope::job, .what = "the scheduler that runs the job", .choices = "slurm pbs"},
+    {.name = "job_name", .scope = Scope::job, .what = "name of the job (default: the program's)"},
+    {.name = "time", .kind = KeyKind::time, .scope = Scope::job, .what = "time limit of the job", .builtin = "01:00:00"},
+    {.name = "account", .scope = Scope::job, .what = "project to charge"},
+    {.name = "queue", .scope = Scope::job, .what = "partition (Slurm) or queue (PBS)"},
+    {.name = "qos", .scope = Scope::job, .what = "quality of service (Slurm)"},
+    {.name = "constraint", .scope = Scope::job, .what = "features that the nodes must have (Slurm)"},
+    {.name = "reservation", .scope = Scope::job, .what = "reservation to use (Slurm)"},
+    {.name = "licenses", .scope = Scope::job, .what = "licenses that the job needs (Slurm)"},
+    {.name = "mail", .scope = Scope::job, .what = "address to notify when the job ends or fails"},
+    {.name = "mail_type", .scope = Scope::job, .what = "when to notify: BEGIN, END, FAIL, separated by commas (default: END,FAIL)"},
+    {.name = "filesystems", .scope = Scope::job, .what = "file systems that the job needs (PBS)"},
+    {.name = "chunk_resources", .kind = KeyKind::list, .scope = Scope::job, .what = "further resources of each node, such as gpu_type=a100 (PBS, repeatable)"},
+    {.name = "cpus_per_node", .kind = KeyKind::count, .scope = Scope::job, .what = "CPUs to request on each node (default: the scheduler's own number)"},
+    {.name = "mem", .kind = KeyKind::memory, .scope = Scope::job, .what = "memory on each node, such as 64G"},
+    {.name = "mem_per_cpu", .kind = KeyKind::memory, .scope = Scope::job, .what = "memory for each CPU, such as 4G"},
+    {.name = "exclusive", .kind = KeyKind::onoff, .scope = Scope::job, .what = "share the nodes with no other job", .builtin = "false"},
+    {.name = "array", .kind = KeyKind::array, .scope = Scope::job, .what = "a job array, such as 0-3 or 0-9%2: each task has a run folder of its own"},
+    {.name = "dependency", .scope = Scope::job, .what = "the job starts after others, such as afterok:123"},
+    {.name = "output", .scope = Scope::job, .what = "file for the job's output (default: the scheduler's; with --submit, in RUN_DIR/jobs)"},
+    {.name = "error", .scope = Scope::job, .what = "file for the job's standard error (default: that of its output)"},
+    {.name = "spare_nodes", .kind = KeyKind::number, .scope = Scope::job, .what = "extra nodes, to replace bad ones (Slurm)", .builtin = "0"},
+    {.name = "warning_seconds", .kind = KeyKind::count, .scope = Scope::job,
+     .what = "seconds before the time limit at which the job is warned", .builtin = "120"},
+    {.name = "requeues", .kind = KeyKind::number, .scope = Scope::job, .what = "how often a stopped job is requeued (Slurm)", .builtin = "3"},
+    {.name = "run_dir", .scope = Scope::job, .what = "folder for the run's files (default: runs/PROGRAM)"},
+    {.name = "directives", .kind = KeyKind::list, .scope = Scope::job,
      .what = "extra line for the scheduler, passed on unchanged (repeatable)"},
-    {.name = "modules",
-     .flag = "module",
-     .variable = "HORTATOR_MODULES",
-     .kind = KeyKind::list,
-     .scope = Scope::job,
-     .what = "module to load (repeatable)"},
-    {.name = "environment",
-     .flag = "env",
-     .variable = "HORTATOR_ENVIRONMENT",
-     .kind = KeyKind::variables,
-     .scope = Scope::job,
-     .what = "NAME=value for the job, such as fabric settings (repeatable)"},
+    {.name = "modules", .kind = KeyKind::list, .scope = Scope::job, .what = "module to load (repeatable)"},
+    {.name = "environment", .kind = KeyKind::variables, .what = "NAME=value for the ranks, such as fabric settings (repeatable)"},
 });
+// clang-format on
 
 bool is_number(const std::string& text, long long min) {
   long long value = 0;
@@ -267,6 +103,12 @@ bool is_accepted(const Key& key, const std::string& value) {
       return std::find(choices.begin(), choices.end(), value) != choices.end();
     case KeyKind::time:
       return parse_walltime(value).has_value();
+    case KeyKind::gpus:
+      return parse_gpus(value).has_value();
+    case KeyKind::memory:
+      return parse_memory(value).has_value();
+    case KeyKind::array:
+      return parse_array(value).has_value();
     case KeyKind::variables:
       return is_assignment(value);
     case KeyKind::word:
@@ -288,6 +130,12 @@ std::string expected(const Key& key) {
       return "one of " + text::join(text::split(std::string(key.choices), ' '));
     case KeyKind::time:
       return "HH:MM:SS or D-HH:MM:SS";
+    case KeyKind::gpus:
+      return "a number of GPUs, such as 4 or a100:4";
+    case KeyKind::memory:
+      return "an amount of memory, such as 64G";
+    case KeyKind::array:
+      return "the numbers of an array, such as 0-3 or 0-9%2";
     case KeyKind::variables:
       return "NAME=value";
     case KeyKind::word:
@@ -301,10 +149,24 @@ std::string expected(const Key& key) {
 
 std::span<const Key> keys() { return table; }
 
+std::string flag_of(const Key& key) {
+  std::string flag(key.name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string variable_of(const Key& key) {
+  std::string variable = "HORTATOR_";
+  for (const char c : key.name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return variable;
+}
+
 const Key& find_key(std::string_view name, const std::string& where) {
-  const auto key = std::find_if(table.begin(), table.end(), [&](const Key& known) { return known.name == name; });
+  const auto synonym = key_of_synonym(name);
+  const auto wanted = synonym.empty() ? name : synonym;
+  const auto key = std::find_if(table.begin(), table.end(), [&](const Key& known) { return known.name == wanted; });
   if (key != table.end()) return *key;
-  std::vector<std::string> names;
+  std::vector<std::string> names = synonyms_in_files();
   for (const auto& known : table) names.emplace_back(known.name);
   const auto near = text::nearest(name, names);
   throw UsageError({.what = where + "unknown key " + text::quote(name),

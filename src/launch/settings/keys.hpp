@@ -15,6 +15,9 @@ enum class KeyKind {
   choice,     ///< one of Key::choices
   word,       ///< text
   time,       ///< "HH:MM:SS", as schedulers write it
+  gpus,       ///< "4", "a100:4" or "a100:2,h100:2"
+  memory,     ///< "64G"
+  array,      ///< "0-3", "1,5" or "0-9%2"
   list,       ///< several texts; layers add up
   variables,  ///< NAME=value; layers add up, and for one name the higher layer wins
 };
@@ -22,10 +25,9 @@ enum class KeyKind {
 /// Which commands have the key's flag.
 enum class Scope { launch, job, both };
 
+/// A setting. Its flag and its variable are made of its name.
 struct Key {
-  std::string_view name;      ///< in files; Accelerate's name where the meaning is the same
-  std::string_view flag;      ///< "ranks" for --ranks
-  std::string_view variable;  ///< "HORTATOR_RANKS"
+  std::string_view name;  ///< in files: "ranks_per_node"
   KeyKind kind = KeyKind::word;
   Scope scope = Scope::both;
   std::string_view what = "";     ///< one line of help
@@ -34,10 +36,15 @@ struct Key {
   bool is_for_program = false;    ///< passed to the ranks by its variable
 };
 
+/// "ranks-per-node" for the flag --ranks-per-node.
+std::string flag_of(const Key& key);
+/// "HORTATOR_RANKS_PER_NODE".
+std::string variable_of(const Key& key);
+
 std::span<const Key> keys();
 
-/// Returns the key of that name. Throws UsageError with the nearest name for an unknown one; `where` begins the
-/// message: "file:3: ".
+/// Returns the key of that name, or of that synonym: "num_processes", "partition". Throws UsageError with the nearest
+/// name for an unknown one; `where` begins the message: "file:3: ".
 const Key& find_key(std::string_view name, const std::string& where);
 
 /// Throws UsageError for values that the key does not accept; `where` begins the message and names the setting as the

@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/job/resources.hpp"
 #include "launch/placement.hpp"
 
 namespace hortator::launching {
@@ -16,6 +17,25 @@ std::optional<std::string> visible_devices(const Settings& settings) {
   throw UsageError({.what = "--gpu-ids: expected all or comma-separated numbers, got " + text::quote(*ids)});
 }
 
+// GPUs of a node, from whichever of the three settings is given.
+std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& counts) {
+  if (const auto given = settings.word("gpus_per_node")) return parse_gpus(*given);
+  if (const auto all = settings.word("gpus")) {
+    auto gpus = *parse_gpus(*all);
+    const int nodes = counts.nodes.value_or(1);
+    if (gpus.count % nodes != 0) {
+      throw UsageError({.what = text::concat(gpus.count, " GPUs do not divide evenly over ", nodes, " nodes"),
+                        .hint = "use --gpus-per-node"});
+    }
+    gpus.count /= nodes;
+    if (!gpus.types.empty()) gpus.types = text::concat(gpus.types.substr(0, gpus.types.find(':')), ':', gpus.count);
+    return gpus;
+  }
+  const auto each = settings.number("gpus_per_rank");
+  if (!each) return {};
+  return Gpus{.count = *each * counts.ranks_per_node.value_or(counts.ranks / counts.nodes.value_or(1))};
+}
+
 }  // namespace
 
 LaunchRequest request_of(const Settings& settings) {
@@ -23,15 +43,24 @@ LaunchRequest request_of(const Settings& settings) {
   LaunchRequest request{.ranks = counts.ranks,
                         .nodes = counts.nodes,
                         .ranks_per_node = counts.ranks_per_node,
-                        .gpus_per_node = settings.number("gpus_per_node"),
-                        .threads = settings.number("num_cpu_threads_per_process"),
+                        .threads = settings.number("threads"),
                         .prefix_output = settings.is_on("prefix_output"),
                         .log_dir = settings.word("log_dir").value_or(""),
                         .hostfile = settings.word("hostfile").value_or(""),
+                        .hosts = settings.word("host").value_or(""),
+                        .cpu_bind = settings.word("cpu_bind").value_or(""),
+                        .map_by = settings.word("map_by").value_or(""),
+                        .launcher_options = settings.list("launcher_options"),
                         .bcast = settings.is_on("bcast"),
                         .survives_nodes = settings.number("max_restarts").value_or(0) > 0,
-                        .variables = settings.for_program()};
-  if (settings.is_on("use_cpu") && request.gpus_per_node.value_or(0) > 0) {
+                        .variables = settings.list("environment")};
+  const auto for_program = settings.for_program();
+  request.variables.insert(request.variables.end(), for_program.begin(), for_program.end());
+  if (const auto gpus = gpus_of_node(settings, counts)) {
+    request.gpus_per_node = gpus->count;
+    request.gpu_types = gpus->types;
+  }
+  if (settings.is_on("cpu") && request.gpus_per_node.value_or(0) > 0) {
     throw UsageError({.what = "--cpu and --gpus-per-node contradict each other", .hint = "leave out one of them"});
   }
   if (request.threads) request.variables.push_back("OMP_NUM_THREADS=" + std::to_string(*request.threads));

@@ -106,7 +106,7 @@ std::vector<std::string> Settings::for_program() const {
     const auto* given = find(key.name);
     if (!key.is_for_program || !given || given->origin == "built-in") continue;
     const auto value = key.kind == KeyKind::onoff ? std::string(is_true(*given) ? "1" : "0") : given->values.front();
-    variables.push_back(text::concat(key.variable, '=', value));
+    variables.push_back(text::concat(variable_of(key), '=', value));
   }
   return variables;
 }
@@ -146,7 +146,7 @@ std::string yaml_value(const Key& key, const SettingValue& given) {
 Layer from_environment(const std::function<std::optional<std::string>(const char* name)>& variables) {
   Layer layer;
   for (const auto& key : keys()) {
-    const std::string name(key.variable);
+    const auto name = variable_of(key);
     const auto value = variables(name.c_str());
     if (!value || value->empty()) continue;
     const auto values = adds_up(key) ? text::split(*value, '\n') : std::vector<std::string>{*value};

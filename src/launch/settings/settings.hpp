@@ -37,9 +37,9 @@ class Settings {
   /// NAME=value for the environment of the ranks. Only keys that a layer has: the program has its own defaults.
   std::vector<std::string> for_program() const;
 
-  /// The settings as a file: "num_processes: 4", a line per key.
+  /// The settings as a file: "ranks: 4", a line per key.
   std::string show() const;
-  /// The same with the origin of each value: "num_processes: 4   # --ranks".
+  /// The same with the origin of each value: "ranks: 4   # --ranks".
   std::string explain() const;
 
  private:

@@ -3,56 +3,89 @@
 #include <algorithm>
 #include <array>
 
+#include "launch/settings/accelerate_names.hpp"
+#include "launch/settings/keys.hpp"
+
 namespace hortator::launching {
+
+// Not unnamed: the short names of the table would meet those of other files.
+namespace synonym_table {
+using enum Meaning;
+using enum Dialect;
+using enum Takes;
+
+constexpr auto known = std::to_array<Synonym>({
+#include "launch/settings/synonyms.inc"
+});
+}  // namespace synonym_table
+
 namespace {
 
-// clang-format off
-constexpr auto known_synonyms = std::to_array<Synonym>({
-    // Slurm
-    {"-p", "queue"},                {"--partition", "queue"},
-    {"-A", "account"},
-    {"-N", "num_machines"},
-    {"--ntasks", "num_processes"},
-    {"--ntasks-per-node", "ranks_per_node"},
-    {"-c", "num_cpu_threads_per_process"}, {"--cpus-per-task", "num_cpu_threads_per_process"},
-    {"-t", "time"},
-    {"-J", "job_name"},             {"--job-name", "job_name"},
-    {"-C", "constraint"},
-    {"-L", "licenses"},
-    {"--mail-user", "mail"},
-    {"-a", "", "--array="},         {"--array", "", "--array="},
-    {"-d", "", "--dependency="},    {"--dependency", "", "--dependency="},
-    {"-w", "", "--nodelist="},      {"--nodelist", "", "--nodelist="},
-    {"-x", "", "--exclude="},       {"--exclude", "", "--exclude="},
-    {"--mem", "", "--mem="},        {"--mem-per-cpu", "", "--mem-per-cpu="},
-    {"--gres", "", "--gres="},
-    {"--begin", "", "--begin="},
-    {"--comment", "", "--comment="},
-    {"--mail-type", "", "--mail-type="},
-    {"--exclusive", "", "--exclusive"},
-    // mpirun
-    {"-np", "num_processes"},       {"--np", "num_processes"},
-    {"-ppn", "ranks_per_node"},     {"--ppn", "ranks_per_node"},
-    {"-npernode", "ranks_per_node"}, {"--npernode", "ranks_per_node"},
-    {"-hostfile", "hostfile"},
-    {"-machinefile", "hostfile"},   {"--machinefile", "hostfile"},
-});
-// clang-format on
+using synonym_table::known;
 
-const Synonym* find_exact(std::string_view spelling) {
-  const auto found = std::find_if(known_synonyms.begin(), known_synonyms.end(),
-                                  [&](const Synonym& synonym) { return synonym.spelling == spelling; });
-  return found != known_synonyms.end() ? &*found : nullptr;
+bool has_spelling(const Synonym& synonym, std::string_view spelling) { return synonym.spelling == spelling; }
+
+const Synonym* find_exact(std::string_view spelling, Dialect dialect) {
+  const Synonym* found = nullptr;
+  for (const auto& synonym : known) {
+    if (!has_spelling(synonym, spelling)) continue;
+    if (synonym.dialect == dialect) return &synonym;
+    if (found == nullptr || synonym.dialect == Dialect::any) found = &synonym;
+  }
+  return found;
+}
+
+bool is_for_files(const Synonym& synonym) {
+  return synonym.meaning == Meaning::setting && synonym.takes == Takes::value && synonym.spelling.starts_with("--");
+}
+
+std::string name_in_files(std::string_view spelling) {
+  std::string name(spelling.substr(2));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 }  // namespace
 
-std::span<const Synonym> synonyms() { return known_synonyms; }
+std::span<const Synonym> synonyms() { return known; }
 
-const Synonym* find_synonym(std::string_view argument) {
-  const auto* whole = find_exact(argument.substr(0, argument.find('=')));
+const Synonym* find_synonym(std::string_view argument, Dialect dialect) {
+  const auto* whole = find_exact(argument.substr(0, argument.find('=')), dialect);
   if (whole != nullptr || argument.starts_with("--")) return whole;
-  return find_exact(argument.substr(0, 2));
+  return find_exact(argument.substr(0, 2), dialect);
+}
+
+std::string_view key_of_synonym(std::string_view name) {
+  for (const auto& synonym : known) {
+    if (is_for_files(synonym) && name_in_files(synonym.spelling) == name) return synonym.text;
+  }
+  for (const auto& row : accelerate_names()) {
+    if (row.name == name && row.support == Support::honoured && row.key != "zero_stage") return row.key;
+  }
+  return "";
+}
+
+std::vector<std::string> synonyms_in_files() {
+  std::vector<std::string> names;
+  for (const auto& synonym : known) {
+    if (is_for_files(synonym)) names.push_back(name_in_files(synonym.spelling));
+  }
+  for (const auto& row : accelerate_names()) {
+    if (row.support == Support::honoured && !row.key.empty() && row.key != "zero_stage") names.emplace_back(row.name);
+  }
+  return names;
+}
+
+std::string_view name_of(Dialect dialect) {
+  return dialect == Dialect::slurm ? "Slurm" : dialect == Dialect::pbs ? "PBS" : "mpirun";
+}
+
+bool has_option(Dialect dialect, std::string_view argument) {
+  const auto name = argument.substr(0, argument.find_first_of("= "));
+  return std::any_of(known.begin(), known.end(), [&](const Synonym& synonym) {
+    const bool is_passed_on = synonym.meaning == Meaning::option || synonym.meaning == Meaning::directive;
+    return is_passed_on && synonym.dialect == dialect && has_spelling(synonym, name);
+  });
 }
 
 }  // namespace hortator::launching

@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 Options known_options() {
   Options options;
   options.named.add_options()("folder", po::value<std::vector<std::string>>()->default_value({"."}, "."),
-                              "checkpoints, or folders with checkpoints")("help,h", "print this help");
+                              "checkpoints, or folders with checkpoints")(
+      "json", "print list, show, verify, diff or prune as JSON")("help,h", "print this help");
   options.positional.add("folder", -1);
   return options;
 }
 
-std::vector<fs::path> folders_in(const Arguments& arguments) {
+std::vector<fs::path> folders_in(const po::variables_map& chosen) {
   std::vector<fs::path> found;
-  const auto chosen = parse(arguments, known_options());
   for (const auto& name : chosen["folder"].as<std::vector<std::string>>()) {
     const auto here = checkpoints::find_all(name);
     if (here.empty()) {
@@ -41,13 +41,28 @@ std::vector<fs::path> folders_in(const Arguments& arguments) {
 }
 
 int list(const Arguments& arguments) {
-  std::cout << checkpoints::table(folders_in(arguments));
+  const auto chosen = parse(arguments, known_options());
+  const auto folders = folders_in(chosen);
+  if (chosen.contains("json")) {
+    checkpoints::print_json("checkpoints", checkpoints::json_of_table(folders));
+  } else {
+    std::cout << checkpoints::table(folders);
+  }
   return 0;
 }
 
 int show(const Arguments& arguments) {
-  for (const auto& folder : folders_in(arguments))
-    std::cout << checkpoints::tree(folder, checkpoint::read_manifest(folder));
+  const auto chosen = parse(arguments, known_options());
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& folder : folders_in(chosen)) {
+    const auto manifest = checkpoint::read_manifest(folder);
+    if (chosen.contains("json")) {
+      all.push_back(checkpoints::json_of_contents(folder, manifest));
+    } else {
+      std::cout << checkpoints::tree(folder, manifest);
+    }
+  }
+  if (chosen.contains("json")) checkpoints::print_json("checkpoints", std::move(all));
   return 0;
 }
 
@@ -64,13 +79,19 @@ std::vector<std::string> problems_of(const fs::path& folder) {
 }
 
 int verify(const Arguments& arguments) {
+  const auto chosen = parse(arguments, known_options());
+  const bool as_json = chosen.contains("json");
+  auto all = nlohmann::ordered_json::array();
   int damaged = 0;
-  for (const auto& folder : folders_in(arguments)) {
+  for (const auto& folder : folders_in(chosen)) {
     const auto problems = problems_of(folder);
+    if (!problems.empty()) ++damaged;
+    all.push_back({{"folder", folder.string()}, {"is_intact", problems.empty()}, {"problems", problems}});
+    if (as_json) continue;
     std::cout << folder.string() << ": " << (problems.empty() ? "all checksums match" : "damaged") << '\n';
     for (const auto& problem : problems) std::cout << "  " << problem << '\n';
-    if (!problems.empty()) ++damaged;
   }
+  if (as_json) checkpoints::print_json("checkpoints", std::move(all));
   return damaged == 0 ? 0 : 1;
 }
 
@@ -95,7 +116,8 @@ int print_help() {
             << listing(verbs_of_checkpoint())
             << "\n  hortator checkpoint list runs/digits\n"
                "  hortator checkpoint verify runs/digits/checkpoints/checkpoint_12\n"
-               "  hortator checkpoint prune runs/digits/checkpoints --keep 3 --dry-run\n\n"
+               "  hortator checkpoint prune runs/digits/checkpoints --keep 3 --dry-run\n"
+               "  hortator checkpoint list runs/digits --json\n\n"
                "exit code: 0 done, nothing damaged or different; 1 damaged or different; 2 wrong usage, or diff cannot "
                "read an input\n\n"
             << known_options().named

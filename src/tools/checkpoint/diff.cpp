@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "accelerator/weights/checkpoint_weights.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/difference.hpp"
@@ -34,7 +35,8 @@ Options known_options() {
       "tolerance", po::value<double>()->default_value(0)->value_name("X"),
       "treat values that differ by at most X as equal")(
       "model", po::value<std::size_t>()->default_value(0)->value_name("N"),
-      "number of the model in a checkpoint that is compared with a model file")("help,h", "print this help");
+      "number of the model in a checkpoint that is compared with a model file")(
+      "json", "print the differences as JSON")("help,h", "print this help");
   return options;
 }
 
@@ -132,6 +134,25 @@ std::vector<std::string> compare_values(const StateDict& a, const StateDict& b) 
   return lines;
 }
 
+void print_as_json(const NameComparison& names, const std::vector<Row>& rows, const std::vector<std::string>& values,
+                   bool is_same) {
+  auto tensors = nlohmann::ordered_json::array();
+  for (const auto& [name, elements, difference] : rows) {
+    tensors.push_back({{"name", name},
+                       {"elements", elements},
+                       {"different_elements", difference.elements},
+                       {"largest", core::json_of(difference.largest)}});
+  }
+  print_json("diff", {{"is_same", is_same},
+                      {"only_in_a", names.only_in_a},
+                      {"only_in_b", names.only_in_b},
+                      {"other_shape", names.other_shape},
+                      {"other_type", names.other_type},
+                      {"values", values},
+                      {"compared_tensors", names.comparable.size()},
+                      {"different_tensors", tensors}});
+}
+
 void print_names(const NameComparison& names, const weights::WeightSource& a, const weights::WeightSource& b) {
   for (const auto& name : names.only_in_a) std::cout << "- " << name << "  " << to_string(a.spec(name)) << '\n';
   for (const auto& name : names.only_in_b) std::cout << "+ " << name << "  " << to_string(b.spec(name)) << '\n';
@@ -154,7 +175,7 @@ void print_rows(std::vector<Row> rows, std::size_t top) {
   if (rows.size() > top) std::cout << "and " << rows.size() - top << " more tensors (--top)\n";
 }
 
-int compare_all(const Sides& sides, std::size_t top, double tolerance) {
+int compare_all(const Sides& sides, std::size_t top, double tolerance, bool as_json) {
   const auto a = sides.open(sides.a);
   const auto b = sides.open(sides.b);
   const auto names = compare_names(*a, *b);
@@ -171,11 +192,15 @@ int compare_all(const Sides& sides, std::size_t top, double tolerance) {
     values = compare_values(static_cast<const WholeCheckpoint&>(*a).values(),
                             static_cast<const WholeCheckpoint&>(*b).values());
   }
+  const auto others = names.only_in_a.size() + names.only_in_b.size() + names.other_shape.size();
+  const bool is_same = rows.empty() && values.empty() && others + names.other_type.size() == 0;
+  if (as_json) {
+    print_as_json(names, rows, values, is_same);
+    return is_same ? 0 : 1;
+  }
   print_names(names, *a, *b);
   for (const auto& line : values) std::cout << line << '\n';
   print_rows(rows, top);
-  const auto others = names.only_in_a.size() + names.only_in_b.size() + names.other_shape.size();
-  const bool is_same = rows.empty() && values.empty() && others + names.other_type.size() == 0;
   std::cout << rows.size() << " of " << text::count(static_cast<long long>(names.comparable.size()), "tensor")
             << " that both have " << (rows.size() == 1 ? "differs" : "differ") << '\n';
   return is_same ? 0 : 1;
@@ -193,7 +218,7 @@ int diff(const Arguments& arguments) {
                       .hint = "for example: hortator checkpoint diff runs/a/checkpoint runs/b/checkpoint"});
   try {
     return compare_all({.a = newest_at(paths[0]), .b = newest_at(paths[1]), .model = chosen["model"].as<std::size_t>()},
-                       chosen["top"].as<std::size_t>(), chosen["tolerance"].as<double>());
+                       chosen["top"].as<std::size_t>(), chosen["tolerance"].as<double>(), chosen.count("json") > 0);
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {

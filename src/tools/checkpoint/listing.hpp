@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,15 @@ std::filesystem::path newest_at(const std::filesystem::path& path);
 
 /// A heading, and one line for each checkpoint.
 std::string table(const std::vector<std::filesystem::path>& folders);
+
+/// The same as JSON: an array.
+nlohmann::ordered_json json_of_table(const std::vector<std::filesystem::path>& folders);
+
+/// The contents of a checkpoint as JSON: its numbers, and its entries with type, shape and size, or value.
+nlohmann::ordered_json json_of_contents(const std::filesystem::path& folder, const checkpoint::Manifest& manifest);
+
+/// Prints an object with schema_version and this member.
+void print_json(const std::string& name, nlohmann::ordered_json value);
 
 /// The contents of a checkpoint as a tree.
 std::string tree(const std::filesystem::path& folder, const checkpoint::Manifest& manifest);

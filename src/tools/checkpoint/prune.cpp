@@ -9,6 +9,7 @@
 #include "checkpoint/write/removal.hpp"
 #include "checkpoint/write/retention.hpp"
 #include "core/text/text.hpp"
+#include "tools/checkpoint/listing.hpp"
 
 namespace hortator::tools::checkpoints {
 namespace {
@@ -23,7 +24,8 @@ Options known_options() {
       "keep", po::value<std::int64_t>(), "keep the N newest")("keep-every", po::value<std::int64_t>(),
                                                               "also keep those whose number is a multiple of K")(
       "leftovers", "also remove leftovers of killed saves; use only while no job saves here")(
-      "dry-run", "print what would be removed, and remove nothing")("help,h", "print this help");
+      "dry-run", "print what would be removed, and remove nothing")("json", "print the result as JSON")(
+      "help,h", "print this help");
   options.positional.add("folder", 1);
   return options;
 }
@@ -69,11 +71,18 @@ int prune(const Arguments& arguments) {
   std::vector<std::int64_t> numbers;
   for (const auto& [number, folder] : found) numbers.push_back(number);
   const auto removed = checkpoint::surplus(numbers, retention);
+  const bool as_json = chosen.count("json") > 0;
+  auto names = nlohmann::ordered_json::array();
   for (const auto number : removed) {
-    std::cout << (dry ? "would remove " : "removing ") << found.at(number).string() << std::endl;
+    names.push_back(found.at(number).string());
+    if (!as_json) std::cout << (dry ? "would remove " : "removing ") << found.at(number).string() << std::endl;
     if (!dry) checkpoint::remove(found.at(number));
   }
   if (!dry && chosen.count("leftovers") > 0) checkpoint::remove_leftovers(parent, checkpoint::Leftovers::also_of_saves);
+  if (as_json) {
+    print_json("prune", {{"is_dry_run", dry}, {"removed", names}, {"kept", found.size() - removed.size()}});
+    return 0;
+  }
   std::cout << text::count(static_cast<long long>(found.size() - removed.size()), "checkpoint") << " of "
             << found.size() << (dry ? " would be kept" : " kept") << '\n';
   return 0;

@@ -1,6 +1,7 @@
 #include <hortator/error.hpp>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/text/text.hpp"
@@ -21,8 +22,9 @@ Options known_options() {
   Options options;
   options.named.add_options()("default", "write the detected settings without asking")(
       "show", "print the settings in effect, in the format of the file")(
-      "explain", "like --show, and where each value comes from")("force", "replace an existing file")(
-      "config_file", po::value<std::string>()->value_name("FILE"), "use FILE instead of your settings file")(
+      "explain", "like --show, and where each value comes from")(
+      "json", "print the settings, or the result of validate, as JSON")("force", "replace an existing file")(
+      "config-file", po::value<std::string>()->value_name("FILE"), "use FILE instead of your settings file")(
       "help,h", "print this help");
   return options;
 }
@@ -31,45 +33,100 @@ std::string listing_of_keys() {
   std::ostringstream out;
   for (const auto& key : launching::keys()) {
     out << "  " << std::left << std::setw(28) << key.name << ' ' << key.what
-        << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << " (" << key.variable << ")\n";
+        << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << " (" << launching::variable_of(key) << ")\n";
   }
   return std::move(out).str();
 }
 
 int print_help() {
-  std::cout << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE]\n\n"
-               "Asks for the settings of this machine and writes them to your settings file ("
-            << user_file().string()
-            << ").\n\nPriority: flags, HORTATOR_* variables, --config_file (otherwise hortator.yaml in this folder, "
-               "then your "
-               "file;\nwithout both, Accelerate's file), the site profile, built-in defaults.\n\n"
-               "  hortator config --default\n"
-               "  hortator config --explain\n"
-               "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
-               "exit code: 0 done; 2 wrong usage, or an invalid file; 1 the file could not be written\n\n"
-            << known_options().named << "\nkeys of a settings file (and their variables):\n"
-            << listing_of_keys();
+  std::cout
+      << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE]\n\n"
+         "Asks for the settings of this machine and writes them to your settings file ("
+      << user_file().string()
+      << ").\n\nPriority: flags, HORTATOR_* variables, --config-file (otherwise hortator.yaml in this folder, "
+         "then your "
+         "file;\nwithout both, Accelerate's file), the centre's files (/etc/hortator/config.yaml), the site profile, "
+         "built-in defaults.\n\n"
+         "  hortator config --default\n"
+         "  hortator config --explain\n"
+         "  hortator config --show --json\n"
+         "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
+         "exit code: 0 done; 2 wrong usage, or an invalid file; 1 the file could not be written\n\n"
+      << known_options().named << "\nkeys of a settings file (and their variables):\n"
+      << listing_of_keys();
   return 0;
 }
 
 fs::path file_of(const po::variables_map& values) {
-  return values.contains("config_file") ? fs::path(values["config_file"].as<std::string>()) : user_file();
+  return values.contains("config-file") ? fs::path(values["config-file"].as<std::string>()) : user_file();
+}
+
+using Json = nlohmann::ordered_json;
+
+void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n"; }
+
+Json json_of(const launching::Key& key, const launching::SettingValue& value) {
+  const bool is_many = key.kind == launching::KeyKind::list || key.kind == launching::KeyKind::variables;
+  return {{"value", is_many ? Json(value.values) : Json(value.values.front())}, {"origin", value.origin}};
+}
+
+void print_settings(const launching::Settings& settings) {
+  Json json = {{"schema_version", 1}, {"settings", Json::object()}};
+  for (const auto& key : launching::keys()) {
+    if (const auto* value = settings.find(key.name)) json["settings"][std::string(key.name)] = json_of(key, *value);
+  }
+  print(json);
+}
+
+void check(const launching::Layer& layer) {
+  const launching::Settings settings({layer});
+  if (settings.find("ranks")) launching::placement(settings);
 }
 
 // Checks a file of Hortator; prints for each key of an Accelerate file whether it is honoured.
 int validate(const fs::path& file) {
-  const auto entries = read_yaml(file);
+  const auto [entries, errors] = parse_yaml(file);
   if (!launching::is_accelerate_file(entries)) {
-    auto layer = launching::read_settings(entries, file.string());
-    const launching::Settings settings({layer});
-    if (settings.find("num_processes")) launching::placement(settings);
+    const auto layer = launching::read_settings(entries, file.string(), errors);
+    check(layer);
     std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all valid\n";
     return 0;
   }
   const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
   std::cout << launching::remark_table(reference.remarks);
-  launching::throw_if_refused(reference, file.string());
+  launching::throw_if_refused(reference, file.string(), errors);
   return 0;
+}
+
+// The same as JSON. An invalid file is a result here.
+int validate_as_json(const fs::path& file) {
+  Json json = {{"schema_version", 1}, {"file", file.string()}, {"is_valid", true}, {"error", nullptr}};
+  try {
+    const auto [entries, errors] = parse_yaml(file);
+    const bool is_accelerate = launching::is_accelerate_file(entries);
+    json["format"] = is_accelerate ? "accelerate" : "hortator";
+    launching::Layer layer;
+    if (is_accelerate) {
+      const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+      for (const auto& remark : reference.remarks) {
+        json["keys"].push_back({{"key", remark.key},
+                                {"line", remark.line},
+                                {"support", std::string(launching::name_of(remark.support))},
+                                {"text", remark.text}});
+      }
+      layer = reference.layer;
+      launching::throw_if_refused(reference, file.string(), errors);
+    } else {
+      layer = launching::read_settings(entries, file.string(), errors);
+      check(layer);
+    }
+    for (const auto& [name, value] : layer) json["settings"][name] = json_of(launching::find_key(name, ""), value);
+  } catch (const UsageError& error) {
+    json["is_valid"] = false;
+    json["error"] = error.what();
+  }
+  print(json);
+  return json["is_valid"].get<bool>() ? 0 : 2;
 }
 
 std::string lines_of(const launching::Layer& answers) {
@@ -107,12 +164,17 @@ int config_verb(const Arguments& arguments) {
       throw UsageError({.what = "Unknown config verb " + text::quote(given.front()),
                         .hint = "valid: hortator config validate [FILE]"});
     }
-    return validate(given.size() == 2 ? fs::path(given[1]) : file_of(values));
+    const auto file = given.size() == 2 ? fs::path(given[1]) : file_of(values);
+    return values.contains("json") ? validate_as_json(file) : validate(file);
   }
-  if (values.contains("show") || values.contains("explain")) {
+  if (values.contains("show") || values.contains("explain") || values.contains("json")) {
     const auto file =
-        values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+        values.contains("config-file") ? std::optional(values["config-file"].as<std::string>()) : std::nullopt;
     const auto settings = gather_settings({}, file);
+    if (values.contains("json")) {
+      print_settings(settings);
+      return 0;
+    }
     std::cout << (values.contains("explain") ? settings.explain() : settings.show());
     return 0;
   }

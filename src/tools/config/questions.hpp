@@ -13,6 +13,7 @@ struct Question {
   std::string key = "";
   std::string text = "";
   std::string found = "";  ///< the detected default, used for an empty answer; empty: the key is left out
+  bool is_guess = false;  ///< not of this machine, so that only the user may confirm it: a file outranks a site profile
 };
 
 /// The questions for this machine, with defaults detected from it and its scheduler.
@@ -21,7 +22,7 @@ std::vector<Question> questions();
 /// Asks each question until the answer is valid. Throws Error when the input ends early.
 launching::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out);
 
-/// The detected defaults as answers.
+/// The detected defaults as answers, without guesses.
 launching::Layer found_answers(const std::vector<Question>& questions);
 
 }  // namespace hortator::tools

@@ -15,9 +15,11 @@
 namespace hortator::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
-  throw UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
-                    .hint = "a settings file has lines \"key: value\""});
+using Errors = std::vector<UsageError>;
+
+UsageError error_at(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
+  return UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
+                     .hint = "a settings file has lines \"key: value\""});
 }
 
 /// The content of a file, with the nesting of brackets limited: yaml-cpp recurses for each level (and limits
@@ -38,27 +40,34 @@ std::string read_settings(const std::filesystem::path& file) {
   return std::move(*content);
 }
 
-std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
+/// The text of a node; nothing, and an error, for a node with nodes of its own.
+std::optional<std::string> scalar(const YAML::Node& node, const std::filesystem::path& file, Errors& errors) {
   if (node.IsNull()) return "";
-  if (!node.IsScalar()) refuse(file, node.Mark(), "nested values are not supported");
-  return node.Scalar();
+  if (node.IsScalar()) return node.Scalar();
+  errors.push_back(error_at(file, node.Mark(), "nested values are not supported"));
+  return {};
 }
 
 launching::ConfigEntry read_entry(const std::string& key, int line, const YAML::Node& value,
-                                  const std::filesystem::path& file) {
+                                  const std::filesystem::path& file, Errors& errors) {
   launching::ConfigEntry entry{.key = key, .line = line};
-  const auto add = [&](std::string word, const YAML::Mark& mark) {
-    entry.values.push_back(std::move(word));
+  const auto add = [&](const std::optional<std::string>& word, const YAML::Mark& mark) {
+    if (!word) return;
+    entry.values.push_back(*word);
     entry.lines.push_back(mark.line + 1);
   };
   if (value.IsSequence()) {
     entry.shape = launching::EntryShape::list;
-    for (const auto& one : value) add(scalar(one, file), one.Mark());
+    for (const auto& one : value) add(scalar(one, file, errors), one.Mark());
   } else if (value.IsMap()) {
     entry.shape = launching::EntryShape::map;
-    for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
-  } else if (!value.IsNull()) {
-    entry.values = {scalar(value, file)};
+    for (const auto& one : value) {
+      const auto name = scalar(one.first, file, errors);
+      const auto text = scalar(one.second, file, errors);
+      if (name && text) add(*name + "=" + *text, one.first.Mark());
+    }
+  } else if (const auto text = scalar(value, file, errors); text && !value.IsNull()) {
+    entry.values = {*text};
   }
   return entry;
 }
@@ -117,29 +126,37 @@ fs::path site_file(const std::string& site) {
 
 // The number of tasks of the allocation, if no other layer gives the number of ranks.
 launching::Layer slurm_layer(const launching::Settings& settings) {
-  for (const auto* key : {"num_processes", "num_machines", "ranks_per_node"}) {
+  for (const auto* key : {"ranks", "nodes", "ranks_per_node"}) {
     if (settings.find(key)) return {};
   }
   const auto tasks = variable("SLURM_NTASKS");
   if (!variable("SLURM_JOB_ID") || !tasks || tasks->empty()) return {};
-  return {{"num_processes", {{*tasks}, "SLURM_NTASKS"}}};
+  return {{"ranks", {{*tasks}, "SLURM_NTASKS"}}};
 }
 
 }  // namespace
 
-std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file) {
-  std::vector<launching::ConfigEntry> entries;
+ParsedFile parse_yaml(const std::filesystem::path& file) {
+  ParsedFile parsed;
   try {
     const auto root = YAML::Load(read_settings(file));
-    if (root.IsNull()) return entries;
-    if (!root.IsMap()) refuse(file, root.Mark(), "expected keys");
+    if (root.IsNull()) return parsed;
+    if (!root.IsMap()) throw error_at(file, root.Mark(), "expected keys");
     for (const auto& pair : root) {
-      entries.push_back(read_entry(scalar(pair.first, file), pair.first.Mark().line + 1, pair.second, file));
+      const auto key = scalar(pair.first, file, parsed.errors);
+      if (!key) continue;
+      parsed.entries.push_back(read_entry(*key, pair.first.Mark().line + 1, pair.second, file, parsed.errors));
     }
   } catch (const YAML::Exception& error) {
-    refuse(file, error.mark, error.msg);
+    throw error_at(file, error.mark, error.msg);
   }
-  return entries;
+  return parsed;
+}
+
+std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file) {
+  auto parsed = parse_yaml(file);
+  launching::throw_all(parsed.errors, file.string());
+  return std::move(parsed.entries);
 }
 
 fs::path user_file() {
@@ -159,10 +176,10 @@ std::optional<fs::path> accelerate_file() {
 }
 
 launching::Layer read_file(const fs::path& file) {
-  const auto entries = read_yaml(file);
-  if (!launching::is_accelerate_file(entries)) return launching::read_settings(entries, file.string());
+  const auto [entries, errors] = parse_yaml(file);
+  if (!launching::is_accelerate_file(entries)) return launching::read_settings(entries, file.string(), errors);
   const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
-  launching::throw_if_refused(reference, file.string());
+  launching::throw_if_refused(reference, file.string(), errors);
   return reference.layer;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <hortator/error.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,8 +12,16 @@
 
 namespace hortator::tools {
 
-/// The keys of a YAML (or JSON) file, in order. Throws UsageError with the line number if the file is invalid or not a
-/// map.
+/// The keys of a YAML (or JSON) file, in order, and an error for each value that is not text, a list or a map of texts.
+struct ParsedFile {
+  std::vector<launching::ConfigEntry> entries = {};
+  std::vector<UsageError> errors = {};
+};
+
+/// Parses a file. Throws UsageError with the line number if the file is invalid or not a map.
+ParsedFile parse_yaml(const std::filesystem::path& file);
+
+/// The keys of a file. Throws one UsageError with all errors in it.
 std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file);
 
 /// The user's settings file: $XDG_CONFIG_HOME/hortator/config.yaml, or below ~/.config.
@@ -25,7 +34,7 @@ std::optional<std::filesystem::path> accelerate_file();
 /// Hortator does not have.
 launching::Layer read_file(const std::filesystem::path& file);
 
-/// Merges all sources, highest priority first: `flags`, HORTATOR_* variables, --config_file (otherwise the project's
+/// Merges all sources, highest priority first: `flags`, HORTATOR_* variables, --config-file (otherwise the project's
 /// hortator.yaml, then the user's file; without both, Accelerate's), the site profile, the Slurm allocation.
 launching::Settings gather_settings(const launching::Layer& flags, const std::optional<std::string>& config_file);
 

@@ -89,7 +89,7 @@ Section cuda_facts() {
 }
 
 Section loaded_facts() {
-  Section section{"loaded libraries"};
+  Section section{.title = "loaded libraries", .has_foreign_names = true};
   for (const auto* name :
        {"libhortator.so", "libtorch_cpu.so", "libtorch_cuda.so", "libmpi.so", "libmpich.so", "libhdf5.so",
         "libhdf5_openmpi.so", "libhdf5_mpich.so", "libnccl.so", "libcudart.so", "libgomp"}) {
@@ -115,10 +115,20 @@ std::string scheduler() {
   return batch.job ? text::concat(batch.scheduler, ", inside job ", *batch.job) : batch.scheduler + ", outside a job";
 }
 
+// "build_type" for "build type".
+std::string json_key(std::string_view name) {
+  std::string key;
+  for (const char c : name)
+    key += std::isalnum(static_cast<unsigned char>(c)) != 0
+               ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+               : '_';
+  return key;
+}
+
 Section job_facts() { return {"job", {{"scheduler", scheduler()}, {"srun", program_path("srun")}}}; }
 
 Section variable_facts() {
-  Section section{"environment"};
+  Section section{.title = "environment", .has_foreign_names = true};
   for (const auto& [name, value] : relevant_variables(environ)) section.facts.emplace_back(name, value);
   return section;
 }
@@ -158,10 +168,11 @@ std::string to_text(const Report& report) {
 }
 
 nlohmann::json to_json(const Report& report) {
-  auto object = nlohmann::json::object();
+  nlohmann::json object = {{"schema_version", 1}};
   for (const auto& section : report) {
-    object[section.title] = nlohmann::json::object();
-    for (const auto& [name, fact] : section.facts) object[section.title][name] = fact;
+    auto& facts = object[json_key(section.title)];
+    facts = nlohmann::json::object();
+    for (const auto& [name, fact] : section.facts) facts[section.has_foreign_names ? name : json_key(name)] = fact;
   }
   return object;
 }

@@ -20,10 +20,12 @@ std::map<std::string, std::string> relevant_variables(const char* const* environ
 struct Section {
   std::string title;
   std::vector<std::pair<std::string, nlohmann::json>> facts = {};
+  bool has_foreign_names = false;  ///< its names are those of variables or files
 };
 using Report = std::vector<Section>;
 
 std::string to_text(const Report& report);
+/// With names such as "build_type".
 nlohmann::json to_json(const Report& report);
 
 /// The facts that a bug report needs. Works without mpirun and without a GPU.

@@ -60,13 +60,21 @@ void write_script(const std::filesystem::path& file, const std::string& script) 
   std::filesystem::permissions(file, std::filesystem::perms::owner_exec, std::filesystem::perm_options::add);
 }
 
-std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after) {
-  std::vector<std::string> command = {scheduler == launching::Scheduler::slurm ? "sbatch" : "qsub"};
-  if (scheduler == launching::Scheduler::slurm) command.emplace_back("--parsable");
-  if (!after.empty() && scheduler == launching::Scheduler::slurm) command.push_back("--dependency=afterany:" + after);
-  if (!after.empty() && scheduler == launching::Scheduler::pbs)
-    command.insert(command.end(), {"-W", "depend=afterany:" + after});
+std::vector<std::string> submit_command(launching::Scheduler scheduler, const std::filesystem::path& script,
+                                        const ChainLink& link) {
+  const bool is_slurm = scheduler == launching::Scheduler::slurm;
+  std::vector<std::string> command = {is_slurm ? "sbatch" : "qsub"};
+  if (is_slurm) command.emplace_back("--parsable");
+  if (!link.after.empty() && is_slurm) command.push_back("--dependency=afterany:" + link.after);
+  if (!link.after.empty() && !is_slurm) command.insert(command.end(), {"-W", "depend=afterany:" + link.after});
+  if (link.number > 1 && !is_slurm) command.insert(command.end(), {"-v", text::concat("HORTATOR_LINK=", link.number)});
   command.push_back(script.string());
+  if (link.number > 1 && is_slurm) command.push_back(std::to_string(link.number));
+  return command;
+}
+
+std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const ChainLink& link) {
+  const auto command = submit_command(scheduler, script, link);
   const auto answer = run_command(launching::shell_line(command));
   if (answer.code != 0) {
     throw Error({.what = text::quote(command.front()) + " refused the job: " + answer.output,

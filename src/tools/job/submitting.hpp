@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "launch/job/job.hpp"
 #include "launch/settings/settings.hpp"
@@ -21,7 +22,17 @@ std::string make_stamped_folder(const std::filesystem::path& folder);
 /// schedulers lose the output if the folder is missing.
 void write_script(const std::filesystem::path& file, const std::string& script);
 
-/// Submits a job and returns its id. `after`: the id of a job that must end first; empty: none.
-std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after);
+/// A job of a chain.
+struct ChainLink {
+  int number = 1;
+  std::string after = "";  ///< the id of the job before it, which must end first; empty: none
+};
+
+/// The command that submits the script.
+std::vector<std::string> submit_command(launching::Scheduler scheduler, const std::filesystem::path& script,
+                                        const ChainLink& link);
+
+/// Submits a job and returns its id.
+std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const ChainLink& link = {});
 
 }  // namespace hortator::tools

@@ -77,7 +77,7 @@ void detect_slurm(const launching::Settings& settings, launching::LaunchEnvironm
                  .hint = "load the site's Slurm, or unset SLURM_JOB_ID to use mpirun"});
   }
   facts.cpus_per_task = cpus_per_task();
-  facts.srun_mpi = settings.word("mpi");
+  facts.srun_mpi = settings.word("srun_mpi");
   if (facts.srun_mpi) return;
   facts.srun_mpi = launching::choose_srun_mpi(run_command("srun --mpi=list").output, built_mpirun().flavor);
   if (!facts.srun_mpi) set_mpirun(mpirun_for(settings), facts);

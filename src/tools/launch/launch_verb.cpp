@@ -5,6 +5,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
@@ -34,7 +35,8 @@ Options known_options() {
   Options options;
   options.ends_at_text = true;
   add_setting_flags(options, launching::Scope::launch);
-  options.named.add_options()("dry-run", "print the command and exit")("help,h", "print this help");
+  options.named.add_options()("dry-run", "print the command and exit")("json", "print the command as JSON and exit")(
+      "help,h", "print this help");
   return options;
 }
 
@@ -51,6 +53,24 @@ void print_help() {
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
       << known_options().named << synonym_help(known_options());
+}
+
+void print_json(const launching::LaunchRequest& request, const std::vector<std::string>& command) {
+  const auto or_null = [](const std::optional<int>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
+  const nlohmann::ordered_json json = {{"schema_version", 1},
+                                       {"launcher", command.front()},
+                                       {"ranks", request.ranks},
+                                       {"nodes", or_null(request.nodes)},
+                                       {"ranks_per_node", or_null(request.ranks_per_node)},
+                                       {"gpus_per_node", or_null(request.gpus_per_node)},
+                                       {"threads", or_null(request.threads)},
+                                       {"program", request.program},
+                                       {"arguments", request.arguments},
+                                       {"variables", request.variables},
+                                       {"command", command}};
+  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
 launching::LaunchRequest read_request(const po::variables_map& values, const launching::Settings& settings) {
@@ -105,8 +125,8 @@ struct Start {
 // that the ranks have reported themselves look like a second failure and are left out; all others are passed on.
 void explain_end(const launching::LauncherOutput& output, const std::filesystem::path& folder, const Start& start,
                  bool was_signalled) {
-  if (output.reports().empty() || (!folder.empty() && has_record(folder, start.of_files))) return;
   const auto killed = output.killed_rank();
+  if ((output.reports().empty() && !killed) || (!folder.empty() && has_record(folder, start.of_files))) return;
   if (!killed || was_signalled) {
     for (const auto& report : output.reports()) std::cerr << report;
     return;
@@ -128,7 +148,7 @@ void pass_deadline(launching::LaunchRequest& request) {
   if (deadline) request.variables.push_back(text::concat("HORTATOR_DEADLINE=", deadline->time_since_epoch().count()));
 }
 
-// srun has its own handling of Ctrl-C, and its reports name rank and host.
+// srun has its own handling of Ctrl-C.
 LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
@@ -137,7 +157,7 @@ LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEn
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
   const Supervision by_mpirun{
       .grace = time_to_save, .stops_when_asked = [&] { return note.stops_when_asked(); }, .output = &output};
-  auto end = supervise(launching::command_line(request, facts), by_srun ? Supervision() : by_mpirun);
+  auto end = supervise(launching::command_line(request, facts), by_srun ? Supervision{.output = &output} : by_mpirun);
   const auto folder = note.folder();
   if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
   explain_end(output, folder, start, end.was_signalled);
@@ -185,6 +205,10 @@ int launch_verb(const Arguments& arguments) {
   const auto facts = detect_environment(settings);
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
   const auto command = launching::command_line(request, facts);
+  if (values.contains("json")) {
+    print_json(request, command);
+    return 0;
+  }
   if (values.contains("dry-run")) {
     std::cout << launching::shell_line(command) << "\n";
     return 0;

@@ -67,6 +67,15 @@ std::vector<double> restarts_of(const fs::path& run) {
   return steps;
 }
 
+/// The run folders; the folder of an array stands for its tasks.
+std::vector<std::string> runs_of(const std::vector<std::string>& given) {
+  std::vector<std::string> runs;
+  for (const auto& folder : given) {
+    for (const auto& run : runs_in(folder)) runs.push_back(run.string());
+  }
+  return runs;
+}
+
 /// The folders' own names if they differ, otherwise the paths as given.
 std::vector<std::string> labels_of(const std::vector<std::string>& runs) {
   std::vector<std::string> labels;
@@ -86,7 +95,6 @@ std::vector<Panel> panels_of(const std::vector<std::string>& runs, const std::st
   Panel rates{.title = "rate", .x_label = "step", .y_label = "steps / s", .from_zero = true};
   const auto labels = labels_of(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    check_run_folder(runs[i]);
     const auto rows = read_metrics(runs[i]);
     if (rows.empty()) {
       throw UsageError({.what = "The run " + text::quote(runs[i]) + " has no logged rows that plot can read",
@@ -118,11 +126,12 @@ int plot_verb(const Arguments& arguments) {
   if (!values.contains("output")) {
     throw UsageError({.what = "--output is missing", .hint = "use -o FILE.svg"});
   }
-  const auto& runs = values["run"].as<std::vector<std::string>>();
+  const auto& given = values["run"].as<std::vector<std::string>>();
   const auto& name = values["output"].as<std::string>();
-  const auto panels = study_panels(runs).value_or(std::vector<Panel>());
+  const auto panels = study_panels(given).value_or(std::vector<Panel>());
   const auto chart = chart_file(
-      panels.empty() ? panels_of(runs, values["metric"].as<std::string>(), values.contains("log-scale")) : panels,
+      panels.empty() ? panels_of(runs_of(given), values["metric"].as<std::string>(), values.contains("log-scale"))
+                     : panels,
       name);
   write_file(name, chart);
   return 0;

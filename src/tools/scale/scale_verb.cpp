@@ -115,6 +115,7 @@ int report_on(const fs::path& folder) {
 std::vector<std::string> job_lines(const launching::Settings& settings, launching::Scheduler scheduler,
                                    const std::string& records) {
   auto job = launching::job_of(settings, scheduler, "hortator", {});
+  if (job.array) throw UsageError({.what = "--array cannot be used in a study", .hint = "--nodes has the sizes"});
   job.output = records;
   auto lines = launching::directives(job);
   // A job of a study is never requeued: times from two allocations would be mixed.
@@ -147,14 +148,13 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     auto flags = settings_from_flags(values, launching::Scope::job, own_flags());
-    flags["num_machines"] = {.values = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
-    const auto file =
-        values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+    flags["nodes"] = {.values = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
+    const auto file = config_file_of(values);
     const auto settings = gather_settings(flags, file);
     const auto scheduler = scheduler_of(settings);
     const auto script = folder / text::concat("job_", plan.ranks[i], ".sh");
     write_script(script, script_of(folder, plan.ranks[i], settings, scheduler));
-    std::cout << "submitted: " << submit(scheduler, script, "") << "  " << script.string() << '\n';
+    std::cout << "submitted: " << submit(scheduler, script) << "  " << script.string() << '\n';
   }
   std::cout << "the last job to end writes the report; to write it again: hortator scale report " << folder.string()
             << '\n';
@@ -164,8 +164,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
 int begin_study(Growth growth, const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) return print_help();
-  const auto file =
-      values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+  const auto file = config_file_of(values);
   const auto settings = gather_settings(settings_from_flags(values, launching::Scope::job, own_flags()), file);
   const auto plan = plan_of(growth, values, settings);
   const auto folder = fs::absolute(values["out"].as<std::string>());

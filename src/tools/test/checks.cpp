@@ -4,6 +4,7 @@
 #include <chrono>
 #include <hortator/error.hpp>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/text/text.hpp"
@@ -58,6 +59,19 @@ std::string table(const std::vector<CheckOutcome>& outcomes) {
   out << outcomes.size() - static_cast<std::size_t>(failed) << " of "
       << text::count(static_cast<long long>(outcomes.size()), "check") << " passed\n";
   return std::move(out).str();
+}
+
+std::string to_json(const std::vector<CheckOutcome>& outcomes) {
+  nlohmann::ordered_json json = {
+      {"schema_version", 1}, {"has_passed", true}, {"checks", nlohmann::ordered_json::array()}};
+  for (const auto& outcome : outcomes) {
+    if (!outcome.has_passed) json["has_passed"] = false;
+    json["checks"].push_back({{"name", outcome.name},
+                              {"has_passed", outcome.has_passed},
+                              {"seconds", outcome.seconds},
+                              {"details", outcome.details}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string check_ranks(Accelerator& accelerator) {

@@ -31,6 +31,8 @@ std::vector<Check> checks(Accelerator& accelerator, const std::filesystem::path&
 CheckOutcome run_check(const mpi::Communicator& comm, const Check& check);
 
 std::string table(const std::vector<CheckOutcome>& outcomes);
+/// The same as one JSON object.
+std::string to_json(const std::vector<CheckOutcome>& outcomes);
 
 /// Each compares with the known result and throws on a difference. @collective
 std::string check_ranks(Accelerator& accelerator);

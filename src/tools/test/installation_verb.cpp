@@ -20,7 +20,7 @@ std::optional<std::chrono::milliseconds> default_timeout() {
 }
 
 /// @collective
-bool run_checks(const mpi::Communicator& world, const fs::path& folder) {
+bool run_checks(const mpi::Communicator& world, const fs::path& folder, bool as_json) {
   mpi::all_or_none(world, [&] {
     if (world.rank() == 0) fs::create_directory(folder);
   });
@@ -32,7 +32,8 @@ bool run_checks(const mpi::Communicator& world, const fs::path& folder) {
     outcomes.push_back(installation::run_check(comm, check));
     has_passed = has_passed && outcomes.back().has_passed;
   }
-  if (comm.rank() == 0) std::cout << installation::table(outcomes) << std::flush;
+  if (comm.rank() == 0)
+    std::cout << (as_json ? installation::to_json(outcomes) : installation::table(outcomes)) << std::flush;
   return has_passed;
 }
 
@@ -42,8 +43,9 @@ int installation_verb(const Arguments& arguments) {
   const auto values = parse(arguments, test_options());
   bool has_passed = false;
   const int code =
-      run_temporarily("hortator-test", values["dir"].as<std::string>(),
-                      [&](const auto& world, const fs::path& folder) { has_passed = run_checks(world, folder); });
+      run_temporarily("hortator-test", values["dir"].as<std::string>(), [&](const auto& world, const fs::path& folder) {
+        has_passed = run_checks(world, folder, values.contains("json"));
+      });
   if (code != 0) return code;
   return has_passed ? 0 : 1;
 }

@@ -13,7 +13,7 @@ namespace po = boost::program_options;
 
 int print_help() {
   std::cout
-      << "usage: hortator test [-n N] [--dir FOLDER] [--here]\n\n"
+      << "usage: hortator test [-n N] [--dir FOLDER] [--here] [--json]\n\n"
          "Tests this installation on the nodes where it runs: ranks, each communication back end, a checkpoint in\n"
          "FOLDER, the loader, a model that is paged from disk, and a training with a known result. Prints a table\n"
          "with times; takes up to half a minute.\n\n"
@@ -41,7 +41,7 @@ Options test_options() {
                               "start N ranks; otherwise test the ranks that a launcher has started")(
       "dir", po::value<std::string>()->default_value(".")->value_name("FOLDER"),
       "folder of the test checkpoint: use the file system of your runs")("here", "run even on a login node")(
-      "help,h", "print this help");
+      "json", "print the results as JSON")("help,h", "print this help");
   return options;
 }
 
@@ -50,7 +50,8 @@ int test_verb(const Arguments& arguments) {
   if (values.contains("help")) return print_help();
   check_login_node(values);
   const auto program = (libexec_folder() / "hortator-test").string();
-  const Arguments ranks_program = {program, "--dir", values["dir"].as<std::string>()};
+  Arguments ranks_program = {program, "--dir", values["dir"].as<std::string>()};
+  if (values.contains("json")) ranks_program.emplace_back("--json");
   if (!values.contains("ranks")) replace_process(ranks_program);
   Arguments command = {"/proc/self/exe", "launch", "-n", std::to_string(values["ranks"].as<int>())};
   command.insert(command.end(), ranks_program.begin(), ranks_program.end());

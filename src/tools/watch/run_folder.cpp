@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <hortator/error.hpp>
+#include <tuple>
 
 #include "core/process.hpp"
 #include "core/text/json.hpp"
@@ -102,6 +104,38 @@ std::optional<std::string> outcome_of(const fs::path& folder) {
   return json.is_object() ? std::optional(json.value("outcome", "")) : std::nullopt;
 }
 
+constexpr std::array<const char*, 6> run_records = {"status",       "logs",       "outcome.json",
+                                                    "failure.json", "checkpoint", "checkpoints"};
+// What the job of a task writes before its program does.
+constexpr std::array<const char*, 2> task_records = {"task.json", "jobs"};
+
+template <typename Names>
+bool has_any(const fs::path& folder, const Names& names) {
+  std::error_code ignored;
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return fs::exists(folder / name, ignored); });
+}
+
+// Tasks by number: 2 comes before 10.
+bool comes_before(const fs::path& a, const fs::path& b) {
+  const auto key = [](const fs::path& path) {
+    const auto name = path.filename().string();
+    long long number = -1;
+    const bool is_number = text::parse_integer(name, number);
+    return std::tuple(is_number ? 0 : 1, number, name);
+  };
+  return key(a) < key(b);
+}
+
+std::vector<std::pair<std::string, std::string>> read_arguments(const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> arguments;
+  const auto json = core::parse_record<nlohmann::ordered_json>(content_of(folder / "task.json"));
+  if (!json.is_object() || !json.contains("arguments") || !json["arguments"].is_object()) return arguments;
+  for (const auto& [name, value] : json["arguments"].items()) {
+    if (value.is_string()) arguments.emplace_back(name, value.get<std::string>());
+  }
+  return arguments;
+}
+
 bool has_killed_rank(const std::vector<observe::RankStatus>& ranks) {
   return std::any_of(ranks.begin(), ranks.end(),
                      [](const observe::RankStatus& rank) { return !rank.is_over && core::has_ended(rank.process); });
@@ -121,14 +155,20 @@ std::vector<observe::Session> read_sessions(const fs::path& folder) {
   return sessions;
 }
 
-void check_run_folder(const fs::path& folder) {
+std::vector<fs::path> runs_in(const fs::path& folder) {
+  if (has_any(folder, run_records)) return {folder};
+  std::vector<fs::path> runs;
   std::error_code ignored;
-  for (const auto* name : {"status", "logs", "outcome.json", "failure.json", "checkpoint", "checkpoints"}) {
-    if (fs::exists(folder / name, ignored)) return;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (!entry.is_directory(ignored) || entry.path().filename() == "jobs") continue;
+    if (has_any(entry.path(), run_records) || has_any(entry.path(), task_records)) runs.push_back(entry.path());
   }
-  throw UsageError({.what = text::concat("No records of a run in ", text::quote(folder.string())),
-                    .why = "a run of less than a second that logs nothing writes no records",
-                    .hint = "give its project.dir, by default runs/ and the program's name"});
+  std::sort(runs.begin(), runs.end(), comes_before);
+  if (!runs.empty()) return runs;
+  throw UsageError(
+      {.what = text::concat("No records of a run in ", text::quote(folder.string())),
+       .why = "a run of less than a second that logs nothing writes no records",
+       .hint = "give its project.dir, by default runs/ and the program's name, or the folder of an array"});
 }
 
 tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
@@ -140,7 +180,8 @@ tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
                           .sessions = read_sessions(folder),
                           .checkpoints = read_checkpoints(folder),
                           .outcome = outcome_of(folder),
-                          .failure = failure_of(folder)};
+                          .failure = failure_of(folder),
+                          .arguments = read_arguments(folder)};
   facts.is_killed = !facts.outcome && !facts.failure && has_killed_rank(facts.ranks);
   facts.rows = sampled(metrics_file(folder, facts.ranks), rows);
   return facts;

@@ -11,8 +11,9 @@
 /// Reads what a run has written in its folder, without any effect on the running job.
 namespace hortator::tools {
 
-/// Throws UsageError if the folder does not exist or has no records of a run.
-void check_run_folder(const std::filesystem::path& folder);
+/// The run folders that `folder` stands for: itself, or those of the tasks of an array, by number. Throws UsageError if
+/// there is no run.
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
 
 /// Everything that exists, with about `rows` of the logged rows.
 tools::WatchFacts read_run(const std::filesystem::path& folder, std::size_t rows);

@@ -1,6 +1,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <hortator/error.hpp>
@@ -14,6 +15,8 @@
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
+#include "tools/watch/runs_view.hpp"
+#include "tools/watch/watch_json.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -28,20 +31,25 @@ Options known_options() {
   options.named.add_options()("once", "print the page once and exit")(
       "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "time between updates")(
       "colour", po::value<std::string>()->default_value("auto")->value_name("WHEN"),
-      "always, never, or auto: on a terminal, unless NO_COLOR is set")("help,h", "print this help");
+      "always, never, or auto: on a terminal, unless NO_COLOR is set")(
+      "color", po::value<std::string>()->value_name("WHEN"), "the same")("json", "print the state as JSON, once")(
+      "help,h", "print this help");
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator watch RUN [options]\n\n"
-               "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
-               "communication, waiting for data, checkpoints, slow ranks, restarts. It only reads files, so that it "
-               "does not\n"
-               "disturb the job and works on any machine that sees the folder.\n\n"
-               "  hortator watch runs/digits\n"
-               "  hortator watch runs/digits --once\n\n"
-               "exit code: 0; 1 with --once for a run that failed or was killed; 2 wrong usage\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator watch RUN... [options]\n\n"
+         "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
+         "communication, waiting for data, checkpoints, slow ranks, restarts. It only reads files, so that it "
+         "does not\n"
+         "disturb the job and works on any machine that sees the folder. Of several runs, and of the folder of a job\n"
+         "array or a sweep, it shows a line each.\n\n"
+         "  hortator watch runs/digits\n"
+         "  hortator watch runs/digits --once\n"
+         "  hortator watch runs/sweep runs/other --json\n\n"
+         "exit code: 0; 1 with --once or --json if a run failed or was killed; 2 wrong usage\n\n"
+      << known_options().named;
   return 0;
 }
 
@@ -125,35 +133,69 @@ void sleep_for(double seconds) {
   while (is_interrupted == 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
+std::vector<std::filesystem::path> folders_in(const po::variables_map& values) {
+  if (!values.contains("run"))
+    throw UsageError({.what = "Expected the folder of a run", .hint = "hortator watch runs/digits"});
+  std::vector<std::filesystem::path> folders;
+  for (const auto& name : values["run"].as<std::vector<std::string>>()) {
+    for (auto& run : runs_in(name)) folders.push_back(std::move(run));
+  }
+  return folders;
+}
+
+/// The runs of the command line, and what is shown of them.
+class Watched {
+ public:
+  Watched(std::vector<std::filesystem::path> folders, bool colour)
+      : folders_(std::move(folders)), schedulers_(folders_.size()), colour_(colour) {}
+
+  void read() {
+    runs_.clear();
+    for (std::size_t i = 0; i < folders_.size(); ++i) runs_.push_back(read_facts(folders_[i], schedulers_[i]));
+  }
+  bool has_ended() const {
+    return std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return tools::has_ended(run); });
+  }
+  bool has_failed() const {
+    return std::any_of(runs_.begin(), runs_.end(), [](const auto& run) { return run.failure || run.is_killed; });
+  }
+  std::string page() const {
+    const ViewOptions options{.columns = columns(), .colour = colour_, .utf8 = has_utf8(), .now = core::unix_time()};
+    return runs_.size() == 1 ? watch_view(runs_.front(), options) : runs_view(runs_, options);
+  }
+  std::string json() const { return watch_json(runs_, core::unix_time()); }
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+  std::vector<DeadlineQuery> schedulers_;
+  bool colour_;
+  std::vector<WatchFacts> runs_;
+};
+
 }  // namespace
 
 int watch_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "run"));
   if (values.contains("help")) return print_help();
-  if (!values.contains("run") || values["run"].as<std::vector<std::string>>().size() != 1) {
-    throw UsageError({.what = "Expected the folder of one run", .hint = "hortator watch runs/digits"});
-  }
-  const std::filesystem::path folder = values["run"].as<std::vector<std::string>>().front();
   const double interval = values["interval"].as<double>();
   if (!(interval >= 0.1)) throw UsageError({.what = "--interval: expected at least 0.1 seconds"});
-  check_run_folder(folder);
-  const bool colour = wants_colour(values["colour"].as<std::string>());
-  DeadlineQuery scheduler;
-  const auto page = [&](const tools::WatchFacts& facts) {
-    return watch_view(facts, {.columns = columns(), .colour = colour, .utf8 = has_utf8(), .now = core::unix_time()});
-  };
-
-  auto facts = read_facts(folder, scheduler);
+  const auto* colour = values.contains("color") ? "color" : "colour";
+  Watched watched(folders_in(values), wants_colour(values[colour].as<std::string>()));
+  watched.read();
+  if (values.contains("json")) {
+    std::cout << watched.json();
+    return watched.has_failed() ? 1 : 0;
+  }
   if (!values.contains("once") && isatty(STDOUT_FILENO) != 0) {
     const FullScreen screen;
-    while (is_interrupted == 0 && !has_ended(facts)) {
-      FullScreen::show(page(facts));
+    while (is_interrupted == 0 && !watched.has_ended()) {
+      FullScreen::show(watched.page());
       sleep_for(interval);
-      facts = read_facts(folder, scheduler);
+      watched.read();
     }
   }
-  std::cout << page(facts);
-  return values.contains("once") && (facts.failure || facts.is_killed) ? 1 : 0;
+  std::cout << watched.page();
+  return values.contains("once") && watched.has_failed() ? 1 : 0;
 }
 
 }  // namespace hortator::tools

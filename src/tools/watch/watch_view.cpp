@@ -13,12 +13,6 @@
 namespace hortator::tools {
 namespace {
 
-const observe::RankStatus* main_rank(const WatchFacts& facts) {
-  const auto found = std::find_if(facts.ranks.begin(), facts.ranks.end(),
-                                  [](const observe::RankStatus& rank) { return rank.rank == 0; });
-  return found == facts.ranks.end() ? nullptr : &*found;
-}
-
 void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& options) {
   page.add(facts.folder, core::Ink::bold);
   page.add("  ");
@@ -49,6 +43,9 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
   }
   page.end_line();
   if (facts.failure) page.row("", *facts.failure, core::Ink::bad);
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : facts.arguments) arguments.push_back(name + "=" + value);
+  if (!arguments.empty()) page.row("arguments", text::join(arguments, " "));
 }
 
 void put_loop(core::Page& page, const observe::LoopStatus& loop, bool is_over) {
@@ -76,13 +73,6 @@ std::vector<double> history(const WatchFacts& facts, const std::string& name, st
     curve.y.push_back(*value);
   }
   return thinned(curve, max_points).y;
-}
-
-/// The latest values: those that the main rank reports, otherwise the last row.
-std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& facts) {
-  const auto* main = main_rank(facts);
-  if (main != nullptr && !main->values.empty()) return main->values;
-  return facts.rows.empty() ? decltype(MetricRow::values)() : facts.rows.back().values;
 }
 
 void put_values(core::Page& page, const WatchFacts& facts, const ViewOptions& options) {
@@ -133,6 +123,28 @@ void put_restarts(core::Page& page, const WatchFacts& facts) {
 }
 
 }  // namespace
+
+const observe::RankStatus* main_rank(const WatchFacts& facts) {
+  const auto found = std::find_if(facts.ranks.begin(), facts.ranks.end(),
+                                  [](const observe::RankStatus& rank) { return rank.rank == 0; });
+  return found == facts.ranks.end() ? nullptr : &*found;
+}
+
+std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& facts) {
+  const auto* main = main_rank(facts);
+  if (main != nullptr && !main->values.empty()) return main->values;
+  return facts.rows.empty() ? decltype(MetricRow::values)() : facts.rows.back().values;
+}
+
+std::string state_of(const WatchFacts& facts, double now) {
+  if (facts.failure) return "failed";
+  if (facts.outcome) return *facts.outcome;
+  if (facts.is_killed) return "killed";
+  const auto* main = main_rank(facts);
+  if (main == nullptr) return "unknown";
+  if (main->is_over) return "over";
+  return is_silent(*main, now) ? "silent" : "running";
+}
 
 bool has_ended(const WatchFacts& facts) { return facts.outcome || facts.failure || facts.is_killed; }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "observe/status/status_record.hpp"
@@ -25,6 +26,7 @@ struct WatchFacts {
   std::optional<std::string> failure = {};       ///< the rank and the problem
   bool is_killed = false;                        ///< without a record, a rank's process on this machine has ended
   std::optional<double> deadline = {};           ///< of the job, from the scheduler
+  std::vector<std::pair<std::string, std::string>> arguments = {};  ///< of a task of a sweep
 };
 
 struct ViewOptions {
@@ -36,6 +38,16 @@ struct ViewOptions {
 
 /// Whether the run has ended, in whatever way.
 bool has_ended(const WatchFacts& facts);
+
+/// The state of a run in one word: "failed", "finished", "stopped", "killed", "unknown" (no status was written),
+/// "over", "silent" (its status is overdue), or "running".
+std::string state_of(const WatchFacts& facts, double now);
+
+/// The rank that reports for all: rank 0, null if it has written no status.
+const observe::RankStatus* main_rank(const WatchFacts& facts);
+
+/// The latest logged values: those that the main rank reports, otherwise the last row.
+std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& facts);
 
 /// Lines of at most `columns` each.
 std::string watch_view(const WatchFacts& facts, const ViewOptions& options);

@@ -59,7 +59,7 @@ mkdir whole
 wanted=$(grep -a '^end' whole.out)
 
 # A job that Slurm signals before its time limit saves, is requeued, resumes, and ends with the same result as the run that was not stopped.
-submit --name limit --time 00:02:00 --warning-seconds 118 --run-dir run -- "$binaries/stopping" "$steps"
+submit --name limit --time 00:02:00 --warning-seconds 118 --requeues 20 --run-dir run -- "$binaries/stopping" "$steps"
 if ! await 240; then failed "signalled: $(state) after four minutes"; scancel "$id"; fi
 got=$(grep -ah '^end' "$records/$id.out")
 if [ -n "$wanted" ] && [ "$got" = "$wanted" ] && grep -aq 'hortator job: requeued' "$records/$id.out" && [ -e "$records/finished" ]; then

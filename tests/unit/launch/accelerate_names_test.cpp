@@ -31,13 +31,13 @@ TEST_CASE("a file of Accelerate is recognised by its own keys") {
 }
 
 TEST_CASE("settings with the same meaning are honoured") {
-  CHECK(value(read("num_processes", "8"), "num_processes") == "8");
+  CHECK(value(read("num_processes", "8"), "ranks") == "8");
   CHECK(value(read("mixed_precision", "bf16"), "mixed_precision") == "bf16");
-  CHECK(value(read("use_cpu", "true"), "use_cpu") == "true");
+  CHECK(value(read("use_cpu", "true"), "cpu") == "true");
   CHECK(value(read("deepspeed_config.zero_stage", "2"), "zero_stage") == "2");
   CHECK(value(read("deepspeed_config.gradient_accumulation_steps", "4"), "gradient_accumulation_steps") == "4");
   CHECK(value(read("mpirun_config.mpirun_hostfile", "hosts"), "hostfile") == "hosts");
-  CHECK(read("num_processes", "8").layer.at("num_processes").origin == "f:1");
+  CHECK(read("num_processes", "8").layer.at("ranks").origin == "f:1");
 }
 
 TEST_CASE("sharding strategies become ZeRO stages") {
@@ -89,7 +89,7 @@ TEST_CASE("settings of unused features are accepted") {
 TEST_CASE("one machine and -1 processes are ignored") {
   CHECK(read("num_machines", "1").layer.empty());
   CHECK(read("num_processes", "-1").layer.empty());
-  CHECK(value(read("num_machines", "2"), "num_machines") == "2");
+  CHECK(value(read("num_machines", "2"), "nodes") == "2");
 }
 
 TEST_CASE("sections are opened into their keys") {
@@ -117,7 +117,7 @@ TEST_CASE("each name is in the table once, with a key of Hortator or a note") {
 
 TEST_CASE("flags of accelerate launch are known, with the names of switches among those without effect") {
   REQUIRE(accelerate_flag("num_processes") != nullptr);
-  CHECK(accelerate_flag("num_processes")->key == "num_processes");
+  CHECK(accelerate_flag("num_processes")->key == "ranks");
   CHECK(accelerate_flag("use_cpu") == nullptr);  // only in files
   CHECK(accelerate_flag("nonsense") == nullptr);
   for (const auto* name : {"quiet", "multi_gpu", "same_network", "use_fsdp", "no_python"}) {

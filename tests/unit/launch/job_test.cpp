@@ -16,7 +16,7 @@ constexpr auto slurm = Scheduler::slurm;
 constexpr auto pbs = Scheduler::pbs;
 
 Job job(Scheduler scheduler, const Lines& given = {}) {
-  Layer layer = {{"num_machines", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
+  Layer layer = {{"nodes", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
   for (const auto& assignment : given) {
     const auto end = assignment.find('=');
     layer[assignment.substr(0, end)] = {{assignment.substr(end + 1)}, "x"};
@@ -49,13 +49,13 @@ TEST_CASE("the directives of Slurm") {
 }
 
 TEST_CASE("the directives of PBS") {
-  CHECK(directives(job(pbs, {"gpus_per_node=4", "num_cpu_threads_per_process=8", "queue=q", "account=a",
-                             "filesystems=home:eagle", "mail=u@x.org"})) ==
+  CHECK(directives(job(
+            pbs, {"gpus_per_node=4", "threads=8", "queue=q", "account=a", "filesystems=home:eagle", "mail=u@x.org"})) ==
         Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ompthreads=8:ngpus=4", "-l walltime=01:00:00", "-j oe",
               "-k doe", "-l place=scatter", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
   CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4:ompthreads=16"));
   CHECK(has(directives(job(pbs)), "-l select=2:ncpus=4:mpiprocs=4:ompthreads=1"));
-  CHECK_FALSE(has(directives(job(pbs, {"num_machines=1"})), "-l place=scatter"));
+  CHECK_FALSE(has(directives(job(pbs, {"nodes=1"})), "-l place=scatter"));
   CHECK_FALSE(has(directives(job(pbs, {"directives=-l place=scatter:excl"})), "-l place=scatter"));
   CHECK_THROWS_WITH(directives(job(pbs, {"directives=--mem=4G"})), ContainsSubstring("option of Slurm"));
   for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
@@ -106,9 +106,9 @@ TEST_CASE("values that cannot stand in a directive are refused, in every field")
 
 TEST_CASE("a job requests whole nodes, and its warning comes after its start") {
   const auto of = [](const Layer& layer) { return job_of(Settings({layer}), slurm, "t", {}).request; };
-  CHECK(of({{"num_processes", {{"4"}, "x"}}}).ranks_per_node == 4);
-  CHECK(of({{"num_processes", {{"4"}, "x"}}}).nodes == 1);
-  CHECK_THROWS_WITH(of({{"num_processes", {{"5"}, "x"}}, {"num_machines", {{"2"}, "x"}}}), ContainsSubstring("evenly"));
+  CHECK(of({{"ranks", {{"4"}, "x"}}}).ranks_per_node == 4);
+  CHECK(of({{"ranks", {{"4"}, "x"}}}).nodes == 1);
+  CHECK_THROWS_WITH(of({{"ranks", {{"5"}, "x"}}, {"nodes", {{"2"}, "x"}}}), ContainsSubstring("evenly"));
   CHECK_THROWS_WITH(job(slurm, {"time=00:02:00"}), ContainsSubstring("before the job begins"));
 }
 
@@ -158,6 +158,5 @@ TEST_CASE("under PBS each rank gets its share of the node's CPUs as threads") {
         "mpirun -n 8 --map-by ppr:4:node --bind-to none\nenv OMP_NUM_THREADS=16\n");
   CHECK(text_of({"cpus_per_node=64"}, MpiFlavor::pals) ==
         "mpirun -n 8 -ppn 4 --cpu-bind depth -d 16\nenv OMP_NUM_THREADS=16\n");
-  CHECK(text_of({"num_cpu_threads_per_process=2"}, MpiFlavor::open_mpi) ==
-        "mpirun -n 8 --map-by ppr:4:node:PE=2\nenv OMP_NUM_THREADS=2\n");
+  CHECK(text_of({"threads=2"}, MpiFlavor::open_mpi) == "mpirun -n 8 --map-by ppr:4:node:PE=2\nenv OMP_NUM_THREADS=2\n");
 }

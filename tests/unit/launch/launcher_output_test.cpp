@@ -83,3 +83,21 @@ TEST_CASE("the rank that a signal ended is read from the launcher's report") {
                           "(Segmentation fault).")
             ->signal == 11);
 }
+
+TEST_CASE("srun's line about a killed task names rank, host and signal") {
+  const auto killed = parse_srun_line("srun: error: n2: task 3: Killed");
+  REQUIRE(killed.has_value());
+  CHECK(killed->rank == 3);
+  CHECK(killed->host == "n2");
+  CHECK(killed->signal == 9);
+  CHECK(parse_srun_line("srun: error: n1: task 0: Segmentation fault (core dumped)")->signal == 11);
+  for (const auto* line : {"srun: error: n2: tasks 2-3: Killed", "srun: error: n2: task 3: Exited with exit code 1",
+                           "srun: error: n2: task 3: Terminated", "the program: srun: error: n2: task 3: Killed", ""})
+    CHECK_FALSE(parse_srun_line(line).has_value());
+  LauncherOutput output;
+  CHECK(output.take("a line\nsrun: error: n2: ta") == "a line\nsrun: error: n2: ta");
+  CHECK(output.take("sk 3: Killed\nsrun: error: n1: task 0: Killed\n") ==
+        "sk 3: Killed\nsrun: error: n1: task 0: Killed\n");
+  REQUIRE(output.killed_rank().has_value());
+  CHECK(output.killed_rank()->rank == 3);
+}

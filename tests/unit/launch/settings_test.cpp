@@ -53,15 +53,14 @@ TEST_CASE("lists add up from the lowest layer, and for two variables of a name t
 
 TEST_CASE("the program gets only settings that were given") {
   CHECK(Settings(std::vector<Layer>()).for_program().empty());
-  CHECK(Settings(
-            {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
+  CHECK(Settings({layer("x", {{"debug", {"yes"}}, {"cpu", {"off"}}, {"zero_stage", {"2"}}, {"ranks", {"4"}}})})
             .for_program() == Values{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
 }
 
 TEST_CASE("the explanation is a readable file with the origin of each value") {
-  const Settings settings({layer("--ranks", {{"num_processes", {"4"}}}),
+  const Settings settings({layer("--ranks", {{"ranks", {"4"}}}),
                            layer("f:2", {{"modules", {"a b", "c"}}, {"environment", {"X=1,2", "Y=a\"b\\\n"}}})});
-  CHECK_THAT(settings.explain(), ContainsSubstring("num_processes: 4 ") && ContainsSubstring("# --ranks\n"));
+  CHECK_THAT(settings.explain(), ContainsSubstring("ranks: 4 ") && ContainsSubstring("# --ranks\n"));
   CHECK_THAT(settings.show(), ContainsSubstring("modules: [\"a b\", c]\n"));
   CHECK_THAT(settings.show(), ContainsSubstring("environment: {X: \"1,2\", Y: \"a\\\"b\\\\\\n\"}\n"));
 }
@@ -91,9 +90,9 @@ TEST_CASE("a file's errors name the file, the line and the key") {
             {{"num_processes", 1, EntryShape::scalar, {"4"}}, {"modules", 2, EntryShape::list, {"a"}}, {"account", 3}},
             "f")
             .size() == 2);
-  CHECK(read_settings({{"num_processes", 7, EntryShape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
-  CHECK_THROWS_WITH(read_settings({{"ranks", 9, EntryShape::scalar, {"4"}}}, "f"),
-                    ContainsSubstring("f:9: unknown key 'ranks'"));
+  CHECK(read_settings({{"num_processes", 7, EntryShape::scalar, {"4"}}}, "f").at("ranks").origin == "f:7");
+  CHECK_THROWS_WITH(read_settings({{"nonsense", 9, EntryShape::scalar, {"4"}}}, "f"),
+                    ContainsSubstring("f:9: unknown key 'nonsense'"));
   CHECK_THROWS_WITH(read_settings({{"num_processes", 7, EntryShape::scalar, {"abc"}}}, "f"),
                     ContainsSubstring("f:7: num_processes: expected a whole number from 1, got 'abc'"));
   CHECK_THROWS_WITH(read_settings({{"debug", 2, EntryShape::list, {"1"}}}, "f"),
@@ -115,7 +114,7 @@ TEST_CASE("of a file with several errors all are reported") {
                   "f");
     FAIL("nothing was thrown");
   } catch (const hortator::UsageError& error) {
-    CHECK_THAT(error.what(), ContainsSubstring("f has 4 errors") && ContainsSubstring("f:1: unknown key") &&
+    CHECK_THAT(error.what(), ContainsSubstring("f has 5 errors") && ContainsSubstring("f:1: unknown key") &&
                                  ContainsSubstring("f:2: debug: expected true or false") &&
                                  ContainsSubstring("f:6: environment") && ContainsSubstring("f:7: environment") &&
                                  ContainsSubstring("f:8: mixed_precision: expected one of no, fp16, bf16"));
@@ -126,7 +125,7 @@ TEST_CASE("variables of the environment are settings, and checked") {
   const auto with = [](const std::string& name, const std::string& value) {
     return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });
   };
-  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").values == Values{"4"});
+  CHECK(with("HORTATOR_RANKS", "4").at("ranks").values == Values{"4"});
   CHECK(with("HORTATOR_RANKS", "").empty());
   CHECK(with("RANKS", "4").empty());
   CHECK_THROWS_WITH(with("HORTATOR_DEBUG", "perhaps"), ContainsSubstring("HORTATOR_DEBUG: "));
@@ -136,20 +135,19 @@ TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agr
   const auto is = [](const RankPlacement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
     return got.ranks == ranks && got.nodes == nodes && got.ranks_per_node == per_node;
   };
-  CHECK(is(placement_of({{"num_processes", {"6"}}}), 6, {}, {}));
-  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
-  CHECK(is(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
-  CHECK(is(placement_of({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(placement_of({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
-  CHECK(is(placement_of({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"ranks", {"6"}}}), 6, {}, {}));
+  CHECK(is(placement_of({{"ranks", {"6"}}, {"nodes", {"2"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"ranks", {"7"}}, {"nodes", {"2"}}}), 7, 2, {}));
+  CHECK(is(placement_of({{"ranks", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"ranks", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
+  CHECK(is(placement_of({{"nodes", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"ranks", {"6"}}, {"nodes", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
   CHECK_THROWS_WITH(placement_of({}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(placement_of({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}),
-                    ContainsSubstring("7 ranks (x)"));
-  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
+  CHECK_THROWS_WITH(placement_of({{"nodes", {"2"}}}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(placement_of({{"ranks", {"7"}}, {"ranks_per_node", {"3"}}}), ContainsSubstring("7 ranks (x)"));
+  CHECK_THROWS_WITH(placement_of({{"ranks", {"7"}}, {"nodes", {"2"}}, {"ranks_per_node", {"3"}}}),
                     ContainsSubstring("7 ranks (x) are not 2 nodes of 3"));
-  CHECK_THROWS_WITH(placement_of({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
+  CHECK_THROWS_WITH(placement_of({{"ranks", {"1"}}, {"nodes", {"2"}}}), ContainsSubstring("too few"));
 }
 
 TEST_CASE("a flag for the placement overrides the other numbers of a file") {
@@ -157,27 +155,22 @@ TEST_CASE("a flag for the placement overrides the other numbers of a file") {
     settle_placement(layers);
     return placement(Settings(layers)).ranks;
   };
-  CHECK(ranks({layer("flag", {{"num_processes", {"2"}}}),
-               layer("file", {{"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}) == 2);
-  CHECK(ranks({layer("flag", {{"num_machines", {"3"}}, {"ranks_per_node", {"4"}}}),
-               layer("file", {{"num_processes", {"4"}}})}) == 12);
-  CHECK(ranks({{}, layer("file", {{"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}) == 8);
-  CHECK_THROWS(ranks({layer("flag", {{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}));
+  CHECK(ranks({layer("flag", {{"ranks", {"2"}}}), layer("file", {{"nodes", {"2"}}, {"ranks_per_node", {"4"}}})}) == 2);
+  CHECK(ranks({layer("flag", {{"nodes", {"3"}}, {"ranks_per_node", {"4"}}}), layer("file", {{"ranks", {"4"}}})}) == 12);
+  CHECK(ranks({{}, layer("file", {{"nodes", {"2"}}, {"ranks_per_node", {"4"}}})}) == 8);
+  CHECK_THROWS(ranks({layer("flag", {{"ranks", {"7"}}, {"nodes", {"2"}}, {"ranks_per_node", {"4"}}})}));
 }
 
 TEST_CASE("a request has what the settings ask for") {
-  const auto request = request_of(Settings({layer("x", {{"num_processes", {"4"}},
-                                                        {"num_cpu_threads_per_process", {"3"}},
-                                                        {"gpu_ids", {"0,2"}},
-                                                        {"max_restarts", {"1"}}})}));
+  const auto request = request_of(
+      Settings({layer("x", {{"ranks", {"4"}}, {"threads", {"3"}}, {"gpu_ids", {"0,2"}}, {"max_restarts", {"1"}}})}));
   CHECK(request.variables == Values{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
   CHECK(request.survives_nodes);
-  CHECK(request_of(Settings({layer("x", {{"num_processes", {"4"}}})})).variables.empty());
-  CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"gpu_ids", {"$(ls)"}}})})),
+  CHECK(request_of(Settings({layer("x", {{"ranks", {"4"}}})})).variables.empty());
+  CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"ranks", {"4"}}, {"gpu_ids", {"$(ls)"}}})})),
                     ContainsSubstring("--gpu-ids: expected all or comma-separated numbers, got '$(ls)'"));
-  CHECK_THROWS_WITH(
-      request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"use_cpu", {"1"}}, {"gpus_per_node", {"1"}}})})),
-      ContainsSubstring("contradict"));
+  CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"ranks", {"4"}}, {"cpu", {"1"}}, {"gpus_per_node", {"1"}}})})),
+                    ContainsSubstring("contradict"));
 }
 
 TEST_CASE("times are parsed in the formats of schedulers") {

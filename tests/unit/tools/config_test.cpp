@@ -51,6 +51,14 @@ TEST_CASE("an invalid settings file is an error with its line") {
   CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: expected keys"));
   CHECK_THROWS_WITH(read_yaml(write("deep.yaml", "a: 1\nb: {c: {d: 1}}\n")),
                     ContainsSubstring("deep.yaml:2: nested values are not supported"));
+  CHECK_THROWS_WITH(
+      read_file(
+          write("all.yaml", "environment:\n  A: {x: 1}\n  2B: 1\nmodules:\n  - [a]\n  - ''\nranks: no\ntypo_: 1\n")),
+      ContainsSubstring("all.yaml has 6 errors") && ContainsSubstring("all.yaml:2: nested values") &&
+          ContainsSubstring("all.yaml:3: environment: expected NAME=value") &&
+          ContainsSubstring("all.yaml:5: nested values") &&
+          ContainsSubstring("all.yaml:6: modules: expected a value") && ContainsSubstring("all.yaml:7: ranks: ") &&
+          ContainsSubstring("all.yaml:8: unknown key 'typo_'"));
   CHECK_THROWS_WITH(read_yaml("absent.yaml"), ContainsSubstring("cannot be read"));
   CHECK_THROWS_WITH(read_yaml(write("large.yaml", "a: " + std::string(1 << 20, 'x'))),
                     ContainsSubstring("larger than 1048576 bytes"));
@@ -73,6 +81,24 @@ TEST_CASE("errors in sections and lists have their own line numbers") {
                     ContainsSubstring("section.yaml:5: fsdp_config.fsdp_activation_checkpointing"));
 }
 
+TEST_CASE("a setting may have the name that Slurm or Accelerate gives it") {
+  const auto layer = read_file(write("names.yaml", "partition: gpu\nnum_processes: 4\ncpus_per_task: 2\n"));
+  CHECK(layer.at("queue").values.at(0) == "gpu");
+  CHECK(layer.at("ranks").values.at(0) == "4");
+  CHECK(layer.at("threads").values.at(0) == "2");
+  CHECK_THROWS_WITH(read_file(write("twice.yaml", "ranks: 2\nnum_processes: 4\n")),
+                    ContainsSubstring("num_processes is given twice (num_processes is another name of ranks)"));
+}
+
+TEST_CASE("a guess about other machines is not written without being asked for") {
+  const std::vector<Question> list = {{"account", "account", "abc"}, {"gpus_per_node", "GPUs", "4", true}};
+  CHECK(found_answers(list).contains("account"));
+  CHECK_FALSE(found_answers(list).contains("gpus_per_node"));
+  std::istringstream in("\n\n");
+  std::ostringstream out;
+  CHECK(ask(list, in, out).at("gpus_per_node").values.at(0) == "4");
+}
+
 TEST_CASE("the output of --show can be read again") {
   const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
@@ -89,8 +115,8 @@ TEST_CASE("a file of Accelerate is read") {
                       "main_training_function: main\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 4\n"
                       "rdzv_backend: static\nsame_network: true\ntpu_env: []\ntpu_use_cluster: false\n"
                       "tpu_use_sudo: false\nuse_cpu: false\n"));
-  CHECK(layer.at("num_processes").values.at(0) == "4");
-  CHECK(layer.at("num_processes").origin == "default_config.yaml:11");
+  CHECK(layer.at("ranks").values.at(0) == "4");
+  CHECK(layer.at("ranks").origin == "default_config.yaml:11");
   CHECK(layer.at("mixed_precision").values.at(0) == "bf16");
   CHECK_THROWS_WITH(read_file(write("tpu.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: XLA\n")),
                     ContainsSubstring("tpu.yaml:2: distributed_type"));
@@ -98,11 +124,11 @@ TEST_CASE("a file of Accelerate is read") {
 
 TEST_CASE("an empty answer takes the default, an invalid one is asked again") {
   const std::vector<Question> list = {
-      {"num_processes", "ranks", "4"}, {"mixed_precision", "type", "no"}, {"account", "who pays", ""}};
+      {"ranks", "ranks", "4"}, {"mixed_precision", "type", "no"}, {"account", "who pays", ""}};
   std::istringstream in("\nfp8\nbf16\n\n");
   std::ostringstream out;
   const auto answers = ask(list, in, out);
-  CHECK(answers.at("num_processes").values.at(0) == "4");
+  CHECK(answers.at("ranks").values.at(0) == "4");
   CHECK(answers.at("mixed_precision").values.at(0) == "bf16");
   CHECK(!answers.contains("account"));
   CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("one of no, fp16, bf16"));

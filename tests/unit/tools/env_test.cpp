@@ -44,7 +44,8 @@ TEST_CASE("a report has the same facts as text and as JSON") {
                               {"job", {{"scheduler", "none"}}}};
   CHECK(env::to_text(report) ==
         "machine\n  cores      4\n  devices    a, b\n  shared     yes\njob\n  scheduler  none\n");
-  CHECK(env::to_json(report) == nlohmann::json({{"machine", {{"cores", 4}, {"devices", {"a", "b"}}, {"shared", true}}},
+  CHECK(env::to_json(report) == nlohmann::json({{"schema_version", 1},
+                                                {"machine", {{"cores", 4}, {"devices", {"a", "b"}}, {"shared", true}}},
                                                 {"job", {{"scheduler", "none"}}}}));
   CHECK(env::to_text({{"x", {{"devices", nlohmann::json::array()}}}}) == "x\n  devices  none\n");
 }
@@ -54,11 +55,11 @@ TEST_CASE("the facts of this machine are gathered within a second, and every sec
   const auto facts = env::to_json(env::gather_facts());
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
   for (const auto* section :
-       {"hortator", "LibTorch", "MPI", "HDF5", "CUDA", "loaded libraries", "machine", "job", "environment"}) {
+       {"hortator", "libtorch", "mpi", "hdf5", "cuda", "loaded_libraries", "machine", "job", "environment"}) {
     REQUIRE(facts.contains(section));
     CHECK(!facts[section].empty());
   }
-  CHECK(facts["LibTorch"]["version"].get<std::string>().substr(0, 2) == "2.");
+  CHECK(facts["libtorch"]["version"].get<std::string>().substr(0, 2) == "2.");
   CHECK(facts["machine"]["cores"] >= 1);
 }
 

@@ -30,10 +30,11 @@ done
 program bin/scontrol <<'SH'
 echo "scontrol $*" >>"$HOME/calls"
 case $1 in
-  show) if [ "$2" = hostnames ]; then hostname; else printf '   StartTime=x EndTime=%s Deadline=N/A\n   StdOut=%s/output\n' "$(date -d '+1 hour' +%Y-%m-%dT%H:%M:%S)" "$HOME"; fi ;;
+  show) if [ "$2" = hostnames ]; then hostname; else printf '   JobState=%s\n   StartTime=x EndTime=%s Deadline=N/A\n   StdOut=%s/output\n' "${STATE:-RUNNING}" "$(date -d '+1 hour' +%Y-%m-%dT%H:%M:%S)" "$HOME"; fi ;;
 esac
 SH
 program bin/sinfo </dev/null
+program bin/sacct </dev/null
 program bin/sleep <<'SH'
 exec /bin/sleep "$(case $1 in 60) echo 0 ;; *) echo "$1" ;; esac)"
 SH
@@ -44,7 +45,7 @@ script=${!#}
 grep '^#PBS ' "$script" >"$HOME/directives"
 # as PBS does: every directive is an option that it knows
 while read -r _ option _; do
-  case $option in -N | -l | -j | -k | -o | -A | -q | -M | -m) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
+  case $option in -N | -l | -j | -k | -o | -e | -A | -q | -M | -m | -J | -W) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
 done <"$HOME/directives"
 folder=$(sed -n 's/^#PBS -o //p' "$script")
 [ -z "$folder" ] || [ -d "$folder" ] || { echo "no folder $folder"; exit 1; }
@@ -66,7 +67,7 @@ SH
 job() { "$hortator" job --name t "$@" 2>err; }
 clean() { shellcheck -x -e SC2016 "$1" || wrong "shellcheck of $2"; bash -n "$1" || wrong "syntax of $2"; }
 run_slurm() { SLURM_JOB_ID=41 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash "$1" >out 2>&1; }
-run_pbs() { hostname >"$work/nodes"; PBS_JOBID=${ID:-1.server} PBS_O_WORKDIR=$PWD PBS_NODEFILE=$work/nodes bash "$1" >"$work/out" 2>&1; }
+run_pbs() { hostname >"$work/nodes"; HORTATOR_LINK=${LINK:-1} PBS_JOBID=${ID:-1.server} PBS_O_WORKDIR=$PWD PBS_NODEFILE=$work/nodes bash "$1" >"$work/out" 2>&1; }
 
 # Rendered scripts pass shellcheck; hostile arguments are neither run nor changed.
 hostile=('a b' "it's" '"x"' '$(touch owned)' '`touch owned`' $'two\nlines' '; touch owned' '*' '' 'a\b' '#x' '-n' 'a@program@b' '> owned')
@@ -148,6 +149,41 @@ fresh
 OUTPUT=$work/output MODE=oom run_slurm job.sh
 grep -q 'OOM' out || wrong "an OOM kill is not named: $(<out)"
 
+# Open MPI's reports after an error that a rank has reported itself are kept out of the log; of a killed rank, they become one line and
+# failure.json. Without either they are shown.
+rule=$(printf '%074d' 0)
+export RULE=${rule//0/-}
+program train <<'SH'
+echo "$RULE" >&2; echo 'a table of the program' >&2; echo "$RULE" >&2
+[ "$MODE" != own ] || { mkdir -p runs/train; echo '{"rank": 3, "problem": "no"}' >runs/train/failure.json; }
+echo '[n1:77] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file x.c at line 1' >&2
+if [ "$MODE" = killed ]; then
+  mkdir -p runs/train/status; printf '%s\n' '{"rank":0,"phase":"training"}' '{"rank":1,"phase":"saving"}' >runs/train/status/ranks.jsonl
+  printf '%s\nmpirun noticed that process rank 1 with PID 12 on node n2 exited on signal 11 (Segmentation fault).\n%s\n' "$RULE" "$RULE" >&2
+  exit 139
+fi
+[ "$MODE" != task ] || { echo 'srun: error: n3: task 5: Killed' >&2; exit 137; }
+printf '%s\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n%s\nlast' "$RULE" "$RULE" >&2
+exit 1
+SH
+fresh
+MODE=own run_slurm job.sh
+! grep -qE 'Primary job|ORTE_ERROR' out || wrong "Open MPI's reports are in the log: $(<out)"
+[ "$(grep -c -- "^$RULE\$" out)" = 2 ] || wrong "the lines of the program have changed: $(<out)"
+grep -q '^last' out || wrong 'the last line is missing'
+fresh
+MODE=none run_slurm job.sh
+if ! grep -q 'Primary job' out || ! grep -q 'ORTE_ERROR' out; then wrong "nothing explains the end: $(<out)"; fi
+fresh
+MODE=killed run_slurm job.sh
+grep -q 'rank 1 (n2): Killed by signal 11 (SIGSEGV); its last status: saving' out || wrong "a killed rank: $(<out)"
+grep -q '"rank": 1, "host": "n2", "exit_code": 139' runs/train/failure.json || wrong 'a killed rank is not recorded'
+! grep -q 'noticed that' out || wrong "Open MPI's report is shown as well: $(<out)"
+fresh
+MODE=task run_slurm job.sh
+grep -q 'srun: error: n3: task 5: Killed' out || wrong "srun's line is gone: $(<out)"
+grep -q '"rank": 5, "host": "n3", "exit_code": 137, "problem": "Killed by signal 9 (SIGKILL), often' runs/train/failure.json || wrong "a killed task: $(<out)"
+
 # The warning reaches the program; the job waits until the program has ended.
 program train <<'SH'
 trap 'touch warned; /bin/sleep 0.5; mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
@@ -178,8 +214,8 @@ job --scheduler pbs -n 1 --time 00:00:03 --warning-seconds 2 -- ./train >job.sh 
 "$hortator" job --name t --scheduler pbs -n 1 --time 00:00:03 --warning-seconds 2 --chain 3 --submit -- ./train >out 2>err || wrong "$(<err)"
 chained=$(ls runs/train/jobs/*/job.sh)
 [ "$(ID=2.server code run_pbs "$chained")" = 75 ] || wrong "the clock did not warn: $(<out)"
-[ "$(ID=3.server code run_pbs "$chained")" = 0 ] || wrong "the second link: $(<out)"
-[ "$(ID=4.server code run_pbs "$chained")" = 0 ] || wrong "the third link: $(<out)"
+[ "$(LINK=2 ID=3.server code run_pbs "$chained")" = 0 ] || wrong "the second link: $(<out)"
+[ "$(LINK=3 ID=4.server code run_pbs "$chained")" = 0 ] || wrong "the third link: $(<out)"
 [ "$(wc -l <starts)" = 2 ] || wrong 'the third link had nothing to do'
 grep -q 'nothing is left to do' out || wrong "$(<out)"
 [ "$(find "$(dirname "$chained")" -name 'environment.*.txt' | wc -l)" = 2 ] || wrong 'each link has an environment file'
@@ -254,10 +290,100 @@ rm -rf runs starts
 chained=$(ls runs/train/jobs/*/job.sh)
 printf '%s\n' 'echo $$ >shell' | sed -i '/^set -u$/r /dev/stdin' "$chained"
 ID=8.server run_pbs "$chained"
-ID=9.server run_pbs "$chained"
+LINK=2 ID=9.server run_pbs "$chained"
+grep -q 'job 1 of the chain was cancelled' out || wrong "no message: $(<out)"
 [ "$(wc -l <starts)" = 1 ] || wrong "the link after a deleted one has started: $(<out)"
 ID=8.server run_pbs "$chained"
 [ "$(wc -l <starts)" = 2 ] || wrong "a link that is run again does nothing: $(<out)"
+
+# The same under Slurm; a link that was cancelled before it started also ends the chain. Its script tells by its state that it was cancelled.
+program train <<'SH'
+echo start >>starts
+[ -z "${KILL:-}" ] || { /bin/sleep 0.2; kill -TERM "$(cat shell)"; /bin/sleep 0.5; }
+mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75
+SH
+chain() {
+  rm -rf runs starts calls
+  "$hortator" job --name t --scheduler slurm -n 1 --requeues 0 --chain 3 --submit -- ./train >out 2>err || wrong "$(<err)"
+  chained=$(ls runs/train/jobs/*/job.sh)
+  printf '%s\n' 'echo $$ >shell' | sed -i '/^set -u$/r /dev/stdin' "$chained"
+}
+link() { SLURM_JOB_ID=4$1 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash "$chained" "$1" >out 2>&1; }
+chain
+grep -qE "sbatch --parsable --dependency=afterany:41 .*job.sh 3$" calls || wrong "the number of the third link: $(<calls)"
+link 1; link 2; link 3
+[ "$(wc -l <starts)" = 3 ] || wrong "three links are three runs: $(<out)"
+chain
+STATE=CANCELLED KILL=1 link 1; link 2; link 3
+[ "$(wc -l <starts)" = 1 ] || wrong "a link after a cancelled one has started: $(<out)"
+chain
+link 1; link 3
+[ "$(wc -l <starts)" = 1 ] || wrong "a link after one that was cancelled in the queue has started: $(<out)"
+grep -q 'job 2 of the chain was cancelled' out || wrong "no message: $(<out)"
+chain
+STATE=COMPLETING KILL=1 link 1; link 2
+[ "$(wc -l <starts)" = 1 ] || wrong "a link after one that was cancelled, and is completing, has started: $(<out)"
+chain
+link 1; STATE=CANCELLED link 2
+[ "$(wc -l <starts)" = 1 ] || wrong "a link after one that Slurm shows as cancelled has started: $(<out)"
+chain
+KILL=1 link 1; link 2
+[ "$(wc -l <starts)" = 2 ] || wrong "the end of the time is no scancel: $(<out)"
+
+# The CPUs of a rank are its share of those that the scheduler reports, whatever this machine has; the most that a job may use is printed.
+program train </dev/null
+program bin/sinfo <<'SH'
+echo "sinfo $*" >>"$HOME/calls"
+printf '64|gpu:a100:4(S:0-1)\n128|(null)\n'
+SH
+cpus() { "$hortator" job --scheduler slurm "$@" -- ./train 2>err | sed -n 's/^#SBATCH --cpus-per-task=//p'; }
+[ "$(cpus -n 4 --gpus-per-node 4)" = 16 ] || wrong "a share of 64 CPUs: $(<err)"
+[ "$(cpus -n 2 --gpus-per-node a100:2)" = 16 ] || wrong "half of the GPUs, half of the CPUs: $(<err)"
+[ "$(cpus -n 4)" = 16 ] || wrong 'the smallest node'
+[ "$(cpus -n 4 --cpus-per-task 3)" = 3 ] || wrong 'what is given is not asked for'
+[ "$(cpus -n 4 --site lumi-c)" = 32 ] || wrong 'a site profile outranks the scheduler'
+rm calls; cpus -n 4 -p gpu >/dev/null; grep -q 'sinfo .*-p gpu' calls || wrong 'the nodes of the partition'
+[ "$(cpus -n 4 --gpus-per-node 8)" = '' ] || wrong 'no node has 8 GPUs'
+grep -q 'warning: the job asks for one CPU per rank' err || wrong "no warning: $(<err)"
+"$hortator" job --scheduler slurm -n 4 --time 02:00:00 -- ./train >job.sh 2>err
+grep -q 'the job may use up to 4 x 02:00:00 on 1 node = 8 node hours (3 requeues' err || wrong "the budget: $(<err)"
+grep -q '^# It may use up to 4 x 02:00:00' job.sh || wrong 'the budget is not in the script'
+rm -rf runs
+"$hortator" job --scheduler slurm -n 4 --submit --dry-run --chain 2 -- ./train >job.sh 2>err; code=$?
+[ "$code" = 0 ] || wrong "a dry run: $(<err)"
+grep -q 'would run: sbatch --parsable --dependency=afterany:JOB1 .*/job.sh 2' err || wrong "a dry run: $(<err)"
+[ ! -e runs/train/jobs ] || wrong "a dry run has made a folder"
+"$hortator" job --scheduler slurm -n 4 --json -- ./train >job.json 2>err
+grep -q '"cpus_per_rank": 16' job.json || wrong "JSON: $(<job.json)"
+program bin/pbsnodes <<'SH'
+printf 'n1\n     resources_available.ncpus = 32\n     resources_available.ngpus = 0\n'
+SH
+"$hortator" job --scheduler pbs --nodes 2 --ranks-per-node 4 -- ./train >job.sh 2>err; grep -q 'select=2:ncpus=32:mpiprocs=4:ompthreads=8$' job.sh || wrong "pbsnodes: $(<err)"
+rm bin/pbsnodes
+
+# A sweep is one array; each task has a program line and a run folder of its own.
+program train <<'SH'
+printf '%s ' "$HORTATOR_RUN_DIR" "$@" >>starts; echo >>starts
+SH
+rm -rf runs starts
+"$hortator" sweep --name t --scheduler slurm --over lr=0.1,0.01 --over 'b=x y,z' --at-once 2 -n 1 -- ./train --seed 1 >job.sh 2>err || wrong "$(<err)"
+grep -q '^#SBATCH --array=0-3%2$' job.sh || wrong "the array of a sweep: $(grep SBATCH job.sh)"
+grep -q '^#SBATCH --output=%x-%A_%a.out$' job.sh || wrong 'a file of output for each task'
+if command -v shellcheck >/dev/null; then clean job.sh sweep; fi
+for task in 0 1 2 3; do SLURM_ARRAY_JOB_ID=40 SLURM_ARRAY_TASK_ID=$task run_slurm job.sh; done
+sort starts >sorted
+printf '%s \n' 'runs/train/0 --seed 1 --lr 0.1 --b x y' 'runs/train/1 --seed 1 --lr 0.1 --b z' \
+  'runs/train/2 --seed 1 --lr 0.01 --b x y' 'runs/train/3 --seed 1 --lr 0.01 --b z' | diff - sorted || wrong 'the tasks of a sweep'
+grep -q '"arguments":{"lr":"0.01","b":"z"}' runs/train/3/task.json || wrong 'the arguments of a task are not recorded'
+run_slurm job.sh && wrong 'a sweep that is no array has run'
+"$hortator" sweep --scheduler pbs --over lr=1,2 -n 1 -- ./train >job.sh 2>err; grep -q '^#PBS -J 0-1$' job.sh || wrong "a sweep of PBS: $(<err)"
+for bad in '' '--over lr' '--over lr=1 --over lr=2' '--over lr=1 --array 0-3'; do
+  # shellcheck disable=SC2086
+  "$hortator" sweep --scheduler slurm $bad -n 1 -- ./train >/dev/null 2>err; [ $? = 2 ] || wrong "sweep $bad: $(<err)"
+done
+"$hortator" job --scheduler slurm -n 1 --directive --array=0-3 -- ./train >/dev/null 2>err; [ $? = 2 ] || wrong 'an array by --directive'
+grep -q 'write to the same run folder' err || wrong "$(<err)"
+program bin/sinfo </dev/null
 
 # Two hosts of PBS. pbs_tmrsh executes its words without a shell, and mpirun gives the agent one word.
 program bin/ompi_info <<'SH'

@@ -97,6 +97,11 @@ export HORTATOR_LAUNCHER=mpirun
 run launch --num_processes 2 --multi_gpu --mixed_precision bf16 --dry-run ./show; code_is 0
 out_has 'mpirun -n 2 '; out_has 'HORTATOR_MIXED_PRECISION=bf16'; err_has '--multi_gpu has no effect'
 run launch -np 2 --dry-run ./show; code_is 0; out_has 'mpirun -n 2 '
+run launch -n 2 --json ./show; code_is 0; out_has '"schema_version": 1'; out_has '"ranks": 2'
+run launch --launcher-option '--mca btl self' -n 2 --dry-run ./show; code_is 0; out_has ' --mca btl self '
+run help launch; code_is 0; out_has 'usage: hortator launch'
+run help; code_is 0; out_has 'usage: hortator VERB'
+run help lanch; code_is 2; err_has "did you mean 'launch'?"
 run foo; code_is 2; [[ $err != *'did you mean'* ]] || wrong 'foo is not near to any verb'
 run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 
@@ -111,11 +116,13 @@ echo 'mixed_precision: fp16' >hortator.yaml
 explained mixed_precision fp16 hortator.yaml:1
 HORTATOR_MIXED_PRECISION=bf16 explained mixed_precision bf16 HORTATOR_MIXED_PRECISION
 explained warning_seconds 120 built-in
+run config --show --json; code_is 0; out_has '"schema_version": 1'; out_has '"origin": "built-in"'
+run config validate hortator.yaml --json; code_is 0; out_has '"is_valid": true'
 mkdir -p .cache/huggingface/accelerate
 printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: MULTI_CPU' 'num_processes: 3' >.cache/huggingface/accelerate/default_config.yaml
-run config --show; [[ $out != *'num_processes: 3'* ]] || wrong 'a file of ours outranks that of Accelerate'
+run config --show; [[ $out != *'ranks: 3'* ]] || wrong 'a file of ours outranks that of Accelerate'
 rm -r hortator.yaml .config
-explained num_processes 3 "$work/.cache/huggingface/accelerate/default_config.yaml:3"
+explained ranks 3 "$work/.cache/huggingface/accelerate/default_config.yaml:3"
 PATH=$work/fakes run launch --dry-run ./show; out_has 'mpirun -n 3 '
 run config validate .cache/huggingface/accelerate/default_config.yaml; code_is 0; out_has 'num_processes        honoured'
 printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: XLA' >tpu.yaml
@@ -123,6 +130,7 @@ run config validate tpu.yaml; code_is 2; out_has 'refused'; err_has 'tpu.yaml:2:
 rm -r .cache
 printf '\nnum_proceses: 2\n' >hortator.yaml
 run launch ./show; code_is 2; err_has "hortator.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"
+run config validate hortator.yaml --json; code_is 2; out_has '"is_valid": false'; out_has 'num_proceses'
 rm hortator.yaml
 run config validate absent.yaml; code_is 2; err_has 'cannot be read'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
@@ -131,6 +139,10 @@ run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris
 # checkpoint: imports weights of PyTorch; two ranks export them; the weights are unchanged
 pickles=$source_dir/../formats/pickles
 run checkpoint import "$pickles/shapes.pt" imported; code_is 0; out_has 'imported: 11 tensors of 260 B'
+run checkpoint list imported --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "complete"'
+run checkpoint show imported --json; code_is 0; out_has '"tensors"'
+run checkpoint verify imported --json; code_is 0; out_has '"is_intact": true'
+run checkpoint diff imported imported --json; code_is 0; out_has '"is_same": true'
 run launch -n 2 "$hortator" checkpoint export imported out.safetensors; code_is 0; out_has 'out.safetensors: 11 tensors'
 run checkpoint diff out.safetensors "$pickles/shapes.pt"; code_is 0; out_has '0 of 11 tensors that both have differ'
 run checkpoint diff imported "$pickles/floats.pt"; code_is 1; out_has '+ float32  float32 [2, 3]'
@@ -149,8 +161,8 @@ completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completi
 # the man page documents every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
 man_text=$(sed 's/\\-/-/g' "$man")
-for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page does not have $verb"; done
-for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
+for verb in config launch job sweep new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page does not have $verb"; done
+for verb in config launch job sweep doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
   estimate-memory bench; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do

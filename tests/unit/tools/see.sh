@@ -14,7 +14,7 @@ done
 
 # a run that lasts long enough to report its status, on two ranks
 run watch absent; code_is 2; err_has "No records of a run in 'absent'"
-run watch; code_is 2; err_has 'Expected the folder of one run'
+run watch; code_is 2; err_has 'Expected the folder of a run'
 HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
 run watch runs/a --once; code_is 0
 out_has 'runs/a  finished'; out_has '2 ranks on 1 node'; out_has 'updates    40'; out_has 'loss'; out_has 'gradients'; out_has 'checkpoint, '
@@ -22,6 +22,18 @@ run watch runs/a --once --colour sometimes; code_is 2; err_has "--colour: expect
 run watch runs/a --once --colour always; [[ $out == *$'\x1b['* ]] || wrong 'no colour'
 HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
 run watch runs/a --once; out_has 'restarts   1: after step 39'
+run watch runs/a --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "finished"'; out_has '"updates": 40'; out_has '"restarts": 1'
+
+# the tasks of an array: a line each, by number, with the arguments of a sweep
+mkdir -p runs/s/jobs runs/s/2 runs/s/10/jobs
+cp -r runs/a runs/s/1
+echo '{"outcome": "finished", "exit_code": 0}' >runs/s/2/outcome.json
+echo '{"schema_version":1,"task":2,"arguments":{"lr":"0.1"},"command":["x"]}' >runs/s/2/task.json
+COLUMNS=150 run watch runs/s --once; code_is 0; out_has '3 runs: 2 finished, 1 unknown'; out_has 'lr=0.1'
+[ "$(grep -oE '^runs/s/[0-9]+' out | xargs)" = 'runs/s/1 runs/s/2 runs/s/10' ] || wrong 'the order of the tasks'
+run watch runs/s runs/a --json; code_is 0; [ "$(grep -c '"folder"' out)" = 4 ] || wrong 'four runs were expected'
+echo '{"rank": 1, "host": "n1", "problem": "the loss is NaN"}' >runs/s/10/failure.json
+COLUMNS=150 run watch runs/s --once; code_is 1; out_has 'the loss is NaN'
 
 # in a terminal of 80 and of 200 columns, with and without colour
 command -v script >/dev/null || wrong 'there is no script, which makes terminals (apt-get install bsdutils)'

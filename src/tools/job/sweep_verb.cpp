@@ -1,0 +1,66 @@
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "launch/job/sweep.hpp"
+#include "tools/command_line.hpp"
+#include "tools/job/making.hpp"
+#include "tools/verbs.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+Options known_options() {
+  Options options;
+  add_job_options(options);
+  options.named.add_options()("over", po::value<std::vector<std::string>>()->composing()->value_name("NAME=V,V,..."),
+                              "an argument and its values; repeatable: the tasks are all combinations")(
+      "at-once", po::value<int>()->value_name("N"), "the number of tasks that may run at the same time");
+  return options;
+}
+
+int print_help() {
+  std::cout
+      << "usage: hortator sweep --over NAME=VALUE,VALUE,... [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
+         "Runs PROGRAM once for each combination of values, as one job array. {NAME} in its arguments stands for the\n"
+         "value; without it, `--NAME VALUE` is appended. Task K has the run folder RUN_DIR/K, with its arguments in\n"
+         "task.json; `hortator watch RUN_DIR` shows all of them. All other options are those of `hortator job`.\n\n"
+         "  hortator sweep --over lr=0.1,0.01 --over batch-size=32,64 -n 4 --time 00:30:00 --submit -- ./train\n"
+         "  hortator sweep --over seed=1,2,3,4 --at-once 2 -n 1 -- ./train --name run-{seed} --seed {seed} > job.sh\n\n"
+         "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
+      << known_options().named << synonym_help(known_options());
+  return 0;
+}
+
+std::vector<launching::SweepAxis> axes_in(const po::variables_map& values) {
+  if (!values.contains("over")) {
+    throw UsageError({.what = "What to sweep over is missing", .hint = "such as --over lr=0.1,0.01"});
+  }
+  std::vector<launching::SweepAxis> axes;
+  for (const auto& text : values["over"].as<std::vector<std::string>>())
+    axes.push_back(launching::parse_axis(text, "--over"));
+  return axes;
+}
+
+std::optional<int> at_once(const po::variables_map& values) {
+  if (!values.contains("at-once")) return {};
+  const int count = values["at-once"].as<int>();
+  if (count >= 1) return count;
+  throw UsageError({.what = text::concat("--at-once: expected a whole number from 1, got '", count, "'")});
+}
+
+}  // namespace
+
+int sweep_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, with_text(known_options(), "program"));
+  if (values.contains("help")) return print_help();
+  const auto axes = axes_in(values);
+  auto job = described_job(values, "sweep");
+  launching::make_sweep(job, launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>()),
+                        at_once(values));
+  return print_or_submit(std::move(job), values, 1);
+}
+
+}  // namespace hortator::tools
