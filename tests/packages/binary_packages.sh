@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# binary_packages.sh BUILD_DIR: CPack's .tar.gz runs where it is unpacked; its .deb has the same files below /usr, and depends on the packages of
-# the libraries that Hortator links.
+# binary_packages.sh BUILD_DIR [deb]: CPack's .tar.gz runs where it is unpacked; its .deb has the same files below /usr, and depends on the
+# packages of the libraries that Hortator links. (dpkg-shlibdeps reads all of LibTorch for each program, which takes half a minute.)
 set -euo pipefail
 build=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +21,8 @@ for file in include/hortator/hortator.hpp 'lib*/libhortator.so' 'lib*/pkgconfig/
   compgen -G "$scratch/unpacked/$file" >/dev/null || wrong "$file is not in the archive"
 done
 
-command -v dpkg-shlibdeps >/dev/null || { echo 'skipped in part: dpkg-shlibdeps is not installed'; exit 0; }
+[ "${2:-}" = deb ] || exit 0
+command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: dpkg-shlibdeps is not installed'; exit 77; }
 run cpack --config "$build/CPackConfig.cmake" -G DEB -B "$scratch"
 expect_code 0
 package=("$scratch"/hortator-*.deb)
