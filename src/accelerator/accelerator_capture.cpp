@@ -9,10 +9,19 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "machine/device/graph.hpp"
+#include "machine/device/recording.hpp"
+#include "paging/interception/storage_state.hpp"
+#include "step/capture/recorded_gradients.hpp"
 #include "step/capture/step_recording.hpp"
 
 namespace hortator {
 namespace {
+
+bool has_pages(const accelerator::Training& training) {
+  return std::ranges::any_of(training.prepared.models(), [](const auto& model) {
+    return std::ranges::any_of(model->module().parameters(), paging::carries_key);
+  });
+}
 
 accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
   return {.kind = machine::kind_of(training.device()),
@@ -29,23 +38,32 @@ bool is_like(const at::Tensor& a, const at::Tensor& b) {
          (!a.defined() || (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device()));
 }
 
-/// The gradients of all prepared optimizers and their scales, to restore them when a recording has failed.
+std::vector<at::Tensor> stepped_parameters(const accelerator::Training& training) {
+  std::vector<at::Tensor> all;
+  for (const auto& optimizer : training.prepared.optimizers()) {
+    for (const auto& parameter : optimizer->parameters()) all.push_back(parameter);
+  }
+  return all;
+}
+
+/// The gradients of all prepared optimizers and their scales. They are restored when a recording has failed.
 class KeptGradients {
  public:
-  explicit KeptGradients(const accelerator::Training& training) {
+  explicit KeptGradients(const accelerator::Training& training) : gradients_(stepped_parameters(training)) {
     for (const auto& optimizer : training.prepared.optimizers()) {
-      for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
       auto* scaled = optimizer->scaled();
       if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->state());
     }
   }
   void put_back() const {
-    for (const auto& [parameter, gradient] : kept_) parameter.mutable_grad() = gradient;
+    gradients_.put_back();
     for (const auto& [scaled, standing] : scaled_) scaled->restore(standing);
   }
 
+  void complete(step::StepRecording& recording) const { gradients_.complete(recording); }
+
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+  step::RecordedGradients gradients_;
   std::vector<std::pair<step::ScaledGradients*, step::ScaledGradients::ScaleState>> scaled_;
 };
 
@@ -72,15 +90,18 @@ class CapturedStep::State {
  private:
   /// The host's part of a recording, and the tensors that the device reads and writes: their memory must not move.
   struct Recorded {
-    step::StepRecording host = {};
+    step::StepRecording host;
     std::vector<at::Tensor> inputs = {};
     at::Tensor result = {};
   };
 
   static at::Tensor detached(const at::Tensor& result) { return result.defined() ? result.detach() : result; }
 
+  // Pages are looked for only until the step is recorded: parameters that move later end the recording.
   void give_up_if_not_recordable() {
-    if (auto reason = why_not_recordable(facts_of(training_)); !reason.empty()) give_up(std::move(reason));
+    auto facts = facts_of(training_);
+    facts.is_paged = !recorded_ && has_pages(training_);
+    if (auto reason = why_not_recordable(facts); !reason.empty()) give_up(std::move(reason));
   }
 
   void give_up(std::string reason) {
@@ -113,7 +134,7 @@ class CapturedStep::State {
   }
 
   at::Tensor record(const std::vector<at::Tensor>& inputs) {
-    auto made = std::make_unique<Recorded>();
+    auto made = std::make_unique<Recorded>(Recorded{.host = step::StepRecording(training_.device())});
     for (const auto& input : inputs) made->inputs.push_back(input.defined() ? input.detach().clone() : input);
     const KeptGradients gradients(training_);
     try {
@@ -132,6 +153,7 @@ class CapturedStep::State {
       give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known only within a step");
       return detached(step_(inputs));
     }
+    gradients.complete(made->host);
     recorded_ = std::move(made);
     return replay(inputs);
   }
@@ -163,6 +185,7 @@ class CapturedStep::State {
 
    private:
     step::AcceleratorSession& session_;
+    machine::RecordingMark mark_;
   };
 
   accelerator::Training& training_;

@@ -8,6 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "machine/device/copy_bytes.hpp"
+#include "machine/device/recording.hpp"
 #include "machine/memory/memory_limit.hpp"
 #include "machine/memory/system_memory.hpp"
 #include "paging/interception/interception.hpp"
@@ -35,6 +36,15 @@ std::size_t largest(const std::vector<Page>& pages) {
 std::size_t room_for_announced() {
   constexpr std::size_t max_bytes = std::size_t{1} << 30;
   return std::min(machine::available_memory().value_or(0) / 8, max_bytes);
+}
+
+// A recording would hold copies that nobody makes again, and frames that have other pages by then.
+void refuse_in_recording() {
+  if (!machine::is_recording()) return;
+  throw UsageError(
+      {.what = "A parameter of an offloaded module was used in a step that is recorded (accelerator.capture)",
+       .why = "the host brings such parameters in, and a replay has no host",
+       .hint = "leave out one of the two"});
 }
 
 std::vector<int> storages_in(const std::vector<Page>& pages) {
@@ -160,6 +170,7 @@ void Pager::release() {
 }
 
 void Pager::enter(int storage, Access access) {
+  refuse_in_recording();
   const std::lock_guard lock(mutex_);
   note_first_use(storage);
   // If the pass cannot begin, the next use tries again.

@@ -29,7 +29,9 @@ struct CaptureOptions {
 /// (item()) or prints after the step.
 ///
 /// Not recorded: steps on the CPU, on several ranks, with Precision::fp16 unless GradScalerOptions::late_verdict is on,
-/// with ZeRO, reproducible = true, gradient accumulation, or optimizers without a fused kernel.
+/// with ZeRO, offloaded modules, recompute(), reproducible = true, gradient accumulation, or optimizers without a fused
+/// kernel. After a change of what the recording relies on (gradients that were removed while the step adds to them,
+/// moved weights, loaded moments, other options than the learning rate) the step is recorded again.
 class HORTATOR_API CapturedStep {
  public:
   using Step = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;

@@ -12,6 +12,7 @@
 #include "machine/device/memory.hpp"
 #include "paging/frame_pool.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/data_parallel/backward_pass.hpp"
 #include "step/optimizer/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
@@ -74,7 +75,10 @@ MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
   for (const auto& model : training.prepared.models()) {
     for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
     for (const auto& buffer : model->module().buffers()) tally.add(owners.buffers, buffer);
-    for (const auto& holder : model->gradient_holders()) tally.add(owners.gradients, holder.grad());
+    for (const auto& holder : model->gradient_holders()) {
+      // Gradients on another device may be changed by another thread.
+      if (holder.device() == device) tally.add(owners.gradients, holder.grad());
+    }
   }
   for (const auto& optimizer : training.prepared.optimizers()) {
     for (const auto& [parameter, state] : optimizer->optimizer().state()) {
@@ -96,12 +100,30 @@ std::string describe(const MemoryByOwner& owners, const DeviceMemory& memory) {
                       "; the most at once was ", units::bytes(memory.peak_bytes));
 }
 
+// A thread in backward changes the gradients itself, while the training thread waits for it. Other threads, such as a
+// loader's, would look at models and optimizers that the training thread changes.
+bool may_read_owners(std::thread::id training_thread) {
+  return std::this_thread::get_id() == training_thread || parallel::current_graph_task() != parallel::no_graph_task;
+}
+
+std::string describe_without_owners(const DeviceMemory& memory) {
+  return text::concat("allocated ", units::bytes(memory.allocated_bytes), ", kept for the next tensors ",
+                      units::bytes(memory.reserved_bytes - std::min(memory.reserved_bytes, memory.allocated_bytes)),
+                      "; the most at once was ", units::bytes(memory.peak_bytes));
+}
+
+std::string out_of_memory_report(const Training& training, std::thread::id training_thread, c10::Device device) {
+  const auto memory = device_memory(device);
+  if (!may_read_owners(training_thread)) return "Its memory: " + describe_without_owners(memory);
+  return "Who has its memory: " + describe(memory_by_owner(training, device), memory);
+}
+
 MemoryWatch::MemoryWatch(const Training& training) : watches_(!training.device().is_cpu()) {
   if (!watches_) return;
-  machine::on_out_of_memory([&training](std::uint64_t asked) {
+  machine::on_out_of_memory([&training, thread = std::this_thread::get_id()](std::uint64_t asked) {
     const auto device = training.device();
-    log::warn("no ", units::bytes(asked), " more on ", device.str(),
-              ". Who has its memory: ", describe(memory_by_owner(training, device), device_memory(device)));
+    log::warn("no ", units::bytes(asked), " more on ", device.str(), ". ",
+              out_of_memory_report(training, thread, device));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <hortator/bigmodel/device_memory.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ MemoryByOwner memory_by_owner(const Training& training, c10::Device device);
 
 /// Describes the owners in one line. The remainder of the allocated bytes is called activations and others.
 std::string describe(const MemoryByOwner& owners, const DeviceMemory& memory);
+
+/// What is said of a device that has run out of memory. Threads that may not look at the owners get totals only: all
+/// but `training_thread` and those that run its backward pass.
+std::string out_of_memory_report(const Training& training, std::thread::id training_thread, c10::Device device);
 
 /// Logs who holds the device's memory whenever the device runs out of it, as long as this lives. Does nothing on the
 /// CPU.

@@ -17,6 +17,8 @@ std::string why_not_recordable(const RecordingFacts& facts) {
            "it does not; bf16 needs no scaler)";
   }
   if (facts.is_sharded) return "with ZeRO the host brings parameters in and sends them off";
+  if (facts.is_paged)
+    return "with offloaded modules (cpu_offload, disk_offload) the host brings parameters in and sends them off";
   if (facts.is_reproducible) return "with reproducible = true the host sums gradients shard by shard";
   if (facts.accumulation_steps > 1) return "with gradient accumulation steps differ: some only add up gradients";
   if (!facts.has_fused_optimizers)

@@ -13,6 +13,7 @@ struct RecordingFacts {
   int ranks = 1;
   bool waits_for_verdicts = false;  ///< over the gradients of scaled losses, on the host
   bool is_sharded = false;
+  bool is_paged = false;  ///< parameters are in memory only while operators use them (cpu_offload, disk_offload)
   bool is_reproducible = false;
   std::int64_t accumulation_steps = 1;
   bool has_fused_optimizers = true;

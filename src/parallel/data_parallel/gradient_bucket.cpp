@@ -1,5 +1,7 @@
 #include "parallel/data_parallel/gradient_bucket.hpp"
 
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -16,9 +18,16 @@
 namespace hortator::parallel {
 namespace {
 
-std::int64_t total_elements(const std::vector<at::Tensor>& tensors) {
+// Kernels for many tensors load vectors only if all of them are aligned. A cache line holds the largest vectors.
+std::int64_t room_for(const at::Tensor& tensor, at::ScalarType type) {
+  constexpr std::int64_t line_bytes = 64;
+  const auto grain = line_bytes / static_cast<std::int64_t>(at::elementSize(type));
+  return (tensor.numel() + grain - 1) / grain * grain;
+}
+
+std::int64_t total_elements(const std::vector<at::Tensor>& tensors, at::ScalarType type) {
   std::int64_t total = 0;
-  for (const auto& tensor : tensors) total += tensor.numel();
+  for (const auto& tensor : tensors) total += room_for(tensor, type);
   return total;
 }
 
@@ -30,7 +39,7 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
       divides_first_(format.travel_type == at::kHalf),
       ranks_(at::scalar_tensor(communicator.size())) {
   const at::NoGradGuard no_grad;
-  const auto elements = total_elements(parameters);
+  const auto elements = total_elements(parameters, format.travel_type);
   memory_ = communicator.allocate(elements + format.signals, format.travel_type);
   memory_.zero_();
   signals_ = memory_.narrow(0, elements, format.signals);
@@ -38,7 +47,7 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
   for (auto& parameter : parameters) {
     BucketSlot slot{.parameter = parameter, .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
     if (format.error_feedback && !in_place_) slot.residual = at::zeros_like(parameter);
-    offset += parameter.numel();
+    offset += room_for(parameter, format.travel_type);
     slots_.push_back(std::move(slot));
   }
 }
@@ -87,23 +96,32 @@ std::vector<float> GradientBucket::signals() const {
 
 void GradientBucket::pack() {
   if (!in_place_) {
-    for (auto& slot : slots_) encode(slot);
+    encode();
   } else if (divides_first_) {
     memory_.div_(ranks_);
   }
 }
 
-void GradientBucket::encode(BucketSlot& slot) {
-  const auto& gradient = slot.parameter.grad();
-  if (!gradient.defined()) {
-    slot.in_bucket.zero_();
-  } else if (slot.residual.defined() && slot.state == SlotState::filled) {
-    encode_with_residual(slot);
-  } else if (divides_first_) {
-    at::div_out(slot.in_bucket, gradient.detach(), ranks_);
-  } else {
-    slot.in_bucket.copy_(gradient.detach());
+// On devices one kernel for many tensors.
+void GradientBucket::encode() {
+  std::vector<at::Tensor> targets;
+  std::vector<at::Tensor> gradients;
+  for (auto& slot : slots_) {
+    const auto& gradient = slot.parameter.grad();
+    if (!gradient.defined()) {
+      slot.in_bucket.zero_();
+    } else if (slot.residual.defined() && slot.state == SlotState::filled) {
+      encode_with_residual(slot);
+    } else if (divides_first_ && gradient.is_cpu()) {
+      at::div_out(slot.in_bucket, gradient.detach(), ranks_);
+    } else {
+      targets.push_back(slot.in_bucket);
+      gradients.push_back(gradient.detach());
+    }
   }
+  if (targets.empty()) return;
+  if (divides_first_) gradients = at::_foreach_div(gradients, ranks_.item());
+  at::_foreach_copy_(targets, gradients);
 }
 
 void GradientBucket::encode_with_residual(BucketSlot& slot) {
@@ -128,7 +146,14 @@ void GradientBucket::publish(std::size_t i) {
     return;
   }
   if (!gradient.defined()) gradient = at::empty_like(slot.parameter.detach());
-  gradient.detach().copy_(slot.in_bucket);
+  averages_.push_back(slot.in_bucket);
+  gradients_.push_back(gradient.detach());
+}
+
+void GradientBucket::decode() {
+  if (!gradients_.empty()) at::_foreach_copy_(gradients_, averages_);
+  gradients_.clear();
+  averages_.clear();
 }
 
 void GradientBucket::keep(std::size_t i) {
@@ -137,6 +162,7 @@ void GradientBucket::keep(std::size_t i) {
 }
 
 void GradientBucket::reset() {
+  decode();
   signals_.zero_();
   for (auto& slot : slots_) {
     slot.state = SlotState::empty;

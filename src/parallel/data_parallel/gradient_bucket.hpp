@@ -16,7 +16,8 @@ struct BucketFormat {
 
 /// Gradients of several parameters in contiguous memory of the communicator, so that they travel in one collective. If
 /// they travel in their own type, the bucket's memory becomes the gradients' memory, and nothing is copied as long as
-/// they stay there; otherwise they are converted on the way in and out.
+/// they stay there; otherwise they are converted on the way in and out. Each begins where kernels can load whole
+/// vectors; the gaps are zeros.
 ///
 /// A pass is: fill or fill_unused for every slot, pack, start, wait, publish or keep for every slot, reset.
 class GradientBucket {
@@ -46,7 +47,7 @@ class GradientBucket {
   bool was_started() const { return started_; }
   void wait() { work_.wait(); }
 
-  /// Sets the i-th parameter's gradient to the average.
+  /// Sets the i-th parameter's gradient to the average, at the latest in reset().
   void publish(std::size_t i);
   /// Keeps the gradient that the i-th parameter, filled as unused, had before.
   void keep(std::size_t i);
@@ -63,8 +64,9 @@ class GradientBucket {
     SlotState state = SlotState::empty;
   };
   void set_state(BucketSlot& slot, SlotState state);
-  void encode(BucketSlot& slot);
+  void encode();
   void encode_with_residual(BucketSlot& slot);
+  void decode();
 
   bool in_place_;       ///< gradients travel in their own type
   bool divides_first_;  ///< fp16: the sum of all ranks' gradients could overflow
@@ -72,6 +74,8 @@ class GradientBucket {
   at::Tensor memory_;
   at::Tensor signals_;
   std::vector<BucketSlot> slots_;
+  std::vector<at::Tensor> averages_;   ///< published ones, still in the bucket
+  std::vector<at::Tensor> gradients_;  ///< to which they are converted
   std::size_t filled_ = 0;
   bool started_ = false;
   comm::Work work_;

@@ -1,36 +1,30 @@
 #include "step/capture/step_recording.hpp"
 
-#include <ATen/Context.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
 
 namespace hortator::step {
-namespace {
 
-/// While it lives, LibTorch does not fill new memory with NaN, as it does with deterministic algorithms.
-class NoFillScope {
- public:
-  NoFillScope() { at::globalContext().setDeterministicFillUninitializedMemory(false); }
-  ~NoFillScope() { at::globalContext().setDeterministicFillUninitializedMemory(before_); }
-  NoFillScope(const NoFillScope&) = delete;
-  NoFillScope& operator=(const NoFillScope&) = delete;
-
- private:
-  bool before_ = at::globalContext().deterministicFillUninitializedMemory();
-};
-
-at::Tensor unfilled_number(c10::Device device) {
-  const NoFillScope no_fill;
-  return at::empty({}, at::TensorOptions(device).dtype(at::kFloat));
-}
-
-}  // namespace
+StepRecording::StepRecording(c10::Device device)
+    : numbers_(at::zeros({max_numbers}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
 // Do not fill the number by an operator here: it would be recorded, and each replay would restore the old number.
 at::Tensor StepRecording::number(c10::Device device, std::function<double()> value) {
-  auto number = unfilled_number(device);
+  if (device != numbers_.device() || used_numbers_ == max_numbers) {
+    throw Error({.what = device != numbers_.device()
+                             ? text::concat("A step that is recorded on ", numbers_.device().str(),
+                                            " updates parameters on ", device.str())
+                             : text::concat("A step that is recorded needs more than ", max_numbers,
+                                            " numbers from the host, such as learning rates"),
+                 .why = "the host writes them to memory that was set aside before the recording",
+                 .hint = "use one device and fewer parameter groups, or do not capture the step"});
+  }
+  auto number = numbers_.select(0, used_numbers_++);
   before_replay([number, value = std::move(value)] {
     const at::NoGradGuard no_grad;
     number.fill_(value());

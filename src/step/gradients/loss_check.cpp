@@ -56,7 +56,12 @@ void LossCheck::write_to_host(const at::Tensor& loss) {
   if (has_warned_ || passes_ - checked_ > max_late) return;
   entry_of(passes_, losses_).store(not_written, std::memory_order_relaxed);
   auto entry = device_view_.select(0, passes_ % max_late);
-  at::add_out(entry, loss.detach().reshape({}), 0);
+  const auto number = loss.detach().reshape({});
+  if (number.device() != entry.device()) {  // of another device than the first loss
+    entry.copy_(number, /*non_blocking=*/true);
+  } else {
+    at::add_out(entry, number, 0);
+  }
 }
 
 // Checks losses in their order, up to the first that has not arrived.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <hortator/error.hpp>
+#include <map>
 
 #include "core/text/text.hpp"
 #include "step/gradients/reach_marks.hpp"
@@ -32,13 +33,20 @@ void check_not_joined(const LossWeights::Models& models) {
   }
 }
 
-std::vector<at::Tensor> gradients_of(const ModelCore& model, TensorSet& seen) {
-  std::vector<at::Tensor> gradients;
+using GradientsByType = std::map<at::ScalarType, std::vector<at::Tensor>>;
+
+GradientsByType gradients_of(const ModelCore& model, TensorSet& seen) {
+  GradientsByType gradients;
   for (const auto& parameter : model.gradient_holders()) {
     if (parameter.grad().defined() && seen.insert(parameter.unsafeGetTensorImpl()).second)
-      gradients.push_back(parameter.grad());
+      gradients[parameter.grad().scalar_type()].push_back(parameter.grad());
   }
   return gradients;
+}
+
+// The factor in the gradients' own type: with another one LibTorch takes a kernel for each tensor.
+void multiply(const GradientsByType& gradients, const at::Tensor& factor) {
+  for (const auto& [type, tensors] : gradients) at::_foreach_mul_(tensors, factor.to(type));
 }
 
 bool is_paused(const std::shared_ptr<ModelCore>& model) { return model->reducer().is_paused(); }
@@ -125,8 +133,7 @@ void LossWeights::settle(const Condition& is_chosen, comm::Communicator& communi
   const auto factors = factor_of(totals, divisor_ * shards_.value_or(communicator.size()));
   TensorSet seen;
   for (std::size_t i = 0; i < complete.size(); ++i) {
-    if (const auto gradients = gradients_of(*complete[i].model, seen); !gradients.empty())
-      at::_foreach_mul_(gradients, factors[static_cast<std::int64_t>(i)]);
+    multiply(gradients_of(*complete[i].model, seen), factors[static_cast<std::int64_t>(i)]);
   }
   std::erase_if(pending_, is_complete);
 }

@@ -9,6 +9,7 @@
 
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
+#include "machine/device/recording.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
 
 namespace hortator {
@@ -49,6 +50,15 @@ class BufferRestoreScope {
   std::vector<at::Tensor> buffers_;
   std::vector<at::Tensor> before_;
 };
+
+// The second run starts from the first one's random numbers, and the state of a device's generator cannot be read while
+// work is recorded.
+void refuse_in_recording() {
+  if (!machine::is_recording()) return;
+  throw UsageError({.what = "recompute was called within a step that is recorded (accelerator.capture)",
+                    .why = "a recording cannot go back to earlier random numbers",
+                    .hint = "leave out one of the two"});
+}
 
 [[noreturn]] void throw_different(std::string what) {
   throw UsageError({.what = "recompute: " + std::move(what),
@@ -225,7 +235,10 @@ class Recording::Scope {
   step::SavedTensorScope scope_;
 };
 
-Recording::Recording(RecomputedCall call) : scope_(std::make_unique<Scope>(std::move(call))) {}
+Recording::Recording(RecomputedCall call) {
+  step::refuse_in_recording();
+  scope_ = std::make_unique<Scope>(std::move(call));
+}
 
 Recording::~Recording() = default;
 

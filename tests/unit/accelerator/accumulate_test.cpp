@@ -1,7 +1,11 @@
 // Gradient accumulation through the public API, and losses weighted by the number of items that they sum up.
+#include <ATen/record_function.h>
 #include <torch/nn/functional/loss.h>
 
 #include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -88,6 +92,52 @@ TEST_CASE("a loss given as sum and count weighs every item equally, over micro-s
     }
     CHECK(distance(before - line.weight, whole_mean(accelerator.num_processes(), micro_steps)) < 1e-6);
   }
+}
+
+namespace {
+
+/// The types of the factor and of the first tensor in each call of _foreach_mul_ while it lives.
+class ForeachFactors {
+ public:
+  using Types = std::vector<std::pair<at::ScalarType, at::ScalarType>>;
+
+  ForeachFactors() {
+    types().clear();
+    const auto note = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+      if (std::string_view(call.name()) == "aten::_foreach_mul_")
+        types().emplace_back(call.inputs()[1].toTensor().scalar_type(),
+                             call.inputs()[0].toTensorVector().front().scalar_type());
+      return nullptr;
+    };
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(note).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+  }
+  ~ForeachFactors() { at::removeCallback(handle_); }
+  ForeachFactors(const ForeachFactors&) = delete;
+  ForeachFactors& operator=(const ForeachFactors&) = delete;
+
+  static Types& types() {
+    static Types all;
+    return all;
+  }
+
+ private:
+  at::CallbackHandle handle_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("gradients of summed losses are scaled by a factor of their own type, for which there is one kernel") {
+  Accelerator accelerator({.gradient_accumulation_steps = 2});
+  Line line;
+  auto model = accelerator.prepare(line);
+  const ForeachFactors factors;
+  for (int step = 0; step < 2; ++step) {
+    auto micro_step = accelerator.accumulate(model);
+    accelerator.backward(model(at::ones({2, 3})).sum(), 2);
+  }
+  REQUIRE(ForeachFactors::types().size() == 1);
+  CHECK(ForeachFactors::types().front() == std::pair(at::kFloat, at::kFloat));
 }
 
 TEST_CASE("summed losses are correct with sync_each_batch and 16-bit communication") {

@@ -26,6 +26,9 @@ TEST_CASE("each obstacle to recording has its own reason") {
   facts.is_sharded = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("ZeRO"));
   facts = good;
+  facts.is_paged = true;
+  CHECK_THAT(why_not_recordable(facts), ContainsSubstring("cpu_offload"));
+  facts = good;
   facts.is_reproducible = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("reproducible"));
   facts = good;

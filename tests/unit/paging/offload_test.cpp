@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "fixtures.hpp"
+#include "machine/device/recording.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
@@ -202,6 +203,18 @@ TEST_CASE("TorchScript modules are offloaded", "[offload]") {
   for (int pass = 0; pass < 3; ++pass) CHECK(same_bits(net.forward({input}).toTensor(), expected));
   offload.remove();
   CHECK(same_bits(net.forward({input}).toTensor(), expected));
+}
+
+TEST_CASE("parameters of an offloaded module are refused while a step is recorded on the device") {
+  auto net = make_net(2);
+  const auto x = at::ones({1, 64});
+  const auto expected = net->forward(x);
+  auto offload = cpu_offload(net);
+  {
+    const machine::RecordingMark recording;
+    CHECK_THROWS_WITH(net->forward(x), ContainsSubstring("offloaded module was used in a step that is recorded"));
+  }
+  CHECK(same_bits(net->forward(x), expected));
 }
 
 TEST_CASE("In the host's memory nothing is copied", "[offload]") {

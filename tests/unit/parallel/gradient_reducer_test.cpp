@@ -3,10 +3,13 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <hortator/error.hpp>
 
 #include "comm/self/self_communicator.hpp"
 #include "reducer_fixture.hpp"
+#include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -92,6 +95,45 @@ TEST_CASE("paused, gradients add up on their rank; the next pass averages the su
       }
     }
   }
+}
+
+TEST_CASE("gradients in a bucket begin at cache lines, whatever the sizes, so that kernels load whole vectors") {
+  for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    ReducerFixture f;
+    if (f.alone()) return;
+    std::vector<at::Tensor> all;
+    std::vector<parallel::NamedParameter> named;
+    for (const std::int64_t size : {1, 3, 17, 64, 5}) {
+      all.push_back(parameter({size}, type));
+      named.push_back({std::to_string(size), all.back()});
+    }
+    parallel::GradientReducer reducer(named, f.parallel());
+    for (int pass = 0; pass < 2; ++pass) {
+      auto sum = at::zeros({}, type);
+      for (const auto& one : all) sum = sum + one.sum() * (f.rank + 1);
+      for (auto& one : all) one.mutable_grad().reset();
+      sum.backward();
+    }
+    CHECK(reducer.buckets().size() == 1);
+    for (const auto& one : all) {
+      CHECK(reinterpret_cast<std::uintptr_t>(one.grad().const_data_ptr()) % 64 == 0);
+      CHECK(all_are(one.grad(), f.mean_rank + 1));
+    }
+  }
+}
+
+TEST_CASE("gradients are converted for the way and back in one call for all") {
+  ReducerFixture f;
+  if (f.alone()) return;
+  f.options.comm_hook = DDPCommunicationHookType::bf16;
+  auto a = parameter({3});
+  auto b = parameter({2});
+  parallel::GradientReducer reducer({{"a", a}, {"b", b}}, f.parallel());
+  (a.sum() + b.sum()).backward();
+  const test::CalledOperators operators;
+  (a.sum() + b.sum()).backward();
+  CHECK(std::ranges::count(operators.names(), "aten::_foreach_copy_") == 2);
+  CHECK(all_are(b.grad(), 2));
 }
 
 TEST_CASE("pauses nest") {

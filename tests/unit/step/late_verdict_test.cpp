@@ -157,7 +157,7 @@ TEST_CASE("a skipped recorded step is taken back after its replay") {
   weight.mutable_grad() = at::ones({3});
   torch::optim::AdamW adamw(std::vector<at::Tensor>{weight}, 1e-2);
   REQUIRE(step::fused_step(adamw));
-  step::StepRecording recording;
+  step::StepRecording recording(at::kCPU);
   step::StepAhead ahead(verdict_of(0));
   REQUIRE(step::fused_step(adamw, {.recording = &recording, .ahead = &ahead}));
   const auto steps = [&] {
