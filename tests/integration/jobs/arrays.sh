@@ -10,7 +10,7 @@ export HOME=$work COLUMNS=150
 failures=0
 failed() {
   echo "failed: $1"
-  find . -name '*.out' -print -exec tail -n 30 {} + 2>/dev/null | sed 's/^/    /'
+  find . -name '*.out' -exec tail -n 30 {} + 2>/dev/null | sed 's/^/    /'
   failures=$((failures + 1))
 }
 ok() { echo "ok: $1"; }
@@ -45,12 +45,19 @@ four() {
 if grep -q '^#SBATCH --cpus-per-task=2$' cpus.sh; then ok 'CPUs as sinfo reports them'; else failed "CPUs: $(grep SBATCH cpus.sh)"; fi
 
 # A printed script, submitted by sbatch in an empty folder: it runs, saves before its time limit, is requeued, and resumes.
-# It has steps for some seconds, on whatever machine.
-mkdir project empty probe
-begun=${EPOCHREALTIME/[.,]/}
-(cd probe && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" 100 >../probe.out 2>&1) || failed "a short run: $(<probe.out)"
-steps=$((1200000000 / (${EPOCHREALTIME/[.,]/} - begun) + 40))
-(cd project && "$hortator" job --nodes 2 --ranks-per-node 2 --name printed --time 00:02:00 --warning-seconds 118 --requeues 20 --run-dir run \
+# It has steps for about 30 s on this machine, and is warned after 20 s: not before its ranks listen.
+mkdir project empty
+took() {
+  local begun=${EPOCHREALTIME/[.,]/}
+  mkdir "probe.$1"
+  (cd "probe.$1" && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$1" >output 2>&1) || return 1
+  echo $((${EPOCHREALTIME/[.,]/} - begun))
+}
+less=$(took 100) || failed 'a short run'
+more=$(took 300) || failed 'a longer run'
+each=$(((more - less) / 200))
+steps=$((30000000 / (each > 500 ? each : 500)))
+(cd project && "$hortator" job --nodes 2 --ranks-per-node 2 --name printed --time 00:02:00 --warning-seconds 100 --requeues 20 --run-dir run \
   -- "$binaries/stopping" "$steps" >job.sh 2>budget) || failed 'no script'
 id=$(cd empty && sbatch --parsable ../project/job.sh)
 
