@@ -28,12 +28,12 @@ expect_code 0
 expect_line 'all dependencies were found'
 mv build well
 
-refused 'LibTorch 2\.11 or newer was not found' 'Set LIBTORCH' -DCMAKE_DISABLE_FIND_PACKAGE_LibTorch=ON
+refused 'LibTorch 2\.9 or newer was not found' 'Set LIBTORCH' -DCMAKE_DISABLE_FIND_PACKAGE_LibTorch=ON
 mkdir -p torch/lib torch/include/ATen/core torch/include/torch/headeronly
 touch torch/lib/libtorch_cpu.so torch/include/ATen/core/Tensor.h
 of_version() { printf '#define TORCH_VERSION_%s\n' 'MAJOR 2' "MINOR $1" 'PATCH 9' >torch/include/torch/headeronly/version.h; }
 of_version 10
-refused 'LibTorch 2\.11 or newer was not found' 'Set LIBTORCH' "-DLibTorch_ROOT_DIR=$scratch/torch"
+refused 'LibTorch 2\.9 or newer was not found' 'Set LIBTORCH' "-DLibTorch_ROOT_DIR=$scratch/torch"
 accepted() { # OPTION...
   rm -rf build
   cp -r well build

@@ -50,8 +50,6 @@ int print_help() {
   return 0;
 }
 
-bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::has_any_file(path); }
-
 /// The two inputs.
 struct Sides {
   fs::path a;

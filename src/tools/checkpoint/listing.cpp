@@ -17,8 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::Manifest;
 
-bool is_checkpoint(const fs::path& folder) { return fs::is_directory(folder) && checkpoint::has_any_file(folder); }
-
 /// Numbers are compared by value: "checkpoint_2" comes before "checkpoint_10".
 bool comes_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const fs::path& path) {
@@ -90,6 +88,8 @@ std::string shortened(const StateDict::Value& value) {
 }
 
 }  // namespace
+
+bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::has_any_file(path); }
 
 std::vector<fs::path> find_all(const fs::path& path) {
   if (is_checkpoint(path)) return {path};

@@ -9,6 +9,9 @@
 
 namespace hortator::tools::checkpoints {
 
+/// Whether `path` is a folder that holds any file of a checkpoint.
+bool is_checkpoint(const std::filesystem::path& path);
+
 /// The checkpoints at `path`: itself, or those directly in it or in its folder `checkpoints`, sorted by name (numbers
 /// by value). Includes incomplete ones of killed saves.
 std::vector<std::filesystem::path> find_all(const std::filesystem::path& path);

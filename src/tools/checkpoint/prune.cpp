@@ -17,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-Options known_options() {
+Options prune_options() {
   Options options;
   options.named.add_options()("folder", po::value<std::string>()->default_value("."),
                               "the project's folder, or its folder `checkpoints`")(
@@ -56,7 +56,7 @@ fs::path parent_of_checkpoints(const std::string& folder) {
 }  // namespace
 
 int prune(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options());
+  const auto chosen = parse(arguments, prune_options());
   const checkpoint::Retention retention{.total_limit = number_of(chosen, "keep"),
                                         .keep_every = number_of(chosen, "keep-every")};
   if (!retention.total_limit) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-Options known_options() {
+Options sweep_options() {
   Options options;
   add_job_options(options);
   options.named.add_options()("over", po::value<std::vector<std::string>>()->composing()->value_name("NAME=V,V,..."),
@@ -21,7 +21,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_sweep_help() {
   std::cout
       << "usage: hortator sweep --over NAME=VALUE,VALUE,... [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
          "Runs PROGRAM once for each combination of values, as one job array. {NAME} in its arguments stands for the\n"
@@ -30,7 +30,7 @@ int print_help() {
          "  hortator sweep --over lr=0.1,0.01 --over batch-size=32,64 -n 4 --time 00:30:00 --submit -- ./train\n"
          "  hortator sweep --over seed=1,2,3,4 --at-once 2 -n 1 -- ./train --name run-{seed} --seed {seed} > job.sh\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
-      << known_options().named << synonym_help(known_options());
+      << sweep_options().named << synonym_help(sweep_options());
   return 0;
 }
 
@@ -54,8 +54,8 @@ std::optional<int> at_once(const po::variables_map& values) {
 }  // namespace
 
 int sweep_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "program"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(sweep_options(), "program"));
+  if (values.contains("help")) return print_sweep_help();
   const auto axes = axes_in(values);
   auto job = described_job(values, "sweep");
   launching::make_sweep(job, launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>()),
