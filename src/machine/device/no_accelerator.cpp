@@ -1,3 +1,5 @@
+#include <torch/version.h>
+
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -20,6 +22,10 @@ namespace {
 const DeviceKind* accelerator_kind() { return nullptr; }
 
 DeviceIdentity identify(c10::Device device) { refuse(device.index()); }
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10
+std::size_t free_memory(c10::Device device) { refuse(device.index()); }
+#endif
 
 std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
 

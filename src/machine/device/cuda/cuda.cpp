@@ -1,5 +1,7 @@
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -50,6 +52,17 @@ DeviceIdentity identify(c10::Device device) {
   known.emplace(device.index(), identity);
   return identity;
 }
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10  // its allocators have no generic class for this
+std::size_t free_memory(c10::Device device) {
+  const c10::cuda::CUDAGuard guard(device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const auto code = cudaMemGetInfo(&free, &total);
+  if (code != cudaSuccess) throw_no_answer(device, cudaGetErrorString(code));
+  return free;
+}
+#endif
 
 void* Stream::native() const { return c10::cuda::CUDAStream(stream_).stream(); }
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <hortator/export.hpp>
+#include <hortator/models/model.hpp>
+#include <optional>
+#include <vector>
+
+namespace hortator::models {
+
+/// The tokens of one text.
+using Tokens = std::vector<std::int64_t>;
+
+/// Options of generate(). Without `sample` the likeliest token follows; with it, a random one.
+struct GenerateOptions {
+  std::int64_t max_new_tokens = 64;
+  std::int64_t min_new_tokens = 0;  ///< no text ends earlier
+  double repetition_penalty = 1.0;  ///< above 1: tokens that the text already has become less likely
+  bool sample = false;
+  double temperature = 1.0;  ///< below 1: likely tokens become likelier
+  std::int64_t top_k = 0;    ///< only that many likeliest tokens; 0: all
+  double top_p = 1.0;        ///< only the likeliest tokens that have this probability together
+  double min_p = 0.0;        ///< only tokens at least this likely, relative to the likeliest
+  std::uint64_t seed = 0;    ///< of random tokens
+  /// The number of each prompt among all of a run, 0, 1, ... by default. Each number has its own random numbers, so
+  /// that a text does not depend on the ranks and batches that the prompts are distributed over.
+  std::vector<std::uint64_t> prompt_numbers = {};
+  std::optional<std::vector<std::int64_t>> eos_token_ids = {};  ///< that end a text; by default those of config.json
+  bool static_cache = false;                                    ///< allocates the cache for all tokens at the beginning
+  /// Called with the new token of each prompt after each step, empty for texts that have ended.
+  std::function<void(const std::vector<std::optional<std::int64_t>>&)> on_tokens = {};
+};
+
+/// Continues each prompt, all as one batch, and returns the new tokens, with the one that ends a text. Prompts may have
+/// different lengths. The model is in evaluation mode meanwhile. Local to this process.
+HORTATOR_API std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& prompts,
+                                          const GenerateOptions& options = {});
+
+}  // namespace hortator::models

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <hortator/export.hpp>
+#include <utility>
+#include <vector>
+
+namespace hortator::models {
+
+/// The keys and values of the tokens that a causal model has seen, for each layer. For inference: call the model under
+/// at::NoGradGuard.
+class HORTATOR_API KeyValueCache {
+ public:
+  /// A cache that grows, or one for at most `capacity` tokens, whose memory is allocated by the first call.
+  explicit KeyValueCache(std::int64_t capacity = 0) : capacity_(capacity) {}
+
+  /// The number of tokens in the cache.
+  std::int64_t time() const { return layers_.empty() ? 0 : layers_.front().time; }
+
+  /// Appends keys and values [batch, heads, time, width] of a layer. Returns all of the layer, in the cache's memory.
+  std::pair<at::Tensor, at::Tensor> append(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);
+
+  /// Replaces the batch by these of its rows: a row may be dropped or repeated.
+  void select(const at::Tensor& rows);
+
+ private:
+  struct Layer {
+    at::Tensor keys, values;  ///< [batch, heads, room, width]
+    std::int64_t time = 0;
+  };
+  void make_room(Layer& layer, const at::Tensor& keys, const at::Tensor& values) const;
+
+  std::int64_t capacity_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace hortator::models

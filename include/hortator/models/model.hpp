@@ -1,0 +1,65 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <hortator/export.hpp>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+/// Models of Hugging Face checkpoints: modules of LibTorch with the parameter names of the files.
+namespace hortator::models {
+
+class KeyValueCache;
+
+/// What a model reads. Text models take `input_ids`, image models `pixel_values`; tensors that are left out have the
+/// defaults of transformers.
+struct ModelInputs {
+  at::Tensor input_ids = {};              ///< [batch, time], int64
+  at::Tensor attention_mask = {};         ///< [batch, time], with a cache [batch, all]; 0 marks padding
+  at::Tensor token_type_ids = {};         ///< [batch, time]; 0 by default
+  at::Tensor position_ids = {};           ///< [batch, time]; counted from the tokens in the cache by default
+  at::Tensor pixel_values = {};           ///< [batch, channels, height, width]
+  KeyValueCache* cache = nullptr;         ///< of a causal model: earlier tokens; those of this call are appended
+  std::optional<std::int64_t> last = {};  ///< of a causal model: logits for only that many last tokens
+};
+
+/// What a model computes. Tensors that it does not have are undefined.
+struct ModelOutputs {
+  at::Tensor logits = {};             ///< of the model's head
+  at::Tensor last_hidden_state = {};  ///< [batch, time, width], of images [batch, channels, height, width] or patches
+  at::Tensor pooler_output = {};      ///< one vector a row
+
+  auto fields() { return std::tie(logits, last_hidden_state, pooler_output); }
+};
+
+/// What a program needs to know about a model.
+struct ModelConfig {
+  std::string architecture = {};                 ///< "LlamaForCausalLM"
+  std::string json = {};                         ///< the text of config.json
+  std::int64_t vocabulary = 0;                   ///< number of tokens; 0 for image models
+  std::int64_t max_positions = 0;                ///< the longest text that the model was made for; 0 for image models
+  bool is_causal = false;                        ///< it predicts the next token
+  bool has_learned_positions = false;            ///< max_positions is a limit
+  std::int64_t num_labels = 0;                   ///< outputs of a classification head
+  std::vector<std::int64_t> eos_token_ids = {};  ///< tokens that end a text
+  std::optional<std::int64_t> pad_token_id = {};
+};
+
+/// A model that was made from a config.json.
+class HORTATOR_API PretrainedModel : public torch::nn::Module {
+ public:
+  virtual ModelOutputs forward(const ModelInputs& inputs) = 0;
+
+  const ModelConfig& config() const { return config_; }
+  void set_config(ModelConfig config) { config_ = std::move(config); }
+
+ private:
+  ModelConfig config_;
+};
+
+}  // namespace hortator::models

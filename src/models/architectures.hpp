@@ -1,0 +1,38 @@
+#pragma once
+
+#include <hortator/models/model.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/config_fields.hpp"
+
+namespace hortator::models {
+
+/// What a model computes from the hidden states.
+enum class Head { none, causal, sequence, tokens, masked, image };
+
+/// One name that config.json may have under "architectures".
+struct Architecture {
+  std::string_view name;
+  std::string_view family;  ///< model_type: "llama"
+  Head head = Head::none;
+  std::string_view prefix;  ///< under which the files of models with a head store the parameters of the one without
+  std::shared_ptr<PretrainedModel> (*make)(const ConfigFields& fields, const Architecture& architecture) = nullptr;
+};
+
+/// All that there are.
+const std::vector<Architecture>& architectures();
+/// Throws UsageError, with the known names, for another name.
+const Architecture& architecture_named(const std::string& name, const std::string& file);
+
+// One file each. A family's fields have the names and defaults of its configuration in transformers.
+std::shared_ptr<PretrainedModel> make_llama(const ConfigFields& fields, const Architecture& architecture);
+std::shared_ptr<PretrainedModel> make_gpt2(const ConfigFields& fields, const Architecture& architecture);
+std::shared_ptr<PretrainedModel> make_bert(const ConfigFields& fields, const Architecture& architecture);
+std::shared_ptr<PretrainedModel> make_distilbert(const ConfigFields& fields, const Architecture& architecture);
+std::shared_ptr<PretrainedModel> make_resnet(const ConfigFields& fields, const Architecture& architecture);
+std::shared_ptr<PretrainedModel> make_vit(const ConfigFields& fields, const Architecture& architecture);
+
+}  // namespace hortator::models

@@ -1,0 +1,119 @@
+#include "models/heads.hpp"
+
+#include <ATen/ATen.h>
+
+#include <hortator/error.hpp>
+
+#include "models/layers/modules.hpp"
+
+namespace hortator::models {
+namespace {
+
+class Headed : public PretrainedModel {
+ public:
+  explicit Headed(const Body& body) : body_(register_module(body.name, body.model)) {}
+
+ protected:
+  std::shared_ptr<PretrainedModel> body_;
+};
+
+class CausalHead final : public Headed {
+ public:
+  CausalHead(const Body& body, std::int64_t vocabulary, at::Tensor tied) : Headed(body), tied_(std::move(tied)) {
+    if (!tied_.defined()) lm_head_ = register_module("lm_head", linear(body.width, vocabulary, false));
+  }
+
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    auto outputs = body_->forward(inputs);
+    auto hidden = outputs.last_hidden_state;
+    if (inputs.last && *inputs.last < hidden.size(1))
+      hidden = hidden.narrow(1, hidden.size(1) - *inputs.last, *inputs.last);
+    outputs.logits = at::linear(hidden, tied_.defined() ? tied_ : lm_head_->weight);
+    return outputs;
+  }
+
+ private:
+  at::Tensor tied_;  // a parameter of the body, so not registered again
+  torch::nn::Linear lm_head_ = nullptr;
+};
+
+class LinearHeaded : public Headed {
+ public:
+  LinearHeaded(const Body& body, const LinearHead& head)
+      : Headed(body),
+        layer_(place(*this, head.name, linear(body.width, head.outputs, head.bias))),
+        dropout_(head.dropout) {}
+
+ protected:
+  at::Tensor scores(const at::Tensor& hidden) { return layer_(at::dropout(hidden, dropout_, is_training())); }
+
+ private:
+  torch::nn::Linear layer_;
+  double dropout_;
+};
+
+class TokenHead final : public LinearHeaded {
+ public:
+  using LinearHeaded::LinearHeaded;
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    auto outputs = body_->forward(inputs);
+    outputs.logits = scores(outputs.last_hidden_state);
+    return outputs;
+  }
+};
+
+class PooledHead final : public LinearHeaded {
+ public:
+  using LinearHeaded::LinearHeaded;
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    auto outputs = body_->forward(inputs);
+    outputs.logits = scores(outputs.pooler_output);
+    return outputs;
+  }
+};
+
+class LastTokenHead final : public LinearHeaded {
+ public:
+  LastTokenHead(const Body& body, const LinearHead& head, std::optional<std::int64_t> pad_token)
+      : LinearHeaded(body, head), pad_token_(pad_token) {}
+
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    auto outputs = body_->forward(inputs);
+    const auto rows = at::arange(inputs.input_ids.size(0), inputs.input_ids.options());
+    outputs.logits = scores(outputs.last_hidden_state.index({rows, last_token(inputs.input_ids)}));
+    return outputs;
+  }
+
+ private:
+  at::Tensor last_token(const at::Tensor& ids) const {
+    const auto time = ids.size(1);
+    if (pad_token_) return (at::arange(time, ids.options()) * ids.ne(*pad_token_)).argmax(-1);
+    if (ids.size(0) == 1) return at::full({1}, time - 1, ids.options());
+    throw UsageError({.what = "A batch of several texts came to a model without a pad_token_id",
+                      .why = "the last token of each text is found by the padding that follows it",
+                      .hint = "add pad_token_id to its config.json"});
+  }
+
+  std::optional<std::int64_t> pad_token_;
+};
+
+}  // namespace
+
+std::shared_ptr<PretrainedModel> causal_head(const Body& body, std::int64_t vocabulary, const at::Tensor& tied) {
+  return std::make_shared<CausalHead>(body, vocabulary, tied);
+}
+
+std::shared_ptr<PretrainedModel> token_head(const Body& body, const LinearHead& head) {
+  return std::make_shared<TokenHead>(body, head);
+}
+
+std::shared_ptr<PretrainedModel> last_token_head(const Body& body, const LinearHead& head,
+                                                 std::optional<std::int64_t> pad_token) {
+  return std::make_shared<LastTokenHead>(body, head, pad_token);
+}
+
+std::shared_ptr<PretrainedModel> pooled_head(const Body& body, const LinearHead& head) {
+  return std::make_shared<PooledHead>(body, head);
+}
+
+}  // namespace hortator::models

@@ -1,0 +1,58 @@
+#include "models/layers/attention.hpp"
+
+#include <ATen/ATen.h>
+
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::models {
+namespace {
+
+void require_shape(const at::Tensor& attention_mask, std::int64_t keys) {
+  if (attention_mask.dim() == 2 && attention_mask.size(1) == keys) return;
+  throw UsageError({.what = text::concat("attention_mask has the shape ", attention_mask.sizes()),
+                    .hint = text::concat("expected [batch, ", keys, "]: all tokens, those in the cache included")});
+}
+
+at::Tensor key_mask(const at::Tensor& attention_mask) { return attention_mask.to(at::kBool).unsqueeze(1).unsqueeze(1); }
+
+}  // namespace
+
+AttentionMask causal_mask(const CausalMask& shape, const at::Tensor& attention_mask, c10::Device device) {
+  const auto [queries, keys, window] = shape;
+  if (attention_mask.defined()) require_shape(attention_mask, keys);
+  const bool has_padding = attention_mask.defined() && !attention_mask.to(at::kBool).all().item<bool>();
+  const bool is_windowed = window && *window < keys;
+  if (!has_padding && !is_windowed) {
+    if (queries == 1) return {};
+    if (queries == keys) return {.is_causal = true};
+  }
+  const auto key = at::arange(keys, at::TensorOptions(device).dtype(at::kLong));
+  const auto distance = key.narrow(0, keys - queries, queries).unsqueeze(1) - key;  // [queries, keys]
+  auto allowed = distance.ge(0);
+  if (is_windowed) allowed = allowed.logical_and(distance.lt(*window));
+  allowed = allowed.unsqueeze(0).unsqueeze(0);
+  if (has_padding) allowed = allowed.logical_and(key_mask(attention_mask)).logical_or(distance.eq(0));
+  return {.allowed = allowed};
+}
+
+AttentionMask padding_mask(const at::Tensor& attention_mask) {
+  if (!attention_mask.defined()) return {};
+  const auto is_token = attention_mask.to(at::kBool);
+  if (is_token.all().item<bool>()) return {};
+  return {.allowed = key_mask(attention_mask)};
+}
+
+at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                     const AttentionMask& mask, const AttentionScale& scale) {
+  const bool shares_keys = queries.size(1) != keys.size(1);
+  const auto allowed = mask.allowed.defined() ? std::optional(mask.allowed) : std::nullopt;
+  const auto mixed = at::scaled_dot_product_attention(queries, keys, values, allowed, scale.dropout, mask.is_causal,
+                                                      scale.scale, shares_keys);
+  return mixed.transpose(1, 2).flatten(2);
+}
+
+at::Tensor split_heads(const at::Tensor& x, std::int64_t width) { return x.unflatten(-1, {-1, width}).transpose(1, 2); }
+
+}  // namespace hortator::models

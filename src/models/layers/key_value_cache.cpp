@@ -1,0 +1,60 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/models/key_value_cache.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::models {
+namespace {
+
+constexpr std::int64_t first_room = 64;
+
+at::Tensor in_room(const at::Tensor& kept, const at::Tensor& added, std::int64_t time, std::int64_t room) {
+  auto larger = at::empty({added.size(0), added.size(1), room, added.size(3)}, added.options());
+  if (time > 0) larger.narrow(2, 0, time).copy_(kept.narrow(2, 0, time));
+  return larger;
+}
+
+}  // namespace
+
+std::pair<at::Tensor, at::Tensor> KeyValueCache::append(std::size_t layer, const at::Tensor& keys,
+                                                        const at::Tensor& values) {
+  if (at::GradMode::is_enabled() && keys.requires_grad()) {
+    throw UsageError({.what = "A model with a cache was called where gradients are computed",
+                      .why = "the cache keeps values, not the operators that made them",
+                      .hint = "use at::NoGradGuard, or leave out the cache"});
+  }
+  if (layers_.size() <= layer) layers_.resize(layer + 1);
+  auto& one = layers_[layer];
+  make_room(one, keys, values);
+  const auto added = keys.size(2);
+  one.keys.narrow(2, one.time, added).copy_(keys);
+  one.values.narrow(2, one.time, added).copy_(values);
+  one.time += added;
+  return {one.keys.narrow(2, 0, one.time), one.values.narrow(2, 0, one.time)};
+}
+
+void KeyValueCache::make_room(Layer& layer, const at::Tensor& keys, const at::Tensor& values) const {
+  const auto room = layer.keys.defined() ? layer.keys.size(2) : 0;
+  const auto needed = layer.time + keys.size(2);
+  if (needed <= room) return;
+  if (capacity_ > 0 && needed > capacity_) {
+    throw UsageError(
+        {.what = text::concat("The cache has room for ", capacity_, " tokens, and ", needed, " are needed"),
+         .hint = "construct it for more tokens, or without a capacity"});
+  }
+  const auto larger = capacity_ > 0 ? capacity_ : std::max({first_room, needed, 2 * room});
+  layer.keys = in_room(layer.keys, keys, layer.time, larger);
+  layer.values = in_room(layer.values, values, layer.time, larger);
+}
+
+void KeyValueCache::select(const at::Tensor& rows) {
+  for (auto& layer : layers_) {
+    layer.keys = layer.keys.index_select(0, rows);
+    layer.values = layer.values.index_select(0, rows);
+  }
+}
+
+}  // namespace hortator::models

@@ -1,0 +1,224 @@
+// Llama and its relatives: Mistral (sliding window), Qwen2 (biases) and Qwen3 (normalised queries and keys).
+#include <ATen/ATen.h>
+#include <torch/nn/modules/container/modulelist.h>
+
+#include <hortator/models/key_value_cache.hpp>
+
+#include "models/architectures.hpp"
+#include "models/heads.hpp"
+#include "models/layers/activation.hpp"
+#include "models/layers/attention.hpp"
+#include "models/layers/modules.hpp"
+#include "models/layers/rotary.hpp"
+
+namespace hortator::models {
+namespace {
+
+struct LlamaShape {
+  std::int64_t vocabulary, width, inner, layers, heads, key_heads, head_width, positions;
+  double epsilon, dropout;
+  Activation activation;
+  bool query_bias, output_bias, mlp_bias, normalises_heads;
+  std::vector<std::optional<std::int64_t>> windows;  ///< of each layer
+};
+
+constexpr std::optional<std::int64_t> default_window = 4096;
+constexpr std::int64_t qwen3_head_width = 128;
+
+/// Layers with a sliding window: all of Mistral's, those of Qwen that layer_types names or that follow
+/// max_window_layers.
+std::vector<std::optional<std::int64_t>> windows_of(const ConfigFields& fields, std::string_view family,
+                                                    std::int64_t layers) {
+  std::vector<std::optional<std::int64_t>> windows(static_cast<std::size_t>(layers));
+  if (family == "llama") return windows;
+  const auto window = fields.is_absent("sliding_window") ? default_window : fields.optional_integer("sliding_window");
+  if (family == "mistral") {
+    windows.assign(windows.size(), window);
+    return windows;
+  }
+  const bool is_used = fields.flag("use_sliding_window", false);
+  const auto first = fields.has("max_window_layers") ? fields.integers("max_window_layers").front() : 28;
+  const auto types = fields.texts("layer_types");
+  fields.require(types.empty() || types.size() == windows.size(), "layer_types", "expected one type a layer");
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    bool slides = is_used && window && static_cast<std::int64_t>(i) >= first;
+    if (!types.empty()) {
+      fields.require_one_of("layer_types", types[i], {"full_attention", "sliding_attention"});
+      slides = types[i] == "sliding_attention";
+      fields.require(!slides || (is_used && window), "sliding_window",
+                     "layer_types has sliding_attention: expected a window, and use_sliding_window");
+    }
+    if (slides) windows[i] = window;
+  }
+  return windows;
+}
+
+LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
+  const bool is_qwen2 = family == "qwen2", is_qwen3 = family == "qwen3";
+  LlamaShape shape{};
+  shape.vocabulary = fields.integer("vocab_size");
+  shape.width = fields.integer("hidden_size");
+  shape.inner = fields.integer("intermediate_size");
+  shape.layers = fields.layers("num_hidden_layers");
+  shape.heads = fields.integer("num_attention_heads");
+  const std::int64_t key_heads = family == "llama" ? shape.heads : family == "mistral" ? 8 : 32;
+  shape.key_heads =
+      fields.integer("num_key_value_heads", fields.is_absent("num_key_value_heads") ? key_heads : shape.heads);
+  fields.require(shape.heads % shape.key_heads == 0, "num_key_value_heads",
+                 "expected a divisor of num_attention_heads");
+  fields.require(fields.has("head_dim") || is_qwen3 || shape.width % shape.heads == 0, "hidden_size",
+                 "expected a multiple of num_attention_heads");
+  shape.head_width = fields.integer("head_dim", is_qwen3 ? qwen3_head_width : shape.width / shape.heads);
+  shape.positions = fields.integer("max_position_embeddings");
+  shape.epsilon = fields.number("rms_norm_eps", 1e-6);
+  shape.dropout = fields.probability("attention_dropout", 0);
+  shape.activation = activation_of(fields, "hidden_act", "silu");
+  const bool has_bias = (family == "llama" || is_qwen3) && fields.flag("attention_bias", false);
+  shape.query_bias = is_qwen2 || has_bias;
+  shape.output_bias = has_bias;
+  shape.mlp_bias = family == "llama" && fields.flag("mlp_bias", false);
+  shape.normalises_heads = is_qwen3;
+  shape.windows = windows_of(fields, family, shape.layers);
+  return shape;
+}
+
+/// What all layers share in one call.
+struct LlamaStep {
+  const RotaryEmbedding::Rotation& rotate;
+  KeyValueCache* cache;
+};
+
+class LlamaAttentionImpl final : public torch::nn::Module {
+ public:
+  explicit LlamaAttentionImpl(const LlamaShape& shape) : head_width_(shape.head_width), dropout_(shape.dropout) {
+    const auto queries = shape.heads * head_width_, keys = shape.key_heads * head_width_;
+    q_proj_ = register_module("q_proj", linear(shape.width, queries, shape.query_bias));
+    k_proj_ = register_module("k_proj", linear(shape.width, keys, shape.query_bias));
+    v_proj_ = register_module("v_proj", linear(shape.width, keys, shape.query_bias));
+    o_proj_ = register_module("o_proj", linear(queries, shape.width, shape.output_bias));
+    if (!shape.normalises_heads) return;
+    q_norm_ = register_module("q_norm", RmsNorm(head_width_, shape.epsilon));
+    k_norm_ = register_module("k_norm", RmsNorm(head_width_, shape.epsilon));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const AttentionMask& mask, const LlamaStep& step, std::size_t layer) {
+    auto queries = split_heads(q_proj_(x), head_width_);
+    auto keys = split_heads(k_proj_(x), head_width_);
+    auto values = split_heads(v_proj_(x), head_width_);
+    if (q_norm_) queries = q_norm_(queries), keys = k_norm_(keys);
+    queries = step.rotate(queries);
+    keys = step.rotate(keys);
+    if (step.cache != nullptr) std::tie(keys, values) = step.cache->append(layer, keys, values);
+    const auto dropout = is_training() ? dropout_ : 0.0;
+    return o_proj_(attention(queries, keys, values, mask, {.dropout = dropout}));
+  }
+
+ private:
+  std::int64_t head_width_;
+  double dropout_;
+  torch::nn::Linear q_proj_ = nullptr, k_proj_ = nullptr, v_proj_ = nullptr, o_proj_ = nullptr;
+  RmsNorm q_norm_ = nullptr, k_norm_ = nullptr;
+};
+TORCH_MODULE(LlamaAttention);
+
+class LlamaMlpImpl final : public torch::nn::Module {
+ public:
+  explicit LlamaMlpImpl(const LlamaShape& shape)
+      : activation_(shape.activation),
+        gate_proj_(register_module("gate_proj", linear(shape.width, shape.inner, shape.mlp_bias))),
+        up_proj_(register_module("up_proj", linear(shape.width, shape.inner, shape.mlp_bias))),
+        down_proj_(register_module("down_proj", linear(shape.inner, shape.width, shape.mlp_bias))) {}
+
+  at::Tensor forward(const at::Tensor& x) { return down_proj_(activation_(gate_proj_(x)) * up_proj_(x)); }
+
+ private:
+  Activation activation_;
+  torch::nn::Linear gate_proj_, up_proj_, down_proj_;
+};
+TORCH_MODULE(LlamaMlp);
+
+class LlamaDecoderLayerImpl final : public torch::nn::Module {
+ public:
+  explicit LlamaDecoderLayerImpl(const LlamaShape& shape)
+      : self_attn_(register_module("self_attn", LlamaAttention(shape))),
+        mlp_(register_module("mlp", LlamaMlp(shape))),
+        input_layernorm_(register_module("input_layernorm", RmsNorm(shape.width, shape.epsilon))),
+        post_attention_layernorm_(register_module("post_attention_layernorm", RmsNorm(shape.width, shape.epsilon))) {}
+
+  at::Tensor forward(at::Tensor x, const AttentionMask& mask, const LlamaStep& step, std::size_t layer) {
+    x = x + self_attn_(input_layernorm_(x), mask, step, layer);
+    return x + mlp_(post_attention_layernorm_(x));
+  }
+
+ private:
+  LlamaAttention self_attn_;
+  LlamaMlp mlp_;
+  RmsNorm input_layernorm_, post_attention_layernorm_;
+};
+TORCH_MODULE(LlamaDecoderLayer);
+
+class Llama final : public PretrainedModel {
+ public:
+  Llama(const LlamaShape& shape, RotaryEmbedding rotary)
+      : windows_(shape.windows),
+        rotary_(std::move(rotary)),
+        embed_tokens_(register_module("embed_tokens", embedding(shape.vocabulary, shape.width))),
+        layers_(register_module("layers", torch::nn::ModuleList())),
+        norm_(register_module("norm", RmsNorm(shape.width, shape.epsilon))) {
+    for (std::int64_t i = 0; i < shape.layers; ++i) layers_->push_back(LlamaDecoderLayer(shape));
+  }
+
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    const auto& ids = inputs.input_ids;
+    const auto past = inputs.cache != nullptr ? inputs.cache->time() : 0;
+    const auto all = past + ids.size(1);
+    auto positions = inputs.position_ids;
+    if (!positions.defined()) positions = at::arange(past, all, ids.options()).unsqueeze(0);
+    const auto length = rotary_.is_dynamic() ? positions.max().item<std::int64_t>() + 1 : all;
+    auto x = embed_tokens_(ids);
+    const auto rotation = rotary_.rotation(positions, length, x.scalar_type());
+    const LlamaStep step{.rotate = rotation, .cache = inputs.cache};
+    std::optional<AttentionMask> full, sliding;
+    for (std::size_t i = 0; i < layers_->size(); ++i) {
+      auto& mask = windows_[i] ? sliding : full;
+      if (!mask) mask = causal_mask({ids.size(1), all, windows_[i]}, inputs.attention_mask, ids.device());
+      x = layers_[i]->as<LlamaDecoderLayer>()->forward(x, *mask, step, i);
+    }
+    return {.last_hidden_state = norm_(x)};
+  }
+
+  const at::Tensor& token_embedding() const { return embed_tokens_->weight; }
+
+ private:
+  std::vector<std::optional<std::int64_t>> windows_;
+  RotaryEmbedding rotary_;
+  torch::nn::Embedding embed_tokens_;
+  torch::nn::ModuleList layers_;
+  RmsNorm norm_;
+};
+
+}  // namespace
+
+std::shared_ptr<PretrainedModel> make_llama(const ConfigFields& fields, const Architecture& architecture) {
+  const auto shape = llama_shape(fields, architecture.family);
+  const bool is_tied = fields.flag("tie_word_embeddings", false);
+  const auto llama = std::make_shared<Llama>(shape, RotaryEmbedding(fields, shape.head_width, shape.positions));
+  const Body body{.model = llama, .name = std::string(architecture.prefix), .width = shape.width};
+  const auto score = [&](bool bias, double dropout) {
+    return LinearHead{.name = "score", .outputs = fields.num_labels(), .bias = bias, .dropout = dropout};
+  };
+  switch (architecture.head) {
+    case Head::causal:
+      return causal_head(body, shape.vocabulary, is_tied ? llama->token_embedding() : at::Tensor());
+    case Head::sequence:
+      return last_token_head(body, score(false, 0), fields.token("pad_token_id"));
+    case Head::tokens: {
+      const auto dropout = fields.probability("classifier_dropout", fields.probability("hidden_dropout", 0.1));
+      return token_head(body, score(true, dropout));
+    }
+    default:
+      return llama;
+  }
+}
+
+}  // namespace hortator::models

@@ -1,0 +1,113 @@
+#include <ATen/ATen.h>
+
+#include <hortator/bigmodel/deferred_construction.hpp>
+#include <hortator/error.hpp>
+#include <hortator/models/pretrained.hpp>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "models/architectures.hpp"
+#include "models/layers/modules.hpp"
+#include "models/pretrained/loaded_weights.hpp"
+
+namespace hortator::models {
+namespace {
+
+constexpr const char* config_name = "config.json";
+
+/// A config.json, and the architecture that it describes.
+struct Described {
+  ConfigFields fields;
+  const Architecture& architecture;
+};
+
+std::string architecture_name(const ConfigFields& fields, const PretrainedOptions& options) {
+  if (!options.architecture.empty()) return options.architecture;
+  const auto names = fields.texts("architectures");
+  const auto name = names.empty() ? fields.text("architecture", "") : names.front();
+  if (!name.empty()) return name;
+  throw UsageError(
+      {.what = text::concat(fields.file(), R"( names no model under "architectures")"),
+       .hint = text::concat("name one with .architecture; known are ", text::join(known_architectures()))});
+}
+
+/// The fields of a model with that many labels, which get names as in transformers.
+ConfigFields with_labels(const ConfigFields& fields, const Architecture& architecture, std::int64_t labels) {
+  if (labels < 1) throw UsageError({.what = text::concat("num_labels: expected a number from 1, got ", labels)});
+  if (architecture.family == "timm") return fields.with("num_classes", labels);
+  auto names = nlohmann::json::object(), ids = nlohmann::json::object();
+  for (std::int64_t i = 0; i < labels; ++i) {
+    const auto name = text::concat("LABEL_", i);
+    names[std::to_string(i)] = name;
+    ids[name] = i;
+  }
+  return fields.with("num_labels", nullptr).with("id2label", names).with("label2id", ids);
+}
+
+Described described(const std::filesystem::path& path, const PretrainedOptions& options) {
+  if (!c10::isFloatingType(options.dtype)) {
+    throw UsageError({.what = "from_pretrained: dtype is not a floating-point type",
+                      .hint = "take at::kFloat, at::kBFloat16 or at::kHalf"});
+  }
+  auto fields = ConfigFields::read(path);
+  const auto name = architecture_name(fields, options);
+  const auto& architecture = architecture_named(name, fields.file());
+  const auto type = fields.text("model_type", std::string(architecture.family));
+  fields.require_one_of("model_type", type, {std::string(architecture.family)});
+  if (fields.has("architectures") || !options.architecture.empty())
+    fields = fields.with("architectures", std::vector{name});
+  if (options.num_labels) fields = with_labels(fields, architecture, *options.num_labels);
+  return {.fields = fields, .architecture = architecture};
+}
+
+ModelConfig config_of(const Described& model) {
+  const auto& fields = model.fields;
+  ModelConfig config{.architecture = std::string(model.architecture.name), .json = fields.dump()};
+  const bool reads_text = model.architecture.head != Head::image && fields.has("vocab_size");
+  if (reads_text) {
+    config.vocabulary = fields.integer("vocab_size");
+    config.max_positions = fields.integer(fields.has("n_positions") ? "n_positions" : "max_position_embeddings", 512);
+  }
+  config.is_causal = model.architecture.head == Head::causal;
+  config.has_learned_positions = model.architecture.family == "gpt2";
+  config.num_labels = fields.num_labels();
+  config.eos_token_ids = fields.integers("eos_token_id");
+  config.pad_token_id = fields.token("pad_token_id");
+  return config;
+}
+
+std::shared_ptr<PretrainedModel> made(const Described& model) {
+  const auto& [fields, architecture] = model;
+  const auto module = architecture.make(fields, architecture);
+  fields.require_all_used();
+  if (architecture.family != "resnet" && architecture.family != "timm")
+    initialise_normal(*module, fields.number("initializer_range", 0.02));
+  module->set_config(config_of(model));
+  return module;
+}
+
+}  // namespace
+
+std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
+                                                 const PretrainedOptions& options) {
+  const auto model = described(folder / config_name, options);
+  auto module = construct_deferred([&] { return made(model); });
+  const auto missing =
+      load_weights(*module, model.architecture,
+                   {.folder = folder, .dtype = options.dtype, .may_replace_head = options.num_labels.has_value()});
+  if (!missing.empty()) {
+    log::warn("new weights, which the files in ", folder, " do not have: ", text::join(missing),
+              ". They are random: train the model before you use it");
+  }
+  module->eval();
+  return module;
+}
+
+std::shared_ptr<PretrainedModel> from_config(const std::filesystem::path& path, const PretrainedOptions& options) {
+  const auto model = described(std::filesystem::is_directory(path) ? path / config_name : path, options);
+  auto module = made(model);
+  module->to(options.dtype);
+  return module;
+}
+
+}  // namespace hortator::models

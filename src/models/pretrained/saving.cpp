@@ -1,0 +1,79 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/models/pretrained.hpp>
+#include <map>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "core/whole_file.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/raw_file.hpp"
+#include "formats/file/replacement.hpp"
+#include "formats/safetensors/writer.hpp"
+#include "weights/module_weights.hpp"
+#include "weights/weight_folder.hpp"
+#include "weights/weight_shards.hpp"
+
+namespace hortator::models {
+namespace {
+
+using ByName = std::map<std::string, at::Tensor>;
+
+/// Writes the tensors one after the other, so that only one is copied at a time.
+void write_file(const std::filesystem::path& path, const ByName& tensors) {
+  std::map<std::string, formats::TensorSpec> specs;
+  for (const auto& [name, tensor] : tensors) specs.emplace(name, formats::spec_of(tensor));
+  const auto plan = formats::plan_safetensors(specs);
+  auto file = formats::RawFile::create(path);
+  file.reserve(static_cast<std::uint64_t>(plan.bytes));
+  file.write_at(0, plan.beginning.data(), plan.beginning.size());
+  for (const auto& planned : plan.tensors) {
+    const auto values = tensors.at(planned.name).detach().cpu().contiguous();
+    file.write_at(planned.offset, values.const_data_ptr(), values.nbytes());
+  }
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::filesystem::path& file) {
+  write_file(file, tensors);
+}
+
+void save_config(const PretrainedModel& model, const std::filesystem::path& folder) {
+  formats::make_folder_durably(folder);
+  const auto path = folder / "config.json";
+  if (core::write_whole(path, folder / ".config.json.new", model.config().json)) return;
+  throw formats::FileError({.what = text::concat("Cannot write ", path)});
+}
+
+void save_pretrained(const PretrainedModel& model, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& options) {
+  const auto max_bytes = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
+  std::vector<weights::WeightToSave> weights;
+  ByName tensors;
+  for (const auto& [name, tensor, first] : weights::weights_of(model)) {
+    weights.push_back({.name = name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
+    tensors.emplace(name, tensor);
+  }
+  const auto shards = weights::shard_weights(weights, max_bytes);
+  weights::WeightFolder target(folder, formats::replacement_id(), weights::WeightFileNames{});
+  try {
+    target.begin();
+    for (const auto& file : shards.files) {
+      ByName part;
+      for (const auto i : file.weights) part.emplace(weights[i].name, tensors.at(weights[i].name));
+      write_file(target.aside(file.name), part);
+    }
+    save_config(model, folder);
+    target.publish(shards, weights);
+  } catch (...) {
+    target.abandon(shards);
+    throw;
+  }
+}
+
+}  // namespace hortator::models

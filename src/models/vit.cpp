@@ -1,0 +1,148 @@
+// ViT: an image as a text of patches, in an encoder with norms before each part.
+#include <ATen/ATen.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/conv.h>
+
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "models/architectures.hpp"
+#include "models/heads.hpp"
+#include "models/layers/activation.hpp"
+#include "models/layers/attention.hpp"
+#include "models/layers/modules.hpp"
+
+namespace hortator::models {
+namespace {
+
+struct VitShape {
+  std::int64_t width, inner, layers, heads, channels, pooled;
+  std::vector<std::int64_t> image, patch;  ///< height and width
+  double epsilon, attention_dropout, dropout;
+  bool query_bias;
+  Activation activation, pooler_activation;
+};
+
+std::vector<std::int64_t> height_and_width(const ConfigFields& fields, const std::string& name, std::int64_t absent) {
+  auto both = fields.integers(name);
+  if (both.empty()) both = {absent};
+  if (both.size() == 1) both.push_back(both.front());
+  fields.require(both.size() == 2 && both[0] > 0 && both[1] > 0, name, "expected a size, or height and width");
+  return both;
+}
+
+VitShape vit_shape(const ConfigFields& fields) {
+  VitShape shape{};
+  shape.width = fields.integer("hidden_size");
+  shape.inner = fields.integer("intermediate_size");
+  shape.layers = fields.layers("num_hidden_layers");
+  shape.heads = fields.integer("num_attention_heads");
+  fields.require(shape.width % shape.heads == 0, "hidden_size", "expected a multiple of num_attention_heads");
+  shape.channels = fields.integer("num_channels", 3);
+  shape.pooled = fields.integer("pooler_output_size", shape.width);
+  shape.image = height_and_width(fields, "image_size", 224);
+  shape.patch = height_and_width(fields, "patch_size", 16);
+  shape.epsilon = fields.number("layer_norm_eps", 1e-12);
+  shape.attention_dropout = fields.probability("attention_probs_dropout_prob", 0);
+  shape.dropout = fields.probability("hidden_dropout_prob", 0);
+  shape.query_bias = fields.flag("qkv_bias", true);
+  shape.activation = activation_of(fields, "hidden_act", "gelu");
+  shape.pooler_activation = activation_of(fields, "pooler_act", "tanh");
+  fields.skip("encoder_stride");
+  return shape;
+}
+
+class VitLayerImpl final : public torch::nn::Module {
+ public:
+  explicit VitLayerImpl(const VitShape& shape)
+      : head_width_(shape.width / shape.heads),
+        attention_dropout_(shape.attention_dropout),
+        dropout_(shape.dropout),
+        activation_(shape.activation),
+        query_(place(*this, "attention.attention.query", linear(shape.width, shape.width, shape.query_bias))),
+        key_(place(*this, "attention.attention.key", linear(shape.width, shape.width, shape.query_bias))),
+        value_(place(*this, "attention.attention.value", linear(shape.width, shape.width, shape.query_bias))),
+        join_(place(*this, "attention.output.dense", linear(shape.width, shape.width))),
+        widen_(place(*this, "intermediate.dense", linear(shape.width, shape.inner))),
+        narrow_(place(*this, "output.dense", linear(shape.inner, shape.width))),
+        before_(register_module("layernorm_before", layer_norm(shape.width, shape.epsilon))),
+        after_(register_module("layernorm_after", layer_norm(shape.width, shape.epsilon))) {}
+
+  at::Tensor forward(at::Tensor x) {
+    const auto y = before_(x);
+    const auto mixed =
+        attention(split_heads(query_(y), head_width_), split_heads(key_(y), head_width_),
+                  split_heads(value_(y), head_width_), {}, {.dropout = is_training() ? attention_dropout_ : 0.0});
+    x = x + at::dropout(join_(mixed), dropout_, is_training());
+    return x + at::dropout(narrow_(activation_(widen_(after_(x)))), dropout_, is_training());
+  }
+
+ private:
+  std::int64_t head_width_;
+  double attention_dropout_, dropout_;
+  Activation activation_;
+  torch::nn::Linear query_, key_, value_, join_, widen_, narrow_;
+  torch::nn::LayerNorm before_, after_;
+};
+TORCH_MODULE(VitLayer);
+
+class Vit final : public PretrainedModel {
+ public:
+  Vit(const VitShape& shape, bool pools)
+      : image_(shape.image), dropout_(shape.dropout), pooler_activation_(shape.pooler_activation) {
+    auto& embeddings = module_at(*this, "embeddings");
+    const auto patches = (shape.image[0] / shape.patch[0]) * (shape.image[1] / shape.patch[1]);
+    first_ = embeddings.register_parameter("cls_token", at::empty({1, 1, shape.width}).normal_(0, 0.02));
+    positions_ =
+        embeddings.register_parameter("position_embeddings", at::empty({1, patches + 1, shape.width}).normal_(0, 0.02));
+    patches_ =
+        place(*this, "embeddings.patch_embeddings.projection",
+              torch::nn::Conv2d(torch::nn::Conv2dOptions(shape.channels, shape.width, {shape.patch[0], shape.patch[1]})
+                                    .stride({shape.patch[0], shape.patch[1]})));
+    layers_ = place(*this, "encoder.layer", torch::nn::ModuleList());
+    for (std::int64_t i = 0; i < shape.layers; ++i) layers_->push_back(VitLayer(shape));
+    norm_ = register_module("layernorm", layer_norm(shape.width, shape.epsilon));
+    if (pools) pooler_ = place(*this, "pooler.dense", linear(shape.width, shape.pooled));
+  }
+
+  ModelOutputs forward(const ModelInputs& inputs) override {
+    const auto& pixels = inputs.pixel_values;
+    require_size(pixels);
+    auto x = patches_(pixels).flatten(2).transpose(1, 2);
+    x = at::cat({first_.expand({x.size(0), -1, -1}), x}, 1) + positions_;
+    x = at::dropout(x, dropout_, is_training());
+    for (const auto& layer : *layers_) x = layer->as<VitLayer>()->forward(x);
+    x = norm_(x);
+    const auto first = x.select(1, 0);
+    return {.last_hidden_state = x, .pooler_output = pooler_ ? pooler_activation_(pooler_(first)) : first};
+  }
+
+ private:
+  void require_size(const at::Tensor& pixels) const {
+    if (pixels.dim() == 4 && pixels.size(2) == image_[0] && pixels.size(3) == image_[1]) return;
+    throw UsageError({.what = text::concat("pixel_values has the shape ", pixels.sizes()),
+                      .hint = text::concat("expected [batch, channels, ", image_[0], ", ", image_[1],
+                                           "], the image_size of config.json")});
+  }
+
+  std::vector<std::int64_t> image_;
+  double dropout_;
+  Activation pooler_activation_;
+  at::Tensor first_, positions_;
+  torch::nn::Conv2d patches_ = nullptr;
+  torch::nn::ModuleList layers_ = nullptr;
+  torch::nn::LayerNorm norm_ = nullptr;
+  torch::nn::Linear pooler_ = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<PretrainedModel> make_vit(const ConfigFields& fields, const Architecture& architecture) {
+  const auto shape = vit_shape(fields);
+  const auto vit = std::make_shared<Vit>(shape, architecture.head == Head::none);
+  if (architecture.head == Head::none) return vit;
+  return pooled_head({.model = vit, .name = std::string(architecture.prefix), .width = shape.width},
+                     {.name = "classifier", .outputs = fields.num_labels()});
+}
+
+}  // namespace hortator::models
