@@ -76,11 +76,10 @@ run_tests() {
   for ranks in 2 4; do run tests mpirun -n "$ranks" --oversubscribe "$tests/test_gpu_shared" -d yes; done
 }
 
-# Hortator has no kernels of its own; this checks memory that both host and GPU write.
+# Hortator has no kernels of its own; this checks memory that both host and GPU write. No tool here finds a wait between streams that is missing:
+# racecheck sees the memory that the threads of one kernel share, memcheck and initcheck see no streams.
 run_sanitize() {
-  for tool in memcheck racecheck; do
-    run sanitize compute-sanitizer --tool "$tool" --error-exitcode 1 "$tests/test_gpu" 'a graph repeats*,a loss on the device*,batches come*'
-  done
+  run sanitize compute-sanitizer --tool memcheck --error-exitcode 1 "$tests/test_gpu" 'a graph repeats*,a loss on the device*,batches come*'
 }
 
 run_bench() {
