@@ -70,4 +70,5 @@ if(NOT nlohmann_json_FOUND)
 endif()
 
 include(HortatorImages)
+include(HortatorUnicode)
 include(HortatorCuda)

@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images cairo lmod hosts fuzz mold)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images unicode cairo lmod hosts fuzz mold)
 
 # Prints the folders in which a cluster's modules may have installed a library.
 prefixes() {
@@ -40,6 +40,9 @@ yaml
 #if __has_include(<png.h>) && __has_include(<jpeglib.h>)
 images
 #endif
+#if __has_include(<unicode/uregex.h>)
+unicode
+#endif
 #if __has_include(<cairo/cairo.h>) || __has_include(<cairo.h>)
 cairo
 #endif
@@ -59,6 +62,7 @@ have_catch2() { have_header catch2; }
 have_json() { have_header json; }
 have_yaml() { have_header yaml; }
 have_images() { have_header images; }
+have_unicode() { have_header unicode; }
 have_cairo() { have_header cairo && command -v pkg-config >/dev/null; }
 have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
@@ -184,7 +188,7 @@ ensure_packages() {
   probe_headers
   mapfile -t absent < <(missing "$@")
   [ ${#absent[@]} -gt 0 ] || return 0
-  mapfile -t wanted < <(missing extra images)  # optional: installed together with required ones, but not by themselves
+  mapfile -t wanted < <(missing extra images unicode)  # optional: installed together with required ones, but not by themselves
   packages=$(packages_of "$list" "${absent[@]}" "${wanted[@]}")
   if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${absent[@]}"; fi
   log "installing from $(distribution): $packages"

@@ -15,11 +15,13 @@ struct BertShape {
   std::int64_t vocabulary, width, inner, layers, heads, positions, types;
   double epsilon, attention_dropout, dropout;
   Activation activation;
+  std::optional<std::int64_t> padding;  ///< the token of padding
 };
 
 BertShape bert_shape(const ConfigFields& fields) {
   BertShape shape{};
   shape.vocabulary = fields.integer("vocab_size");
+  shape.padding = fields.is_absent("pad_token_id") ? 0 : fields.token("pad_token_id");
   shape.width = fields.integer("hidden_size");
   shape.inner = fields.integer("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
@@ -77,7 +79,7 @@ class Bert final : public PretrainedModel {
  public:
   Bert(const BertShape& shape, bool pools)
       : dropout_(shape.dropout),
-        words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width))),
+        words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width, shape.padding))),
         positions_(place(*this, "embeddings.position_embeddings", embedding(shape.positions, shape.width))),
         types_(place(*this, "embeddings.token_type_embeddings", embedding(shape.types, shape.width))),
         norm_(place(*this, "embeddings.LayerNorm", layer_norm(shape.width, shape.epsilon))),

@@ -17,11 +17,14 @@ struct DistilBertShape {
   std::int64_t vocabulary, width, inner, layers, heads, positions;
   double attention_dropout, dropout;
   Activation activation;
+  std::optional<std::int64_t> padding;  ///< the token of padding
+  bool has_fixed_positions;             ///< sines and cosines, which are not trained
 };
 
 DistilBertShape distilbert_shape(const ConfigFields& fields) {
   DistilBertShape shape{};
   shape.vocabulary = fields.integer("vocab_size");
+  shape.padding = fields.is_absent("pad_token_id") ? 0 : fields.token("pad_token_id");
   shape.width = fields.integer("dim");
   shape.inner = fields.integer("hidden_dim");
   shape.layers = fields.layers("n_layers");
@@ -31,8 +34,8 @@ DistilBertShape distilbert_shape(const ConfigFields& fields) {
   shape.attention_dropout = fields.probability("attention_dropout", 0.1);
   shape.dropout = fields.probability("dropout", 0.1);
   shape.activation = activation_of(fields, "activation", "gelu");
-  for (const auto* name : {"qa_dropout", "sinusoidal_pos_embds", "tie_weights_", "seq_classif_dropout"})
-    fields.skip(name);  // positions of either kind are stored as weights
+  shape.has_fixed_positions = fields.flag("sinusoidal_pos_embds", false);
+  for (const auto* name : {"qa_dropout", "tie_weights_", "seq_classif_dropout"}) fields.skip(name);
   return shape;
 }
 
@@ -75,11 +78,12 @@ class DistilBert final : public PretrainedModel {
  public:
   explicit DistilBert(const DistilBertShape& shape)
       : dropout_(shape.dropout),
-        words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width))),
+        words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width, shape.padding))),
         positions_(place(*this, "embeddings.position_embeddings", embedding(shape.positions, shape.width))),
         norm_(place(*this, "embeddings.LayerNorm", layer_norm(shape.width, distilbert_epsilon))),
         layers_(place(*this, "transformer.layer", torch::nn::ModuleList())) {
     for (std::int64_t i = 0; i < shape.layers; ++i) layers_->push_back(DistilBertLayer(shape));
+    if (shape.has_fixed_positions) fix_positions();
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
@@ -95,6 +99,16 @@ class DistilBert final : public PretrainedModel {
   const at::Tensor& token_embedding() const { return words_->weight; }
 
  private:
+  void fix_positions() {
+    auto& table = positions_->weight;
+    table.set_requires_grad(false);
+    const auto width = static_cast<double>(table.size(1));
+    const auto column = at::arange(table.size(1), at::kDouble);
+    const auto frequency = at::pow(10'000.0, -2 * at::floor(column / 2) / width);
+    const auto angle = at::arange(table.size(0), at::kDouble).unsqueeze(1) * frequency;
+    table.copy_(at::where(column.remainder(2).eq(0), angle.sin(), angle.cos()));
+  }
+
   double dropout_;
   torch::nn::Embedding words_, positions_;
   torch::nn::LayerNorm norm_;

@@ -18,6 +18,7 @@ struct LlamaShape {
   std::int64_t vocabulary, width, inner, layers, heads, key_heads, head_width, positions;
   double epsilon, dropout;
   Activation activation;
+  std::optional<std::int64_t> padding;  ///< the token of padding
   bool query_bias, output_bias, mlp_bias, normalises_heads;
   std::vector<std::optional<std::int64_t>> windows;  ///< of each layer
 };
@@ -57,6 +58,7 @@ LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
   const bool is_qwen2 = family == "qwen2", is_qwen3 = family == "qwen3";
   LlamaShape shape{};
   shape.vocabulary = fields.integer("vocab_size");
+  shape.padding = fields.token("pad_token_id");
   shape.width = fields.integer("hidden_size");
   shape.inner = fields.integer("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
@@ -162,7 +164,7 @@ class Llama final : public PretrainedModel {
   Llama(const LlamaShape& shape, RotaryEmbedding rotary)
       : windows_(shape.windows),
         rotary_(std::move(rotary)),
-        embed_tokens_(register_module("embed_tokens", embedding(shape.vocabulary, shape.width))),
+        embed_tokens_(register_module("embed_tokens", embedding(shape.vocabulary, shape.width, shape.padding))),
         layers_(register_module("layers", torch::nn::ModuleList())),
         norm_(register_module("norm", RmsNorm(shape.width, shape.epsilon))) {
     for (std::int64_t i = 0; i < shape.layers; ++i) layers_->push_back(LlamaDecoderLayer(shape));

@@ -98,7 +98,7 @@ struct ResidualBlock {
 
   at::Tensor forward(const at::Tensor& x, Activation activation) {
     auto y = layers.front()(x);
-    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](activation(y));
+    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](at::relu(y));  // whatever the activation
     return activation(y + (shortcut ? (*shortcut)(x) : x));
   }
 };

@@ -17,7 +17,11 @@ torch::nn::Linear linear(std::int64_t in, std::int64_t out, bool bias) {
   return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(bias));
 }
 
-torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width) { return torch::nn::Embedding(rows, width); }
+torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width, std::optional<std::int64_t> padding) {
+  torch::nn::Embedding table(rows, width);
+  if (padding && *padding >= 0 && *padding < rows) table->options.padding_idx(padding);
+  return table;
+}
 
 torch::nn::LayerNorm layer_norm(std::int64_t width, double epsilon) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(epsilon));
@@ -45,7 +49,7 @@ void initialise_normal(torch::nn::Module& module, double deviation) {
       layer->weight.normal_(0, deviation);
       if (layer->bias.defined()) layer->bias.zero_();
     } else if (auto* table = one->as<torch::nn::Embedding>()) {
-      table->weight.normal_(0, deviation);
+      if (table->weight.requires_grad()) table->weight.normal_(0, deviation);
     } else if (auto* convolution = one->as<Conv1D>()) {
       convolution->weight.normal_(0, deviation);
     }

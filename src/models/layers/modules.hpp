@@ -6,6 +6,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,7 +24,8 @@ Holder place(torch::nn::Module& root, const std::string& path, Holder child) {
 }
 
 torch::nn::Linear linear(std::int64_t in, std::int64_t out, bool bias = true);
-torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width);
+/// Looking up row `padding`, if there is one, gives it no gradient.
+torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width, std::optional<std::int64_t> padding = {});
 torch::nn::LayerNorm layer_norm(std::int64_t width, double epsilon);
 
 /// x / sqrt(mean(x^2) + epsilon) * weight

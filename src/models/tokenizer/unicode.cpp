@@ -1,0 +1,285 @@
+#include "models/tokenizer/unicode.hpp"
+
+#include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+#include <unicode/uregex.h>
+#include <unicode/ustring.h>
+
+#include <algorithm>
+#include <array>
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "core/text/text.hpp"
+
+namespace hortator::models {
+namespace {
+
+UChar32 icu(char32_t c) { return static_cast<UChar32>(c); }
+
+bool has_category(char32_t c, std::uint32_t mask) { return (U_MASK(u_charType(icu(c))) & mask) != 0; }
+
+/// Whether a version of Unicode has the character. Hugging Face tokenizers uses tables of older versions.
+bool is_in_unicode(char32_t c, int version) {
+  UVersionInfo since{};
+  u_charAge(icu(c), since);
+  return since[0] > 0 && since[0] <= version;
+}
+constexpr int version_of_categories = 8, version_of_normalization = 9;
+
+/// Decodes one character and moves on; false for bytes that are not UTF-8 (RFC 3629).
+bool next_code_point(std::string_view utf8, std::size_t& at, char32_t& character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(utf8[i]); };
+  const auto lead = byte(at);
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
+  if (length == 0 || at + length > utf8.size()) return false;
+  constexpr std::array<unsigned, 5> payload = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  character = lead & payload[length];
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return false;
+    character = (character << 6) | (byte(at + i) & 0x3F);
+  }
+  constexpr std::array<char32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = character >= 0xD800 && character < 0xE000;
+  if (character < least[length] || is_surrogate || character > 0x10FFFF) return false;
+  at += length;
+  return true;
+}
+
+const UNormalizer2* normalizer(NormalizationForm form) {
+  UErrorCode error = U_ZERO_ERROR;
+  const bool is_canonical = form == NormalizationForm::nfc || form == NormalizationForm::nfd;
+  const auto* found = is_canonical ? unorm2_getNFCInstance(&error) : unorm2_getNFKCInstance(&error);
+  if (U_FAILURE(error)) throw Error({.what = text::concat("ICU has no data for normalisation: ", u_errorName(error))});
+  return found;
+}
+
+std::uint8_t combining_class(char32_t c) {
+  const bool is_known = c >= 0x80 && is_in_unicode(c, version_of_normalization);
+  return is_known ? u_getCombiningClass(icu(c)) : std::uint8_t{0};
+}
+
+struct DecomposedCharacter {
+  char32_t character;
+  int change;
+  std::uint8_t order;  ///< the canonical combining class
+};
+
+std::vector<DecomposedCharacter> decomposed(const std::u32string& text, const UNormalizer2* data) {
+  std::vector<DecomposedCharacter> all;
+  all.reserve(text.size());
+  std::array<UChar, 64> parts{};
+  for (const auto c : text) {
+    UErrorCode error = U_ZERO_ERROR;
+    const auto count =
+        c < 0x80 || !is_in_unicode(c, version_of_normalization)
+            ? -1
+            : unorm2_getDecomposition(data, icu(c), parts.data(), static_cast<std::int32_t>(parts.size()), &error);
+    if (count < 0 || U_FAILURE(error)) {
+      all.push_back({c, 0, combining_class(c)});
+      continue;
+    }
+    std::int32_t at = 0;
+    for (bool is_first = true; at < count; is_first = false) {
+      UChar32 part = 0;
+      U16_NEXT(parts.data(), at, count, part);
+      all.push_back({static_cast<char32_t>(part), is_first ? 0 : 1, combining_class(static_cast<char32_t>(part))});
+    }
+  }
+  // canonical order: marks between two starters by their class
+  for (auto begin = all.begin(); begin != all.end();) {
+    if (begin->order == 0) {
+      ++begin;
+      continue;
+    }
+    const auto end = std::find_if(begin, all.end(), [](const auto& one) { return one.order == 0; });
+    std::stable_sort(begin, end, [](const auto& a, const auto& b) { return a.order < b.order; });
+    begin = end;
+  }
+  return all;
+}
+
+/// Joins marks, and what else composes, with the last starter. A character that goes is removed after its starter.
+std::vector<CharacterChange> composed(const std::vector<DecomposedCharacter>& parts, const UNormalizer2* data) {
+  std::vector<CharacterChange> all;
+  std::ptrdiff_t starter = -1;
+  int last_order = -1;  // of the marks after the starter that stay; -1: none stays
+  for (const auto& part : parts) {
+    const bool is_blocked = last_order >= 0 && (last_order == 0 || last_order >= part.order);
+    if (starter >= 0 && !is_blocked) {
+      auto& first = all[static_cast<std::size_t>(starter)];
+      const auto joined = unorm2_composePair(data, icu(first.character), icu(part.character));
+      if (joined >= 0) {
+        first = {static_cast<char32_t>(joined), first.change + part.change - 1};
+        continue;
+      }
+    }
+    all.push_back({part.character, part.change});
+    if (part.order == 0) {
+      starter = static_cast<std::ptrdiff_t>(all.size()) - 1;
+      last_order = -1;
+    } else {
+      last_order = part.order;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::u32string code_points(std::string_view utf8) {
+  std::u32string all;
+  all.reserve(utf8.size());
+  for (std::size_t at = 0; at < utf8.size();) {
+    char32_t character = 0;
+    if (!next_code_point(utf8, at, character)) {
+      throw UsageError({.what = text::concat("The text is not valid UTF-8 at byte ", at),
+                        .why = "tokens stand for characters",
+                        .hint = "convert it to UTF-8, or remove these bytes"});
+    }
+    all.push_back(character);
+  }
+  return all;
+}
+
+void append_utf8(std::string& utf8, char32_t c) {
+  const auto put = [&](char32_t byte) { utf8.push_back(static_cast<char>(byte)); };
+  if (c < 0x80) return put(c);
+  if (c < 0x800) {
+    put(0xC0 | (c >> 6));
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18));
+    put(0x80 | ((c >> 12) & 0x3F));
+    put(0x80 | ((c >> 6) & 0x3F));
+  }
+  put(0x80 | (c & 0x3F));
+}
+
+std::string to_utf8(std::u32string_view text) {
+  std::string utf8;
+  utf8.reserve(text.size());
+  for (const auto c : text) append_utf8(utf8, c);
+  return utf8;
+}
+
+bool is_whitespace(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
+  return u_isUWhiteSpace(icu(c)) != 0;
+}
+
+bool is_letter(char32_t c) {
+  if (c < 0x80) return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+  return has_category(c, U_GC_L_MASK);
+}
+
+bool is_number(char32_t c) {
+  if (c < 0x80) return c >= '0' && c <= '9';
+  return has_category(c, U_GC_N_MASK);
+}
+
+bool is_punctuation(char32_t c) {
+  if (c == 0x166D || c == 0x111C9) return true;  // in later versions of Unicode they are not
+  return has_category(c, U_GC_P_MASK) && is_in_unicode(c, version_of_categories);
+}
+
+bool is_mark(char32_t c) {
+  if (c < 0x80 || c == 0x111C9) return false;
+  if (c == 0x1CF2 || c == 0x1CF3) return true;  // in later versions of Unicode they are not
+  return has_category(c, U_GC_M_MASK) && is_in_unicode(c, version_of_normalization);
+}
+
+bool is_control(char32_t c) {
+  return has_category(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK) && is_in_unicode(c, version_of_categories);
+}
+
+bool is_word(char32_t c) {
+  return c == '_' || u_isUAlphabetic(icu(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
+}
+
+std::u32string lower_case(char32_t c) {
+  if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + 32 : c};
+  if (c == 0x130) return {U'i', 0x307};  // the only one that becomes two
+  return {static_cast<char32_t>(u_tolower(icu(c)))};
+}
+
+std::vector<CharacterChange> normalized(const std::u32string& text, NormalizationForm form) {
+  const auto* data = normalizer(form);
+  const auto parts = decomposed(text, data);
+  if (form == NormalizationForm::nfc || form == NormalizationForm::nfkc)
+    return composed(parts, normalizer(NormalizationForm::nfc));
+  std::vector<CharacterChange> all;
+  all.reserve(parts.size());
+  for (const auto& part : parts) all.push_back({part.character, part.change});
+  return all;
+}
+
+struct Pattern::Compiled {
+  URegularExpression* expression = nullptr;
+  Compiled() = default;
+  ~Compiled() { uregex_close(expression); }
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+};
+
+Pattern::Pattern(const std::string& expression) {
+  std::u16string utf16;
+  for (const auto c : code_points(expression)) {
+    if (c < 0x10000) {
+      utf16.push_back(static_cast<char16_t>(c));
+    } else {
+      utf16.push_back(U16_LEAD(c));
+      utf16.push_back(U16_TRAIL(c));
+    }
+  }
+  UErrorCode error = U_ZERO_ERROR;
+  UParseError where{};
+  auto* compiled = uregex_open(utf16.data(), static_cast<std::int32_t>(utf16.size()), 0, &where, &error);
+  if (U_FAILURE(error)) {
+    throw UsageError({.what = text::concat("ICU cannot read the regular expression ", text::quote(expression), ": ",
+                                           u_errorName(error), " at character ", where.offset)});
+  }
+  const auto owner = std::make_shared<Compiled>();
+  owner->expression = compiled;
+  compiled_ = owner;
+}
+
+std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
+  std::u16string utf16;
+  std::vector<std::size_t> index;  // of the character at each UTF-16 unit, and the end
+  utf16.reserve(text.size());
+  index.reserve(text.size() + 1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    index.push_back(i);
+    if (text[i] < 0x10000) {
+      utf16.push_back(static_cast<char16_t>(text[i]));
+      continue;
+    }
+    utf16.push_back(U16_LEAD(text[i]));
+    utf16.push_back(U16_TRAIL(text[i]));
+    index.push_back(i);
+  }
+  index.push_back(text.size());
+  UErrorCode error = U_ZERO_ERROR;
+  const std::unique_ptr<URegularExpression, void (*)(URegularExpression*)> own(
+      uregex_clone(compiled_->expression, &error), uregex_close);
+  uregex_setStackLimit(own.get(), 0, &error);  // long runs need more than the default
+  uregex_setText(own.get(), utf16.data(), static_cast<std::int32_t>(utf16.size()), &error);
+  std::vector<TextRange> all;
+  while (U_SUCCESS(error) && uregex_findNext(own.get(), &error)) {
+    const auto begin = uregex_start(own.get(), 0, &error), end = uregex_end(own.get(), 0, &error);
+    if (end > begin) all.push_back({index[static_cast<std::size_t>(begin)], index[static_cast<std::size_t>(end)]});
+  }
+  if (U_FAILURE(error))
+    throw Error({.what = text::concat("A regular expression failed on a text: ", u_errorName(error))});
+  return all;
+}
+
+}  // namespace hortator::models

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/tokenizer/aligned_text.hpp"
+
+namespace hortator::models {
+
+/// The code points of UTF-8 text. Throws UsageError, with the place of the first wrong byte, for other bytes.
+std::u32string code_points(std::string_view utf8);
+std::string to_utf8(std::u32string_view text);
+void append_utf8(std::string& utf8, char32_t character);
+
+// By the properties of Unicode.
+bool is_whitespace(char32_t c);
+bool is_letter(char32_t c);       ///< \p{L}
+bool is_number(char32_t c);       ///< \p{N}
+bool is_punctuation(char32_t c);  ///< \p{P} of Unicode 8
+bool is_mark(char32_t c);         ///< \p{M} of Unicode 9
+bool is_control(char32_t c);      ///< \p{Cc}, \p{Cf} and \p{Co} of Unicode 8
+bool is_word(char32_t c);         ///< \w
+/// Lower case of one character, which may be several.
+std::u32string lower_case(char32_t c);
+
+enum class NormalizationForm { nfc, nfd, nfkc, nfkd };
+/// The normalised text, with the change that each character makes.
+std::vector<CharacterChange> normalized(const std::u32string& text, NormalizationForm form);
+
+/// A regular expression.
+class Pattern {
+ public:
+  /// Throws UsageError for an expression that ICU does not know.
+  explicit Pattern(const std::string& expression);
+
+  /// The matches that are not empty, in order.
+  std::vector<TextRange> matches(const std::u32string& text) const;
+
+ private:
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+}  // namespace hortator::models
