@@ -13,7 +13,7 @@ done <"$list"
 
 # One search finds the lines; only these are matched against each pattern.
 status=0
-hits=$(git grep -nIE -e "$(IFS='|' && echo "${patterns[*]}")" -- src include tests share jobs modules README.md INSTALL CMakeLists.txt .ci \
+hits=$(git grep -nIE -e "$(IFS='|' && echo "${patterns[*]}")" -- src include tests share jobs modules README.md INSTALL CMakeLists.txt .ci .github \
   ':!.ci/checks/language.txt' ':!*.json' ':!*.pkl' ':!*.pt' ':!*.safetensors') || status=$?
 if [ "$status" = 1 ]; then exit 0; fi
 [ "$status" = 0 ] || exit "$status"

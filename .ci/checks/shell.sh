@@ -3,7 +3,7 @@
 set -euo pipefail
 mapfile -t scripts < <({
   git ls-files '*.sh'
-  git grep -lE -e '^#!.*\b(ba)?sh$' -- ':!*.sh' || true
+  git grep -lE -e '^#!.*\b(ba)?sh$' -- ':!*.sh' ':!*.md' || true
 } | sort -u)
 
 # grep -q exits at its first match, which may end the command before it in the pipe by SIGPIPE: with pipefail the match then counts as a

@@ -2,13 +2,13 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-find_package(LibTorch 2.11)
+find_package(LibTorch 2.9)
 if(NOT LibTorch_FOUND)
-  message(FATAL_ERROR "LibTorch 2.11 or newer was not found (needed for tensors and autograd). Set LIBTORCH to an unpacked LibTorch, "
+  message(FATAL_ERROR "LibTorch 2.9 or newer was not found (needed for tensors and autograd). Set LIBTORCH to an unpacked LibTorch, "
                       "activate a Python that has torch, or run ./jobs/quickstart.sh, which downloads it into .deps/.")
 endif()
 if(LibTorch_VERSION VERSION_GREATER_EQUAL 2.16)
-  message(WARNING "LibTorch ${LibTorch_VERSION} is newer than the tested releases (2.11 to 2.15): it may not compile, or behave differently. "
+  message(WARNING "LibTorch ${LibTorch_VERSION} is newer than the tested releases (2.9 to 2.15): it may not compile, or behave differently. "
                   "If tests fail, set LIBTORCH to one of these.")
 endif()
 add_feature_info(LibTorch LibTorch_FOUND "${LibTorch_VERSION} by ${LibTorch_SOURCE}: ${LibTorch_ROOT_DIR}")

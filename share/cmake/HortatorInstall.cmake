@@ -37,18 +37,53 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/man/" DESTINATION "${CMAKE_INSTAL
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hortator" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(FILES "${PROJECT_BINARY_DIR}/include/hortator/version.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hortator")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/doc/" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/doc/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cff" PATTERN "site" EXCLUDE)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/examples" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
-# The README's links lead from the source tree's root; here its files lie elsewhere.
-file(READ "${PROJECT_SOURCE_DIR}/README.md" readme)
+# Links of README and of the project's pages lead from the source tree's root or from .github; here all documents lie in one folder.
 file(RELATIVE_PATH examples "${CMAKE_INSTALL_FULL_DOCDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/hortator/examples")
-string(REPLACE "](share/doc/" "](" readme "${readme}")
-string(REPLACE "](share/examples/" "](${examples}/" readme "${readme}")
-file(WRITE "${PROJECT_BINARY_DIR}/README.md" "${readme}")
-set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md")
-install(FILES LICENSE "${PROJECT_BINARY_DIR}/README.md" INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+foreach(page README.md .github/CONTRIBUTING.md .github/SECURITY.md .github/CODE_OF_CONDUCT.md)
+  file(READ "${PROJECT_SOURCE_DIR}/${page}" text)
+  string(REGEX REPLACE "\\]\\((\\.\\./)?share/doc/" "](" text "${text}")
+  string(REPLACE "](.github/" "](" text "${text}")
+  string(REPLACE "](share/examples" "](${examples}" text "${text}")
+  cmake_path(GET page FILENAME name)
+  file(WRITE "${PROJECT_BINARY_DIR}/${name}" "${text}")
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${page}")
+  install(FILES "${PROJECT_BINARY_DIR}/${name}" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endforeach()
+install(FILES LICENSE INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The completion of each shell, where the shell looks for it.
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/hortator.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME hortator)
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/_hortator" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES "${PROJECT_SOURCE_DIR}/share/completion/hortator.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+# pkg-config, for projects without CMake.
+file(RELATIVE_PATH pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(pc_cuda no)
+if(HORTATOR_CUDA)
+  set(pc_cuda "${CUDAToolkit_VERSION}")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/share/cmake/hortator.pc.in" "${PROJECT_BINARY_DIR}/hortator.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/hortator.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 # The CMake package, for the build tree and for an installation.
+set(exported_cuda_version "")
+if(HORTATOR_CUDA)
+  set(exported_cuda_version "${CUDAToolkit_VERSION}")
+endif()
+foreach(part IN ITEMS PNG|PNG_FOUND JPEG|JPEG_FOUND CAIRO|HORTATOR_CAIRO)
+  string(REPLACE "|" ";" part "${part}")
+  list(GET part 0 name)
+  list(GET part 1 found)
+  string(TOLOWER "exported_${name}" name)
+  set(${name} FALSE)
+  if(${found})
+    set(${name} TRUE)
+  endif()
+endforeach()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/share/cmake/HortatorConfig.cmake.in" "${PROJECT_BINARY_DIR}/HortatorConfig.cmake"
                               INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/HortatorConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

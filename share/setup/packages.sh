@@ -108,7 +108,7 @@ have_fuzz() {
   return 1
 }
 have_python() { have_download; }
-have_package_tools() { [ -e "$package_tools/whole-${package_tool_pins[*]}" ] || { command -v eb && command -v reframe; } >/dev/null; }
+have_package_tools() { [ -e "$package_tools/whole-${package_tool_pins[*]}" ] || { command -v eb && command -v reframe && command -v mkdocs; } >/dev/null; }
 
 # missing CAPABILITY...: prints those that are missing, one per line
 missing() { local c; for c in "$@"; do "have_$c" || printf '%s\n' "$c"; done; }
@@ -235,10 +235,10 @@ unpack_environment_modules() {
     log 'could not download environment-modules'
 }
 
-# EasyBuild and ReFrame, which read the recipes in share/packages: from PyPI, in their own virtual environment. The last file written marks
-# it as complete.
+# EasyBuild and ReFrame, which read the recipes in share/packages, and MkDocs, which builds the site of the guides: from PyPI, in their own
+# virtual environment. The last file written marks it as complete.
 package_tools=$deps/package-tools
-package_tool_pins=(easybuild==5.4.1 reframe-hpc==4.10.4)
+package_tool_pins=(easybuild==5.4.1 reframe-hpc==4.10.4 mkdocs==1.6.1 mkdocs-material==9.8.2)
 fetch_package_tools() {
   if [ -n "${HORTATOR_NO_INSTALL:-}" ] || have_package_tools || ! have_download; then return 0; fi
   log "downloading for the tests from PyPI: ${package_tool_pins[*]}"
@@ -248,6 +248,6 @@ fetch_package_tools() {
     timeout 300 python3 -m pip --python "$package_tools/bin/python" --disable-pip-version-check --no-input --retries 1 --timeout 15 -q install "${package_tool_pins[@]}"; then
     touch "$package_tools/whole-${package_tool_pins[*]}"
   else
-    log 'could not download EasyBuild and ReFrame'
+    log 'could not download EasyBuild, ReFrame and MkDocs'
   fi
 }

@@ -23,7 +23,8 @@ choose_mpi() {
   esac
 }
 
-# set_up [tests]: installs, configures and builds. Afterwards the programs are in $build/bin.
+# set_up [tests|TARGET...]: installs, configures and builds: all, these targets, or what is installed and one example. Afterwards the
+# programs are in $build/bin.
 set_up() {
   local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
   choose_mpi
@@ -40,8 +41,10 @@ set_up() {
   if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then stop_for '' libtorch; fi
   ensure_libtorch
   if [ "${only_deps:-0}" = 1 ]; then return; fi
-  # jobs do not need the tests, which take most of the build time
-  if [ "${1:-}" = tests ]; then configure_and_build; else configure_and_build src/all share/examples/all; fi
+  # without the tests and most examples, which take most of the build time
+  local targets=(src/all share/bench/all gpt)
+  if [ "${1:-}" = tests ]; then targets=(); elif [ $# -gt 0 ] && [ -z "$prefix" ]; then targets=("$@"); fi
+  configure_and_build "${targets[@]}"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

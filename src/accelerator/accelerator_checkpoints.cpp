@@ -213,10 +213,12 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .updates = training_->output.updates(),
                                        .mesh = mesh_of(training_->channels.mesh().shape()),
                                        .metadata = options.metadata,
-                                       .end_job = end_job};
+                                       .end_job = end_job,
+                                       .replaces_damaged = project.is_damaged(target)};
   auto folder = training_->options().checkpoint.asynchronous
                     ? training_->output.background_save().start(host, target, snapshot, how)
                     : checkpoint::save(host, target, snapshot, how);
+  project.forget_damaged(target);
   if (by_default) project.saved_one();
   if (is_main_process()) project.prune();
   auto& pace = training_->control.stopping().pace();
@@ -257,6 +259,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
       return log::info("loaded ", folder.string());
     }
     if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
+    training_->output.project().note_damaged(folder);
     problems.push_back(std::move(result.reason));
   }
   if (problems.empty()) {

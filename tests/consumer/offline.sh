@@ -15,7 +15,7 @@ without_network() { run unshare -rn bash -c "$isolate && ! getent hosts pypi.org
 # The tree as it is copied to such a machine: with the wheels' folder, or with LIBTORCH for a LibTorch of the site.
 tree=$scratch/tree
 mkdir -p "$tree/.deps"
-for name in CMakeLists.txt CMakePresets.json INSTALL LICENSE README.md include jobs modules share src tests; do cp -r "$source_tree/$name" "$tree"; done
+for name in .github CMakeLists.txt CMakePresets.json INSTALL LICENSE README.md include jobs modules share src tests; do cp -r "$source_tree/$name" "$tree"; done
 if [ "$libtorch" = "$source_tree/.deps/libtorch/torch" ]; then
   ln -s "$source_tree/.deps/libtorch" "$tree/.deps/libtorch"
   unset LIBTORCH

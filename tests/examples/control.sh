@@ -14,3 +14,9 @@ expect_line '^stopped at step [1-9][0-9]*, sizes'
 run "${launcher[@]}" "$program"
 expect_code 0
 expect_line '^stopped at step 0, sizes'
+run "$program" --help
+expect_code 0
+expect_line '^usage: control '
+run "$program" --epoch 1
+expect_code 2
+expect_line "Unknown option '--epoch'"

@@ -16,3 +16,9 @@ ls -d runs/digits/checkpoints/checkpoint_2 >/dev/null || wrong 'the third checkp
 run "${launcher[@]}" "$program"
 expect_code 0
 [ "$(wc -l <runs/digits/logs/digits.jsonl)" = "$rows" ] || wrong 'a run with nothing to do wrote log rows'
+run "$program" --help
+expect_code 0
+expect_line '^usage: digits '
+run "$program" --epoch 1
+expect_code 2
+expect_line "Unknown option '--epoch'"

@@ -9,16 +9,18 @@ gpt=$2
 launcher=("${@:3}")
 cd "$scratch"
 for i in $(seq 1000); do echo "$i galleys keep time, and $((i * i)) rowers hear the hortator"; done >text
-head -n 60 text >corpus.txt
+head -n 60 text >corpus
 mkdir node_disk
 
 run "${launcher[@]}" "$program"
+expect_code 2
+expect_line '--text: expected a file to train on'
+run "${launcher[@]}" "$program" --text corpus --weights nowhere
 expect_code 1
-expect_line 'weights'
+expect_line 'nowhere'
 run "$gpt" --text text --steps 2 --batch-size 2 --context 64 --layers 12 --run-dir trained
 expect_code 0
-ln -s "$(find trained -name manifest.json -printf '%h\n' | sort | tail -1)" weights
-TMPDIR=$scratch/node_disk run "${launcher[@]}" "$program"
+run "${launcher[@]}" "$program" --text corpus --weights trained/checkpoint --scratch node_disk --run-dir runs/larger
 expect_code 0
 [ -s runs/larger/final/manifest.json ] || wrong 'nothing was saved'
 [ -z "$(find node_disk -type f)" ] || wrong 'files are left in the offload folder'

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Checks that every C++ block of the guide was compiled: count.sh GUIDE SNIPPETS OBJECT
+# Checks that every C++ block of the pages was compiled: count.sh SNIPPETS OBJECT PAGE...
 set -u
-written=$(grep -c '^```cpp' "$1")
-compiled=$(grep -cE '^(void snippet_[0-9]+\(\)|namespace program_[0-9]+) \{' "$2")
-if [ "$written" -lt 10 ] || [ "$written" != "$compiled" ]; then echo "the guide has $written C++ blocks, of which $compiled were compiled"; exit 1; fi
-[ "$3" -nt "$2" ] || { echo "$3 is older than $2"; exit 1; }
+snippets=$1 object=$2
+shift 2
+written=$(($(cat "$@" | grep -cE '^```cpp( |$)') + 2 * $(cat "$@" | grep -c '^```diff')))
+compiled=$(grep -cE '^(void snippet_[0-9]+\(\)|namespace program_[0-9]+) \{' "$snippets")
+if [ "$written" -lt 25 ] || [ "$written" != "$compiled" ]; then echo "the pages have $written C++ blocks, of which $compiled were compiled"; exit 1; fi
+[ "$object" -nt "$snippets" ] || { echo "$object is older than $snippets"; exit 1; }
+echo "$compiled C++ blocks compile"

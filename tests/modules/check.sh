@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"
 for name in $(compgen -e | grep -E '^(LMOD|MODULE|_LM|__LM|HORTATOR|CMAKE_PREFIX)' || true); do unset "$name"; done
-unset MANPATH LD_LIBRARY_PATH
+unset MANPATH LD_LIBRARY_PATH PKG_CONFIG_PATH
 
 case $kind in
   lmod | lmod_tcl)
@@ -63,9 +63,14 @@ output=$(module whatis "hortator/$version" 2>&1)
 
 module load "hortator/$version"
 is HORTATOR_ROOT "${HORTATOR_ROOT:-}" "$root"
+is HORTATOR_DIR "${HORTATOR_DIR:-}" "$root"
+is HORTATOR_LIB "${HORTATOR_LIB:-}" "$root/lib64"
+is HORTATOR_INC "${HORTATOR_INC:-}" "$root/include"
+is HORTATOR_SITE "${HORTATOR_SITE:-}" ''
 is PATH "$PATH" "$root/bin:$before"
 is LD_LIBRARY_PATH "$LD_LIBRARY_PATH" "$root/lib64:/before"
 is CMAKE_PREFIX_PATH "${CMAKE_PREFIX_PATH:-}" "$root"
+is PKG_CONFIG_PATH "${PKG_CONFIG_PATH:-}" "$root/lib64/pkgconfig"
 case :${MANPATH:-}: in *":$root/share/man:"*) ;; *) wrong "MANPATH is '${MANPATH:-}'" ;; esac
 is 'the hortator on PATH' "$(hortator)" 'hortator of plain'
 ! grep -rq 'torch/lib\|LIBTORCH' "$(folder plain)" || wrong "the modulefile contains LibTorch's folder"
@@ -88,20 +93,28 @@ esac
 module unload hortator
 is 'PATH at the end' "$PATH" "$before"
 
-# prerequisites of the site
-site strict '-DHORTATOR_MODULE_PREREQUISITES=mpi/5' -DHORTATOR_MODULE_VERSION=strict
+# what the site's Hortator depends on, and its default profile
+site strict '-DHORTATOR_MODULE_PREREQUISITES=mpi/5' -DHORTATOR_MODULE_VERSION=strict -DHORTATOR_MODULE_SITE=lumi-c
+module use "$(folder strict)"
+loads hortator/strict
+[ "$code" != 0 ] || wrong 'it loads although mpi/5 does not exist'
+expect_line 'mpi/5'
 mkdir -p "$scratch/others/mpi"
 printf '#%%Module1.0\nsetenv SITE_MPI 5\n' >"$scratch/others/mpi/5"
-module use "$scratch/others" "$(folder strict)"
-loads hortator/strict
-expect_line 'mpi/5'
-case $kind in  # Environment Modules may load it automatically
-  environment_modules) [ "$code" != 0 ] || expect_line 'requirement: mpi/5' ;;
-  *) [ "$code" != 0 ] || wrong 'it loads without its prerequisites' ;;
+module use "$scratch/others"
+case $kind in  # Environment Modules loads it automatically only where the site has configured that
+  environment_modules) module load mpi/5 hortator/strict ;;
+  *) module load hortator/strict ;;
 esac
-module load mpi/5 hortator/strict
+is 'the MPI that was loaded with it' "${SITE_MPI:-}" 5
+is HORTATOR_SITE "${HORTATOR_SITE:-}" lumi-c
 is 'the hortator on PATH' "$(hortator)" 'hortator of strict'
-module unload hortator/strict mpi/5
+module unload hortator/strict
+is 'HORTATOR_SITE after unload' "${HORTATOR_SITE:-}" ''
+case $kind in
+  environment_modules) module unload mpi/5 ;;
+  *) is 'the MPI after unload' "${SITE_MPI:-}" '' ;;
+esac
 
 # a copy in another place cannot find the installation, which is an error
 mkdir -p "$scratch/copied/hortator"

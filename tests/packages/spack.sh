@@ -18,8 +18,11 @@ broken() { # OLD NEW: the package with this replacement is rejected
   run python3 "$here/spack_package.py" "$scratch/share/packages/spack/packages/hortator/package.py" "$source_tree"
   [ "$code" != 0 ] || wrong "'$2' is accepted"
 }
-broken 'depends_on("mpi")' 'depend_on("mpi")'
-broken 'depends_on("mpi")' ''
+broken 'depends_on("mpi@3.1:")' 'depend_on("mpi@3.1:")'
+broken 'depends_on("mpi@3.1:")' ''
 broken 'when="+images"' 'when="+photos"'
 broken 'HORTATOR_BUILD_TESTS' 'HORTATOR_TESTS'
 broken 'branch="main"' 'branhc="main"'
+broken 'sanity_check_is_file' 'sanity_check_files'
+broken 'py-torch cuda_arch' 'py-torch arch'
+broken 'env.set' 'env.put'

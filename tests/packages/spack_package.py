@@ -74,7 +74,15 @@ class CMakePackage:
 
 
 class CudaPackage:
-    pass
+    cuda_arch_values = ("80", "90")
+
+
+class Environment:
+    def __init__(self):
+        self.variables = {}
+
+    def set(self, name, value):
+        self.variables[name] = value
 
 
 class Spec:
@@ -90,6 +98,7 @@ api = types.ModuleType("spack.package")
 for name in ("version", "variant", "depends_on", "conflicts", "license"):
     setattr(api, name, globals()[name])
 api.which = None
+api.join_path = lambda *parts: "/".join(parts)
 cmake = types.ModuleType("spack_repo.builtin.build_systems.cmake")
 cmake.CMakePackage, cmake.generator = CMakePackage, generator
 cuda = types.ModuleType("spack_repo.builtin.build_systems.cuda")
@@ -108,6 +117,18 @@ if missing:
     sys.exit(f"The build needs {missing}, which the package does not depend on")
 if not package.git.startswith("file://") or not pathlib.Path(package.git[7:], "CMakeLists.txt").exists():
     sys.exit(f"git: expected the folder of the sources, got '{package.git}'")
+
+unknown = {name for name in vars(package) if not name.startswith("__")} - {
+    "git", "homepage", "url", "tags", "sanity_check_is_file", "sanity_check_is_dir", "arch", "cmake_args", "setup_run_environment", "test_installation"}
+if unknown:
+    sys.exit(f"Spack's packages have no {unknown}")
+environment = Environment()
+package.prefix = "/prefix"
+package().setup_run_environment(environment)
+if environment.variables != {"HORTATOR_ROOT": "/prefix"}:
+    sys.exit(f"The run environment has {environment.variables}")
+if {f"py-torch cuda_arch={arch}" for arch in CudaPackage.cuda_arch_values} - set(seen["depends_on"]):
+    sys.exit("cuda_arch is not passed on to py-torch")
 
 known = "".join(path.read_text() for path in [sources / "CMakeLists.txt", *(sources / "share/cmake").glob("*.cmake")])
 for true in (set(), {"+cuda", "+images"}):

@@ -1,10 +1,25 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <c10/core/DeviceType.h>
 
 #include <cstdio>
 
+#ifndef HORTATOR_TEST_SIM
+#include <cuda_runtime_api.h>
+#endif
+
+/// The tests with the label gpu run on a CUDA device where there is one, and on the simulated accelerator
+/// (tests/support/sim/sim.hpp) on every machine: there they are compiled with HORTATOR_TEST_SIM.
 namespace hortator::test {
+
+#ifdef HORTATOR_TEST_SIM
+
+inline constexpr auto accelerator_type = c10::kPrivateUse1;
+inline bool has_gpu() { return true; }
+
+#else
+
+inline constexpr auto accelerator_type = c10::kCUDA;
 
 /// Whether there is a CUDA device. If not, prints the reason once, in the form that ctest recognises as a skipped test.
 /// Each test begins with `if (!test::has_gpu()) return;`.
@@ -18,5 +33,7 @@ inline bool has_gpu() {
   printed = true;
   return false;
 }
+
+#endif
 
 }  // namespace hortator::test

@@ -1,10 +1,14 @@
 // Your own objects in checkpoints, early stopping at the same step on all ranks, work on one rank only, collectives.
+//
+//     hortator launch -n 2 control --tolerance 1e-3      run it again: it resumes, and has nothing left to do
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
 #include <fstream>
 #include <hortator/hortator.hpp>
 #include <iostream>
+
+#include "../support/options.hpp"
 
 namespace {
 
@@ -29,8 +33,14 @@ std::vector<double> prepare_once(const std::filesystem::path& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return hortator::run(argc, argv, [] {
-    hortator::Accelerator accelerator({.project = {.dir = "runs/control"}});
+  return hortator::run(argc, argv, [&] {
+    example::Options options(argc, argv, "control", "stops all ranks at the same step, and saves an object of its own");
+    const auto tolerance = options.real("tolerance", 1e-3, "mean loss at which the training ends");
+    const auto steps = options.number("steps", 1000, "maximum number of steps");
+    const auto run_dir = options.run_dir();
+    if (options.help()) return;
+
+    hortator::Accelerator accelerator({.project = {.dir = run_dir}});
     MovingAverage average;
     accelerator.register_for_checkpointing("average", average);
 
@@ -42,16 +52,16 @@ int main(int argc, char** argv) {
     auto [model, optimizer] = accelerator.prepare(net, sgd);
     if (accelerator.has_checkpoint()) accelerator.load_state();
 
-    int step = 0;
-    for (; step < 1000; ++step) {
+    std::int64_t step = 0;
+    for (; step < steps; ++step) {
       const auto loss = torch::mse_loss(model(x), 3 * x + 1);
       accelerator.backward(loss);
       optimizer.step();
       optimizer.zero_grad();
       average.value =
           0.9 * average.value + 0.1 * accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
-      if (average.value < 1e-3) accelerator.set_trigger();  // any rank may set it;
-      if (accelerator.check_trigger()) break;               // all ranks stop at the same step
+      if (average.value < tolerance) accelerator.set_trigger();  // any rank may set it;
+      if (accelerator.check_trigger()) break;                    // all ranks stop at the same step
     }
 
     auto sizes = accelerator.gather(torch::tensor({static_cast<std::int64_t>(numbers.size())}));

@@ -1,33 +1,44 @@
 // Trains, evaluates on each sample exactly once, tracks, saves checkpoints and resumes. Only the lines with
 // `accelerator` are for distributed training.
+//
+//     hortator launch -n 2 digits --epochs 3
+//     hortator launch -n 2 digits --epochs 5      resumes after the third epoch
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
 #include <hortator/hortator.hpp>
 
+#include "../support/options.hpp"
 #include "digits.hpp"
 
 int main(int argc, char** argv) {
-  return hortator::run(argc, argv, [] {
+  return hortator::run(argc, argv, [&] {
+    example::Options options(argc, argv, "digits", "learns to read digits");
+    const auto epochs = options.number("epochs", 3, "passes over the data, with those of earlier runs");
+    const auto batch_size = options.number("batch-size", 32, "images of a rank in a batch");
+    const auto rate = options.real("learning-rate", 1e-2, "highest learning rate");
+    const auto run_dir = options.run_dir();
+    if (options.help()) return;
+
     hortator::Accelerator accelerator({
         .mixed_precision = hortator::Precision::bf16,
         .gradient_accumulation_steps = 2,
         .log_with = {"tensorboard", "jsonl"},
-        .project = {.dir = "runs/digits", .automatic_checkpoint_naming = true, .total_limit = 3},
+        .project = {.dir = run_dir, .automatic_checkpoint_naming = true, .total_limit = 3},
     });
     hortator::set_seed(7);
-    accelerator.init_trackers("digits", {{"learning_rate", 1e-2}, {"batch_size", 32}});
+    accelerator.init_trackers("digits", {{"learning_rate", rate}, {"batch_size", batch_size}});
 
     digits::ConvNet net;
-    torch::optim::AdamW adamw(net->parameters(), 1e-2);
+    torch::optim::AdamW adamw(net->parameters(), rate);
     auto [model, optimizer, train, test, schedule] = accelerator.prepare(
-        net, adamw, hortator::data_loader(digits::Digits("train"), {.batch_size = 32, .shuffle = true}),
+        net, adamw, hortator::data_loader(digits::Digits("train"), {.batch_size = batch_size, .shuffle = true}),
         hortator::data_loader(digits::Digits("test"), {.batch_size = 64}),
-        hortator::linear_warmup(adamw, {.warmup_steps = 16, .total_steps = 192}));
+        hortator::linear_warmup(adamw, {.warmup_steps = 16, .total_steps = epochs * 4096 / (2 * batch_size)}));
 
     if (accelerator.has_checkpoint()) accelerator.load_state();  // on any number of ranks; also within an epoch
 
-    while (train.epoch() < 3) {
+    while (train.epoch() < epochs) {
       model.train();
       for (auto& batch : accelerator.progress(train, "epoch " + std::to_string(train.epoch()))) {
         auto micro_step = accelerator.accumulate(model);

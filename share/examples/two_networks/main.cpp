@@ -1,22 +1,31 @@
 // A GAN: two models, two optimizers, one accelerator. While one trains, the other's gradients are not reduced.
+//
+//     hortator launch -n 2 two_networks --epochs 24
 #include <torch/optim/adam.h>
 
 #include <hortator/hortator.hpp>
 
+#include "../support/options.hpp"
 #include "gan.hpp"
 
 int main(int argc, char** argv) {
-  return hortator::run(argc, argv, [] {
+  return hortator::run(argc, argv, [&] {
+    example::Options options(argc, argv, "two_networks", "trains a generator of points on a circle, and its critic");
+    const auto epochs = options.number("epochs", 24, "passes over the data");
+    const auto batch_size = options.number("batch-size", 64, "points of a rank in a batch");
+    const auto run_dir = options.run_dir();
+    if (options.help()) return;
+
     hortator::set_seed(1);
-    hortator::Accelerator accelerator;
+    hortator::Accelerator accelerator({.project = {.dir = run_dir}});
     gan::Generator g;
     gan::Critic d;
     torch::optim::Adam adam_g(g->parameters(), torch::optim::AdamOptions(1e-3).betas({0.5, 0.999}));
     torch::optim::Adam adam_d(d->parameters(), torch::optim::AdamOptions(1e-3).betas({0.5, 0.999}));
     auto [generator, critic, optimizer_g, optimizer_d, loader] = accelerator.prepare(
-        g, d, adam_g, adam_d, hortator::data_loader(gan::Circle(), {.batch_size = 64, .shuffle = true}));
+        g, d, adam_g, adam_d, hortator::data_loader(gan::Circle(), {.batch_size = batch_size, .shuffle = true}));
 
-    while (loader.epoch() < 24) {
+    while (loader.epoch() < epochs) {
       for (auto& batch : accelerator.progress(loader, "gan")) {
         auto fake = generator(torch::randn({batch.data.size(0), gan::noise}, accelerator.device()));
 

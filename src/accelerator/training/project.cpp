@@ -83,7 +83,8 @@ void Project::remove_surplus() const {
   checkpoint::remove_leftovers(dir_ / "checkpoints");
   std::vector<std::int64_t> durable;
   for (const auto number : numbers()) {
-    if (checkpoint::exists(numbered(dir_, number))) durable.push_back(number);
+    const auto folder = numbered(dir_, number);
+    if (checkpoint::exists(folder) && !damaged_.contains(folder)) durable.push_back(number);
   }
   for (const auto number : checkpoint::surplus(durable, retention_)) checkpoint::remove(numbered(dir_, number));
 }

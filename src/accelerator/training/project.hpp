@@ -31,6 +31,10 @@ class Project {
   std::int64_t first_free_iteration() const;
   void set_iteration(std::int64_t iteration) { iteration_ = iteration; }
   void saved_one() { ++iteration_; }
+  /// A checkpoint could not be read, although it may look whole: the save that replaces it keeps it, and prune() too.
+  void note_damaged(const std::filesystem::path& folder) { damaged_.insert(folder); }
+  bool is_damaged(const std::filesystem::path& folder) const { return damaged_.contains(folder); }
+  void forget_damaged(const std::filesystem::path& folder) { damaged_.erase(folder); }
   /// Removes complete checkpoints beyond the limit. Call it on one rank; the others need not wait. Only logs a warning
   /// if a checkpoint cannot be removed.
   void prune() const noexcept;
@@ -44,6 +48,7 @@ class Project {
   bool automatic_naming_;
   checkpoint::Retention retention_;
   std::int64_t iteration_;
+  std::set<std::filesystem::path> damaged_ = {};
 };
 
 /// The number in "checkpoint_12"; nothing for any other name.

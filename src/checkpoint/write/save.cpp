@@ -161,7 +161,7 @@ SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Sn
   SaveTask task = {
       .replacement = {target,
                       mpi::broadcast(comm, formats::replacement_id()),
-                      {is_our_file, manifest_file, is_damaged}},
+                      {is_our_file, manifest_file, options.replaces_damaged ? has_any_file : is_damaged}},
       .description = std::move(description),
       .layout = std::move(layout),
       .rank = comm.rank(),

@@ -39,6 +39,7 @@ struct SaveOptions {
   std::map<std::string, std::int64_t> mesh = {};
   std::map<std::string, std::string> metadata = {};  ///< rank 0's is written
   EndJob end_job = end_job_at_once;                  ///< for the MPI-IO writer
+  bool replaces_damaged = false;  ///< what was at the folder could not be read: it is moved aside and stays
 };
 
 /// Agrees with all ranks on what is saved, where and by which rank, then creates the temporary folder with empty files.

@@ -1,6 +1,7 @@
 #include "comm/nccl/backend.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -53,15 +54,22 @@ NcclDevice device_of(const DeviceRecord& record) {
   return {.rank = record.rank, .uuid = record.uuid.data(), .name = record.name.data(), .openable = record.openable};
 }
 
-// Logs one line for the whole job, with one node as the example. `warning` is empty where there is none. @collective
-void warn_of(const mpi::Communicator& world, const std::string& warning) {
+// Logs one line for the whole job, with one node as the example. `warning` is empty where there is none. Returns
+// whether there is one on any rank. @collective
+bool warn_of(const mpi::Communicator& world, const std::string& warning) {
   constexpr int nobody = std::numeric_limits<int>::max();
   const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), MPI_MIN);
-  if (example == nobody) return;
+  if (example == nobody) return false;
   const auto first = mpi::broadcast(world, std::string_view(warning), example);
   if (world.rank() == 0) log::warn(first);
+  return true;
 }
 
+// NCCL takes devices that a rank cannot open for reachable, and fails at the first connection. Keeps the user's
+// setting.
+void use_no_direct_links() { setenv("NCCL_P2P_DISABLE", "1", /*overwrite=*/0); }
+
+// @collective
 void check_devices(const mpi::Communicator& world, c10::Device device) {
   const auto node = world.node();
   NcclDevice mine{.rank = world.rank()};
@@ -75,7 +83,7 @@ void check_devices(const mpi::Communicator& world, c10::Device device) {
   for (const auto& record : mpi::all_gather(node, record_of(mine))) of_node.push_back(device_of(record));
   std::string warning;
   mpi::all_or_none(world, [&] { warning = check_nccl_devices(of_node); });
-  warn_of(world, warning);
+  if (warn_of(world, warning)) use_no_direct_links();
 }
 
 }  // namespace
@@ -89,7 +97,11 @@ std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& wo
   auto alarm = NcclAlarm::over(world);
   auto handle =
       std::make_shared<NcclHandle>(NcclOrder::of(device), ids, world.size(), world.rank(), patience, std::move(alarm));
-  return std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
+  auto communicator =
+      std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
+  // NCCL connects at the first operation. Now its buffers still find memory, and a network that does not work shows.
+  communicator->barrier();
+  return communicator;
 }
 
 }  // namespace hortator::comm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/text/text.hpp"
+#include "machine/device/device.hpp"
 
 namespace hortator::comm {
 
@@ -17,14 +18,19 @@ ncclResult_t nccl_state(ncclComm_t comm) {
   return code == ncclSuccess ? state : code;
 }
 
+std::chrono::microseconds nccl_pause(std::chrono::steady_clock::duration waited) {
+  if (waited < 200us) return 0us;
+  return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(waited / 8), 50us, 1000us);
+}
+
 ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_pointless) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  auto pause = 10us;
+  const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     const auto state = nccl_state(comm);
-    if (state != ncclInProgress || is_pointless() || std::chrono::steady_clock::now() > deadline) return state;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, 1000us);
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (state != ncclInProgress || is_pointless() || waited > patience) return state;
+    const auto pause = nccl_pause(waited);
+    pause == 0us ? std::this_thread::yield() : std::this_thread::sleep_for(pause);
   }
 }
 
@@ -39,8 +45,10 @@ Problem nccl_timeout(std::string_view operation, std::chrono::milliseconds patie
               "NCCL_SOCKET_IFNAME names the network interface that it should use"};
 }
 
-bool abort_within(std::span<const ncclComm_t> comms, std::chrono::milliseconds patience) {
-  std::packaged_task<void()> task([doomed = std::vector(comms.begin(), comms.end())] {
+bool abort_within(c10::Device device, std::span<const ncclComm_t> comms, std::chrono::milliseconds patience) {
+  std::packaged_task<void()> task([device, doomed = std::vector(comms.begin(), comms.end())] {
+    // The end of the group makes a context on the thread's device, which at first is the node's first one.
+    machine::set_current(device);
     ncclGroupStart();
     for (const auto comm : doomed) ncclCommAbort(comm);
     ncclGroupEnd();

@@ -26,14 +26,13 @@ Work NcclCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   check_reducible(tensor.scalar_type(), op);
   const auto reduction = nccl_reduction(tensor.scalar_type(), op);
   if (tensor.numel() == 0) return {};
+  const auto data = NcclOperation::packed(tensor, reduction.carrier);
   NcclOperation operation(handle_);
-  const auto data = operation.packed(tensor, reduction.carrier);
   handle_->run("all_reduce", [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclAllReduce(data.data_ptr(), data.data_ptr(), scalars_in(data, reduction), reduction.type, reduction.op,
                          comm, stream);
   });
-  operation.unpack(data, tensor);
-  return operation.work({tensor});
+  return operation.work({{tensor, data}});
 }
 
 Work NcclCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
@@ -43,15 +42,14 @@ Work NcclCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
   check_parts(input, output, size(), "reduce_scatter");
   const auto reduction = nccl_reduction(input.scalar_type(), op);
   if (output.numel() == 0) return {};
+  const auto whole = NcclOperation::packed(input, reduction.carrier);
+  const auto part = NcclOperation::packed(output, reduction.carrier);
   NcclOperation operation(handle_);
-  const auto whole = operation.packed(input, reduction.carrier);
-  const auto part = operation.packed(output, reduction.carrier);
   handle_->run("reduce_scatter", [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclReduceScatter(whole.data_ptr(), part.data_ptr(), scalars_in(part, reduction), reduction.type,
                              reduction.op, comm, stream);
   });
-  operation.unpack(part, output);
-  return operation.work({output, input});
+  return operation.work({{output, part}}, {{input, whole}});
 }
 
 Work NcclCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
@@ -59,14 +57,13 @@ Work NcclCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   check_operand(input, device_, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
   if (input.numel() == 0) return {};
+  const auto part = NcclOperation::packed(input, input.scalar_type());
+  const auto whole = NcclOperation::packed(output, output.scalar_type());
   NcclOperation operation(handle_);
-  const auto part = operation.packed(input, input.scalar_type());
-  const auto whole = operation.packed(output, output.scalar_type());
   handle_->run("all_gather", [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclAllGather(part.data_ptr(), whole.data_ptr(), part.nbytes(), ncclUint8, comm, stream);
   });
-  operation.unpack(whole, output);
-  return operation.work({output, input});
+  return operation.work({{output, whole}}, {{input, part}});
 }
 
 Work NcclCommunicator::broadcast(at::Tensor tensor, int root) { return broadcast_all({std::move(tensor)}, root); }
@@ -76,23 +73,22 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
   check_root(root, size());
   std::erase_if(tensors, [](const at::Tensor& tensor) { return tensor.numel() == 0; });
   if (tensors.empty()) return {};
+  std::vector<NcclOperand> operands;
+  for (const auto& tensor : tensors) operands.push_back({tensor, NcclOperation::packed(tensor, tensor.scalar_type())});
   NcclOperation operation(handle_);
-  std::vector<at::Tensor> data;
-  for (const auto& tensor : tensors) data.push_back(operation.packed(tensor, tensor.scalar_type()));
   handle_->run("broadcast", [&](ncclComm_t comm, cudaStream_t stream) {
     ncclGroupStart();
-    for (const auto& part : data) {
-      ncclBroadcast(part.data_ptr(), part.data_ptr(), part.nbytes(), ncclUint8, root, comm, stream);
+    for (const auto& [tensor, data] : operands) {
+      ncclBroadcast(data.data_ptr(), data.data_ptr(), data.nbytes(), ncclUint8, root, comm, stream);
     }
     return ncclGroupEnd();  // returns the errors of the whole group
   });
-  for (std::size_t i = 0; i < data.size(); ++i) operation.unpack(data[i], tensors[i]);
-  return operation.work(std::move(tensors));
+  return operation.work(std::move(operands));
 }
 
 void NcclCommunicator::barrier() {
-  const NcclOperation operation(handle_);
   const auto nothing = at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(device_));
+  const NcclOperation operation(handle_);
   handle_->run("barrier", [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclAllReduce(nothing.data_ptr(), nothing.data_ptr(), 1, ncclUint8, ncclSum, comm, stream);
   });

@@ -9,7 +9,8 @@ namespace hortator::comm {
 
 /// The back end `nccl` for device tensors, on a stream of its own. A verb returns at once; its work starts after what
 /// the current stream has been given. Work::wait makes the current stream wait for the result, never the calling
-/// thread. Non-contiguous data is packed first, on NCCL's stream as well. Until wait() a tensor belongs to NCCL.
+/// thread. Non-contiguous data is packed first and unpacked in wait(), on the current stream. Until wait() a tensor
+/// belongs to NCCL.
 class NcclCommunicator final : public Communicator {
  public:
   /// `comm` has the same ranks as `handle`. It carries agreements only, no tensors.

@@ -13,8 +13,9 @@ struct NcclDevice {
   int openable = 0;       ///< devices of the node that the rank may open; 0: unknown
 };
 
-/// Checks that the ranks of one node can use these devices in NCCL. Throws where they cannot; returns a warning or an
-/// empty string. A rank need not see the other ranks' devices as long as it may open them.
+/// Checks that the ranks of one node can use these devices in NCCL. Throws where they cannot. Returns a warning if they
+/// have no direct links, which NCCL does not notice; otherwise an empty string. A rank need not see the other ranks'
+/// devices as long as it may open them.
 std::string check_nccl_devices(std::span<const NcclDevice> of_node);
 
 }  // namespace hortator::comm

@@ -1,16 +1,19 @@
 #include "comm/nccl/handle.hpp"
 
+#include <atomic>
+
 #include "comm/nccl/calls.hpp"
 #include "core/log.hpp"
 
 namespace hortator::comm {
 namespace {
 
-// Non-blocking: a blocking call that waits for a peer could not be aborted.
+// Non-blocking: a blocking call that waits for a peer could not be aborted. Parts do not share their parent's
+// resources: they would share its abort flag, and the abort of one would silently end the operations of all.
 ncclConfig_t config() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  config.splitShare = 1;
+  config.splitShare = 0;
   return config;
 }
 
@@ -40,8 +43,12 @@ NcclHandle::NcclHandle(NcclHandle& parent, int color, int key)
   try {
     order_->run(parent.member_, "a split", [&] {
       auto settings = config();
-      return ncclCommSplit(parent.member_.comm, color, key, child.get(), &settings);
+      const auto code = ncclCommSplit(parent.member_.comm, color, key, child.get(), &settings);
+      return code == ncclSuccess ? ncclInProgress : code;  // NCCL answers success at once; the parent's state tells
     });
+    // The child may appear after its parent is done.
+    order_->wait_until(parent.member_, "a split",
+                       [&] { return std::atomic_ref(*child).load(std::memory_order_acquire) != nullptr; });
   } catch (...) {
     static_cast<void>(child.release());
     throw;

@@ -16,8 +16,8 @@ class NcclHandle {
   /// Rank `rank` of `ranks`; `ids` are those of share_ids(); `alarm` belongs to the same ranks. @collective
   NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId> ids, int ranks, int rank,
              std::chrono::milliseconds patience, std::shared_ptr<NcclAlarm> alarm = nullptr);
-  /// The ranks of `parent` with the same color, ordered by key. Shares the parent's connections. Waits until the device
-  /// has done earlier work. @collective
+  /// The ranks of `parent` with the same color, ordered by key. Waits until the device has done earlier work.
+  /// @collective
   NcclHandle(NcclHandle& parent, int color, int key);
   ~NcclHandle();
   NcclHandle(const NcclHandle&) = delete;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,41 +15,87 @@
 
 namespace hortator::comm {
 
-/// One operation on the communication stream. While it exists, that stream is this thread's current one, and it starts
-/// after all work that the previous current stream has been given.
+/// A tensor of a collective and its data as NCCL needs it.
+struct NcclOperand {
+  at::Tensor tensor;
+  at::Tensor data;
+};
+
+/// One operation on the communication stream, which starts after all work that the current stream has been given.
+/// Operators run on the current stream, before it and when it is waited for: on the communication stream the pager
+/// would take it for the stream that computes.
 class NcclOperation {
  public:
   explicit NcclOperation(std::shared_ptr<NcclHandle> handle)
-      : handle_(std::move(handle)),
-        guard_((handle_->order()->stream().follow_current(), stream().get())),
-        operation_(activity::current()) {
+      : handle_(std::move(handle)), operation_(activity::current()) {
+    stream().follow_current();
     if (operation_) begin_.emplace(stream().mark());
   }
 
-  /// `tensor` as NCCL needs it: contiguous, conjugation and negation resolved, of this type. Either the tensor itself
-  /// or a copy allocated on the communication stream, which reuses its memory in stream order.
+  /// `tensor` as NCCL needs it: contiguous, conjugation and negation resolved, of this type. Call it before the
+  /// operation begins. Either the tensor's own memory or a copy.
   static at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) {
     return tensor.detach().resolve_conj().resolve_neg().contiguous().to(type);
   }
-  static void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
-    if (packed.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(packed.view(tensor.sizes()));
-  }
 
-  /// The operation under way. Keeps `tensors` alive until it is waited for, and reports its progress to the watchdog.
-  Work work(std::vector<at::Tensor> tensors) {
+  /// The operation under way. Keeps the operands alive until it is waited for, which writes `results` to their tensors.
+  /// Reports its progress to the watchdog.
+  Work work(std::vector<NcclOperand> results, std::vector<NcclOperand> inputs = {}) {
     const auto end = stream().mark();
     if (begin_) handle_->order()->pending().add(operation_, *begin_, end);
-    return Work([handle = handle_, end, kept = std::move(tensors)] {
+    for (const auto* operands : {&results, &inputs}) protect_copies(*operands);
+    auto kept = std::make_shared<KeptOperands>(end, std::move(results), std::move(inputs));
+    return Work([handle = handle_, kept = std::move(kept)] {
       handle->check();
-      end.hold_current_stream();
+      kept->release();
     });
   }
 
  private:
+  /// The operands of an operation under way. Their memory may be used again only behind the operation, also where
+  /// nobody waits for it (during stack unwinding): then the current stream waits for it here.
+  class KeptOperands {
+   public:
+    KeptOperands(machine::Event end, std::vector<NcclOperand> results, std::vector<NcclOperand> inputs)
+        : end_(std::move(end)), results_(std::move(results)), inputs_(std::move(inputs)) {}
+    ~KeptOperands() {
+      if (is_released_) return;
+      try {
+        end_.hold_current_stream();
+      } catch (const std::exception&) {  // the device has failed
+      }
+    }
+    KeptOperands(const KeptOperands&) = delete;
+    KeptOperands& operator=(const KeptOperands&) = delete;
+
+    void release() {
+      end_.hold_current_stream();
+      is_released_ = true;
+      for (const auto& [tensor, data] : std::exchange(results_, {})) {
+        if (data.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(data.view(tensor.sizes()));
+      }
+      inputs_.clear();
+    }
+
+   private:
+    machine::Event end_;
+    std::vector<NcclOperand> results_;
+    std::vector<NcclOperand> inputs_;
+    bool is_released_ = false;
+  };
+
+  // A copy's memory belongs to the stream that made it, which may be another than the one that waits.
+  void protect_copies(const std::vector<NcclOperand>& operands) const {
+    for (const auto& [tensor, data] : operands) {
+      if (data.data_ptr() == tensor.data_ptr()) continue;
+      c10::impl::VirtualGuardImpl(data.device().type())
+          .recordDataPtrOnStream(data.storage().data_ptr(), stream().get());
+    }
+  }
+
   const machine::Stream& stream() const { return handle_->order()->stream(); }
 
   std::shared_ptr<NcclHandle> handle_;
-  c10::StreamGuard guard_;
   activity::Operation operation_;        ///< empty: not watched
   std::optional<machine::Event> begin_;  ///< the stream's mark before the operation
 };

@@ -33,8 +33,15 @@ void NcclOrder::join(Member& member) {
   members_.push_back(&member);
 }
 
+// Many calls of NCCL set the thread's device and set it back, which makes a context on that device. The thread may be
+// one that has not chosen its device: tensors are freed on any thread.
+std::unique_lock<std::mutex> NcclOrder::enter() {
+  machine::set_current(device_);
+  return std::unique_lock(mutex_);
+}
+
 void NcclOrder::run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls) {
-  const std::scoped_lock lock(mutex_);
+  const auto lock = enter();
   abort_if_peer_left();
   if (member.failure) raise(*member.failure);
   auto state = calls();
@@ -46,7 +53,7 @@ void NcclOrder::run(Member& member, std::string_view operation, const std::funct
 }
 
 void NcclOrder::run_alone(const std::function<void()>& calls) {
-  const std::scoped_lock lock(mutex_);
+  const auto lock = enter();
   calls();
 }
 
@@ -61,9 +68,12 @@ void NcclOrder::check(Member& member) {
 }
 
 void NcclOrder::wait_for_device(Member& member, std::string_view operation) {
+  wait_until(member, operation, [end = stream_.mark()] { return end.is_reached(); });
+}
+
+void NcclOrder::wait_until(Member& member, std::string_view operation, const std::function<bool()>& is_true) {
   const auto deadline = std::chrono::steady_clock::now() + member.patience;
-  const auto end = stream_.mark();
-  while (!end.is_reached()) {
+  while (!is_true()) {
     check(member);
     if (std::chrono::steady_clock::now() > deadline) {
       const std::scoped_lock lock(mutex_);
@@ -140,16 +150,18 @@ void NcclOrder::abort_all(const NcclFailure& failure) {
     patience = std::min(patience, member->patience);
   }
   if (comms.empty()) return;
-  if (!abort_within(comms, patience)) log::warn("NCCL has not returned from its abort; this rank continues without it");
+  if (!abort_within(device_, comms, patience))
+    log::warn("NCCL has not returned from its abort; this rank continues without it");
 }
 
 void NcclOrder::leave(Member& member) noexcept {
   const std::scoped_lock lock(mutex_);
   try {
+    machine::set_current(device_);
     abort_if_peer_left();
     const bool has_ended = member.comm != nullptr && std::uncaught_exceptions() == 0 && finish(member);
     if (!has_ended) abort_if_peer_left();  // a peer that left may be the reason
-    if (!has_ended && member.comm != nullptr) abort_within({&member.comm, 1}, member.patience);
+    if (!has_ended && member.comm != nullptr) abort_within(device_, {&member.comm, 1}, member.patience);
   } catch (const std::exception& error) {
     log::warn("An NCCL communicator was not destroyed: ", error.what());
   }

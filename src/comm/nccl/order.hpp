@@ -63,6 +63,8 @@ class NcclOrder {
   /// Runs `calls`, which call NCCL for `member`. Returns when NCCL has accepted them, which may be long before the
   /// device has done them. On a failure, or when it takes longer than the member's patience, it aborts and throws.
   void run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls);
+  /// Waits until `is_true`. Throws as run() does.
+  void wait_until(Member& member, std::string_view operation, const std::function<bool()>& is_true);
   /// Waits until the device has done all work on NCCL's stream. Throws as run() does.
   void wait_for_device(Member& member, std::string_view operation);
   /// Throws the failure of `member`, if any.
@@ -71,6 +73,7 @@ class NcclOrder {
   void run_alone(const std::function<void()>& calls);
 
  private:
+  std::unique_lock<std::mutex> enter();
   void watch(const std::stop_token& stop);
   bool finish(const Member& member);
   std::optional<Abandoned> peer_that_left() const;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/text/text.hpp"
+
 namespace hortator::launching {
 namespace {
 
@@ -30,6 +32,16 @@ fs::path accelerate_config_path(const UserFolders& folders) {
   const auto base = folders.hf_home ? fs::path(*folders.hf_home)
                                     : fs::path(folders.xdg_cache_home.value_or("~/.cache")) / "huggingface";
   return expand_home(base, folders.home) / "accelerate" / "default_config.yaml";
+}
+
+std::vector<fs::path> central_folders(const std::optional<std::string>& xdg_config_dirs) {
+  const bool is_given = xdg_config_dirs && !xdg_config_dirs->empty();
+  std::vector<fs::path> folders;
+  for (const auto& folder : text::split(is_given ? *xdg_config_dirs : "/etc/xdg", ':')) {
+    if (fs::path(folder).is_absolute()) folders.push_back(fs::path(folder) / "hortator");
+  }
+  folders.emplace_back("/etc/hortator");
+  return folders;
 }
 
 }  // namespace hortator::launching

@@ -35,4 +35,11 @@ void CopyStream::hold_current(const Done& copy) const {
   if (copy) copy->block(current());
 }
 
+void CopyStream::wait() const {
+  if (!stream_) return;
+  c10::Event last(device_.type());
+  last.record(*stream_);
+  last.synchronize();
+}
+
 }  // namespace hortator::machine

@@ -22,6 +22,8 @@ class CopyStream {
   Done copy(const at::Tensor& from, const at::Tensor& to) const;
   /// Makes later work of the current stream wait for the copy.
   void hold_current(const Done& copy) const;
+  /// Waits until all copies are done. Call it before host memory that they use is released.
+  void wait() const;
   c10::Device device() const { return device_; }
 
  private:

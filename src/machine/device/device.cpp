@@ -3,11 +3,13 @@
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "machine/device/memory.hpp"
 
 namespace hortator::machine {
 
@@ -31,6 +33,7 @@ bool is_in_use() {
   });
 }
 
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
 std::size_t free_memory(c10::Device device) {
   try {
     return c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first;
@@ -38,6 +41,9 @@ std::size_t free_memory(c10::Device device) {
     throw_no_answer(device, error.what_without_backtrace());
   }
 }
+#endif
+
+void release_cached_memory(c10::Device device) { c10::getDeviceAllocator(device.type())->emptyCache(); }
 
 void set_current(c10::Device device) { c10::impl::VirtualGuardImpl(device.type()).setDevice(device); }
 

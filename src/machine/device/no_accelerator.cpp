@@ -1,3 +1,5 @@
+#include <torch/version.h>
+
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -21,9 +23,14 @@ const DeviceKind* accelerator_kind() { return nullptr; }
 
 DeviceIdentity identify(c10::Device device) { refuse(device.index()); }
 
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10
+std::size_t free_memory(c10::Device device) { refuse(device.index()); }
+#endif
+
 std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
 
 void on_out_of_memory(std::function<void(std::uint64_t)> /*act*/) {}
+void report_out_of_memory(std::uint64_t /*asked_bytes*/) {}
 
 struct Graph::Recorded {};
 Graph::Graph(c10::Device device) { refuse(device.index()); }

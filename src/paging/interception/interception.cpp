@@ -116,7 +116,7 @@ void expect(bool holds, const char* what) {
   if (holds) return;
   throw Error({.what = text::concat("Parameters cannot be paged with this LibTorch (", TORCH_VERSION, "): ", what),
                .why = text::concat("operators are intercepted by the dispatch key ", c10::toString(paged_key)),
-               .hint = "use LibTorch 2.11 to 2.15, or train without offloading and sharding of parameters"});
+               .hint = "use LibTorch 2.9 to 2.15, or train without offloading and sharding of parameters"});
 }
 
 void try_out() {

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <cstring>
+#include <exception>
 
 #include "machine/device/copy_bytes.hpp"
 #include "machine/device/memory.hpp"
@@ -34,6 +35,14 @@ PinnedStore::PinnedStore(const std::vector<Page>& pages, c10::Device device) : c
   for (const auto& page : pages) {
     const auto memory = machine::page_locked(page.bytes);
     pages_.push_back(machine::byte_view(memory.get(), page.bytes, at::kCPU, memory));
+  }
+}
+
+// The device may still copy from and to the pages. One that has failed does not.
+PinnedStore::~PinnedStore() {
+  try {
+    copies_.wait();
+  } catch (const std::exception&) {
   }
 }
 

@@ -34,6 +34,9 @@ class HostStore final : public Store {
 class PinnedStore final : public Store {
  public:
   PinnedStore(const std::vector<Page>& pages, c10::Device device);
+  ~PinnedStore() override;
+  PinnedStore(const PinnedStore&) = delete;
+  PinnedStore& operator=(const PinnedStore&) = delete;
 
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
   comm::Work publish(const Page& page, std::span<const std::byte> frame) override;

@@ -1,6 +1,7 @@
 #include "paging/stores/staged_store.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "machine/device/copy_bytes.hpp"
@@ -19,6 +20,14 @@ bool is_copied(const machine::CopyStream::Done& copied) { return !copied || copi
 
 StagedStore::StagedStore(std::unique_ptr<Store> inner, c10::Device device, Allocate allocate)
     : inner_(std::move(inner)), copies_(device), allocate_(std::move(allocate)) {}
+
+// The device may still copy from and to the buffers. One that has failed does not.
+StagedStore::~StagedStore() {
+  try {
+    copies_.wait();
+  } catch (const std::exception&) {
+  }
+}
 
 // The host waits for a copy only if all buffers are in use. Frees buffers that are too small.
 std::shared_ptr<StagedStore::Buffer> StagedStore::take(std::size_t bytes) {

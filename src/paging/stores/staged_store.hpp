@@ -20,6 +20,9 @@ class StagedStore final : public Store {
   using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 
   StagedStore(std::unique_ptr<Store> inner, c10::Device device, Allocate allocate);
+  ~StagedStore() override;
+  StagedStore(const StagedStore&) = delete;
+  StagedStore& operator=(const StagedStore&) = delete;
 
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
   void announce(const Page& page) override { inner_->announce(page); }

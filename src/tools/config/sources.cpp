@@ -71,7 +71,16 @@ bool is_file(const fs::path& file) {
   return fs::is_regular_file(file, ignored);
 }
 
-std::vector<fs::path> files_of(const std::optional<std::string>& config_file) {
+/// The centre's FOLDER/NAME, for each folder that has it.
+std::vector<fs::path> central_files(const fs::path& name) {
+  std::vector<fs::path> files;
+  for (const auto& folder : launching::central_folders(variable("XDG_CONFIG_DIRS"))) {
+    if (is_file(folder / name)) files.push_back(folder / name);
+  }
+  return files;
+}
+
+std::vector<fs::path> files_of_user(const std::optional<std::string>& config_file) {
   if (config_file) return {*config_file};
   std::vector<fs::path> files;
   for (const auto& file : {fs::path("hortator.yaml"), user_file()}) {
@@ -83,14 +92,26 @@ std::vector<fs::path> files_of(const std::optional<std::string>& config_file) {
   return files;
 }
 
+std::vector<fs::path> files_of(const std::optional<std::string>& config_file) {
+  auto files = files_of_user(config_file);
+  const auto central = central_files("config.yaml");
+  files.insert(files.end(), central.begin(), central.end());
+  return files;
+}
+
 fs::path site_file(const std::string& site) {
   if (site.find('/') != std::string::npos || site.ends_with(".yaml")) return site;
+  const auto central = central_files(fs::path("sites") / (site + ".yaml"));
+  if (!central.empty()) return central.front();
   const auto file = data_folder() / "sites" / (site + ".yaml");
   if (is_file(file)) return file;
+  auto folders = launching::central_folders(variable("XDG_CONFIG_DIRS"));
+  folders.push_back(data_folder());
   std::vector<std::string> known;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(data_folder() / "sites", ignored))
-    known.push_back(entry.path().stem());
+  for (const auto& folder : folders) {
+    for (const auto& entry : fs::directory_iterator(folder / "sites", ignored)) known.push_back(entry.path().stem());
+  }
   throw UsageError({.what = "--site: unknown site " + text::quote(site), .hint = text::suggestion(site, known)});
 }
 

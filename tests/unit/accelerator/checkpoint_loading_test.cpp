@@ -88,7 +88,6 @@ void make_newer(const fs::path& manifest) {
 struct Damage {
   const char* file;
   std::function<void(const fs::path&)> apply;
-  bool is_kept = true;  ///< when the next checkpoint is saved
 };
 
 const std::vector<Damage> damages = {
@@ -100,7 +99,7 @@ const std::vector<Damage> damages = {
     {"state.h5", [](const fs::path& file) { fs::resize_file(file, 0); }},
     {"state.h5", [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }},
     // Only reading all of it shows this damage; a program that saves without loading replaces it like a good one.
-    {"state.h5", [](const fs::path& file) { write(file, std::string(fs::file_size(file), 'x')); }, false}};
+    {"state.h5", [](const fs::path& file) { write(file, std::string(fs::file_size(file), 'x')); }}};
 
 std::int64_t kept_in(const fs::path& folder) {
   return std::count_if(fs::directory_iterator(folder), fs::directory_iterator(), [](const auto& entry) {
@@ -128,7 +127,7 @@ TEST_CASE(
                       ContainsSubstring("No checkpoint could be loaded") && ContainsSubstring(saved.string()));
     CHECK(accelerator.save_state() == saved);
     accelerator.load_state();
-    CHECK(kept_in(folder.path()) == (damage.is_kept ? 1 : 0));
+    CHECK(kept_in(folder.path()) == 1);
     state.wait_for_everyone();
   }
 }

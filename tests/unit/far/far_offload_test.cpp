@@ -5,9 +5,15 @@
 #include <torch/optim/sgd.h>
 
 #include <hortator/bigmodel/offload.hpp>
+#include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 
+#include "machine/device/memory.hpp"
 #include "mpi/communicator.hpp"
+#include "paging/stores/host_stores.hpp"
+#include "paging/stores/staged_store.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"
 #include "unit/paging/fixtures.hpp"
@@ -69,6 +75,33 @@ TEST_CASE("a module on the far device trains from the host's memory, and from a 
     const auto actual = train_far_chain(kept);
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK(testing::same_bits(actual[i], expected[i]));
   }
+}
+
+TEST_CASE("the end of a store in page-locked memory waits for the copies from and to it", "[far]") {
+  const std::vector<paging::Page> pages = {{.number = 0, .bytes = 64}};
+  const auto frame = at::ones({16}).to(far_device);
+  const std::span bytes(static_cast<std::byte*>(frame.mutable_data_ptr()), 64);
+  {
+    paging::PinnedStore store(pages, far_device);
+    try {
+      const auto unfinished = store.publish(pages[0], bytes);
+      throw std::runtime_error("of the program");
+    } catch (const std::runtime_error&) {  // so that nobody waits for it
+    }
+    CHECK(test::far_copies_to_come() == 1);
+  }
+  CHECK(test::far_copies_to_come() == 0);
+  {
+    auto inside = std::make_unique<paging::HostStore>(pages, paging::HostStore::Use::in_frames);
+    paging::StagedStore store(std::move(inside), far_device, machine::page_locked);
+    try {
+      const auto unfinished = store.publish(pages[0], bytes);
+      throw std::runtime_error("of the program");
+    } catch (const std::runtime_error&) {
+    }
+    CHECK(test::far_copies_to_come() == 1);
+  }
+  CHECK(test::far_copies_to_come() == 0);
 }
 
 TEST_CASE("an offloaded module uses no more memory of the far device than its budget", "[far]") {

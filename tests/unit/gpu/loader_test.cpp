@@ -13,7 +13,7 @@ bool is_whole_pass(Accelerator& accelerator, const LoaderOptions& options, bool 
   auto loader = accelerator.prepare(data_loader(tensor_dataset(numbers, numbers.select(1, 0)), options));
   std::vector<at::Tensor> sums;
   for (auto& batch : loader) {
-    if (!batch.data.is_cuda() || !batch.target.is_cuda()) return false;
+    if (batch.data.device() != accelerator.device() || batch.target.device() != accelerator.device()) return false;
     auto work = batch.data;
     for (int i = 0; slow_body && i < 50; ++i) work = at::sin(work);  // copies finish before the body
     sums.push_back(batch.data.sum(1) + 0 * work.sum(1) - 2048 * batch.target);

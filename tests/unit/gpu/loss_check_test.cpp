@@ -12,12 +12,14 @@ TEST_CASE("a loss on the device that is not finite is reported with its pass") {
   for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     std::vector<std::string> warnings;
     LossCheck check([&](std::string_view line) { warnings.emplace_back(line); });
-    const auto loss = [&](double value) { return at::full({1}, value, at::TensorOptions(at::kCUDA).dtype(type)); };
+    const auto loss = [&](double value) {
+      return at::full({1}, value, at::TensorOptions(hortator::test::accelerator_type).dtype(type));
+    };
     for (int i = 0; i < 300; ++i) check.check(loss(1e3));
-    at::zeros({}, at::kCUDA).item<float>();  // now all losses have arrived
+    at::zeros({}, hortator::test::accelerator_type).item<float>();  // now all losses have arrived
     check.check(loss(std::numeric_limits<double>::infinity()));
     for (int i = 0; i < 10; ++i) {
-      at::zeros({}, at::kCUDA).item<float>();
+      at::zeros({}, hortator::test::accelerator_type).item<float>();
       check.check(loss(std::numeric_limits<double>::quiet_NaN()));
     }
     REQUIRE(warnings.size() == 1);

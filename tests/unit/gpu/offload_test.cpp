@@ -21,7 +21,7 @@ torch::nn::Sequential deep_net() {
     net->push_back(torch::nn::Linear(offload_width, offload_width));
     net->push_back(torch::nn::ReLU());
   }
-  net->to(at::kCUDA);
+  net->to(test::accelerator_type);
   return net;
 }
 
@@ -41,7 +41,7 @@ std::vector<at::Tensor> train_deep_net(Kept kept) {
   torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(1e-2).momentum(0.9));
   std::vector<at::Tensor> results;
   for (int step = 0; step < 6; ++step) {
-    const auto loss = net->forward(at::randn({8, offload_width}, at::kCUDA)).square().mean();
+    const auto loss = net->forward(at::randn({8, offload_width}, test::accelerator_type)).square().mean();
     loss.backward();
     optimizer.step();
     optimizer.zero_grad();
@@ -61,7 +61,7 @@ TEST_CASE("an offloaded module computes as before, within a quarter of its memor
   if (!test::has_gpu()) return;
   auto net = deep_net();
   const at::NoGradGuard no_grad;
-  const auto input = at::randn({64, offload_width}, at::kCUDA);
+  const auto input = at::randn({64, offload_width}, test::accelerator_type);
   const auto expected = net->forward(input);
   const auto offload = cpu_offload(net, quarter);
   bool equal = true;
@@ -85,7 +85,7 @@ TEST_CASE("training from host memory or a file is bitwise equal to training on t
 TEST_CASE("a module that cannot be paged throws with the parameter's name") {
   if (!test::has_gpu()) return;
   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4));
-  net->to(at::kCUDA);
+  net->to(test::accelerator_type);
   net[1]->to(at::kCPU);
   CHECK_THROWS_WITH(disk_offload(net, "folder_gpu_offload"), ContainsSubstring("on one device"));
   CHECK_THROWS_WITH(cpu_offload(net), ContainsSubstring("on one device"));

@@ -18,3 +18,12 @@ TEST_CASE("Accelerate's configuration is looked up in HF_HOME, then XDG_CACHE_HO
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "~root/a"}) == getpwuid(0)->pw_dir + ("/a/" + file));
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "~of nobody/a"}) == "~of nobody/a/" + file);
 }
+
+TEST_CASE("a centre's settings are in the folders of XDG_CONFIG_DIRS, then in /etc/hortator") {
+  using hortator::launching::central_folders;
+  using Folders = std::vector<std::filesystem::path>;
+  CHECK(central_folders({}) == Folders{"/etc/xdg/hortator", "/etc/hortator"});
+  CHECK(central_folders("") == Folders{"/etc/xdg/hortator", "/etc/hortator"});
+  CHECK(central_folders("/a:/b/c") == Folders{"/a/hortator", "/b/c/hortator", "/etc/hortator"});
+  CHECK(central_folders(":relative:/a") == Folders{"/a/hortator", "/etc/hortator"});
+}

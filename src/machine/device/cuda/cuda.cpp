@@ -1,8 +1,12 @@
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "machine/device/device.hpp"
 #include "machine/device/stream.hpp"
@@ -35,12 +39,30 @@ const DeviceKind* accelerator_kind() {
   return kind;
 }
 
+// The runtime takes milliseconds a device to collect all properties, and they never change.
 DeviceIdentity identify(c10::Device device) {
+  static std::mutex mutex;
+  static std::map<c10::DeviceIndex, DeviceIdentity> known;
+  const std::scoped_lock lock(mutex);
+  if (const auto found = known.find(device.index()); found != known.end()) return found->second;
   cudaDeviceProp found{};
   const auto code = cudaGetDeviceProperties(&found, device.index());
   if (code != cudaSuccess) throw_no_answer(device, cudaGetErrorString(code));
-  return {.name = found.name, .uuid = uuid_of(found), .pci_address = pci_address_of(found)};
+  const DeviceIdentity identity{.name = found.name, .uuid = uuid_of(found), .pci_address = pci_address_of(found)};
+  known.emplace(device.index(), identity);
+  return identity;
 }
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10  // its allocators have no generic class for this
+std::size_t free_memory(c10::Device device) {
+  const c10::cuda::CUDAGuard guard(device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const auto code = cudaMemGetInfo(&free, &total);
+  if (code != cudaSuccess) throw_no_answer(device, cudaGetErrorString(code));
+  return free;
+}
+#endif
 
 void* Stream::native() const { return c10::cuda::CUDAStream(stream_).stream(); }
 

@@ -91,10 +91,44 @@ TEST_CASE("ranks that call differently end with an error, not in a hang") {
   if (communicator->size() == 1) return;
   test::reset_mock_nccl();
   auto tensor = at::ones({communicator->rank() == 0 ? 3 : 4});
-  CHECK_THROWS_AS(communicator->all_reduce(tensor, ReduceOp::sum), Error);
-  CHECK(test::mock_nccl().violations.size() == 1);
+  CHECK_THROWS_AS((communicator->all_reduce(tensor, ReduceOp::sum).wait(), communicator->barrier()), Error);
+  CHECK_FALSE(test::mock_nccl().violations.empty());
   CHECK(test::mock_nccl().aborted == 1);
   test::reset_mock_nccl();
+}
+
+TEST_CASE("the abort of a part leaves its family intact") {
+  const test::CleanMock mock;
+  const auto whole = test::make_nccl();
+  const auto sibling = whole->split(0, whole->rank());
+  try {
+    const auto part = whole->split(0, whole->rank());
+    throw std::runtime_error("of the program");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(test::mock_nccl().aborted == 1);
+  for (auto* communicator : {whole.get(), sibling.get()}) {
+    auto tensor = at::full({2}, 0.5);
+    communicator->all_reduce(tensor, ReduceOp::sum).wait();
+    CHECK(tensor[1].item<double>() == 0.5 * whole->size());
+    auto gathered = at::zeros({whole->size()});
+    communicator->all_gather(gathered, at::ones({1})).wait();
+    CHECK(gathered.sum().item<int>() == whole->size());
+  }
+}
+
+TEST_CASE("tensors of an operation that nobody waits for are kept from later work until it is done") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  auto tensor = at::ones({2});
+  try {
+    const auto work = communicator->all_reduce(tensor, ReduceOp::sum);
+    test::clear_trace();
+    throw std::runtime_error("of the program");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(test::trace() == std::vector<std::string>{"the current stream waits for the mark"});
+  CHECK(tensor.use_count() == 1);
 }
 
 TEST_CASE("during stack unwinding a communicator is aborted, since its peers may never arrive") {

@@ -1,4 +1,8 @@
 // From the current stream to NCCL's and back: who waits for whom, and that no thread does.
+#include <ATen/record_function.h>
+
+#include <algorithm>
+
 #include "backends.hpp"
 
 using namespace hortator;
@@ -43,10 +47,49 @@ TEST_CASE("a device that hangs blocks only those who wait for it") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl(std::chrono::milliseconds(300));
   test::host_device().is_stuck = true;
-  auto tensor = at::ones({2});
-  communicator->all_reduce(tensor, comm::ReduceOp::sum).wait();
-  CHECK(tensor[0].item<int>() == communicator->size());
+  auto tensor = at::full({2}, 0.5);
+  communicator->all_reduce(tensor, comm::ReduceOp::mean).wait();
+  CHECK(tensor[0].item<double>() == 0.5);
   test::host_device().is_stuck = false;
+  communicator->barrier();
+}
+
+namespace {
+
+/// Writes the operators that this thread calls into the trace while it lives.
+class TracedOperators {
+ public:
+  TracedOperators() {
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+          test::add_to_trace(call.name());
+          return nullptr;
+        }).scopes({at::RecordScope::FUNCTION}));
+  }
+  ~TracedOperators() { at::removeCallback(handle_); }
+  TracedOperators(const TracedOperators&) = delete;
+  TracedOperators& operator=(const TracedOperators&) = delete;
+
+ private:
+  at::CallbackHandle handle_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("tensors are packed and unpacked on the current stream, where the pager expects operators") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  auto wide = at::ones({4, 4}).narrow(1, 0, 2);
+  const TracedOperators operators;
+  test::clear_trace();
+  auto work = communicator->all_reduce(wide, comm::ReduceOp::sum);
+  const auto before = test::trace();
+  CHECK(std::ranges::count(before, "aten::copy_") == 1);
+  CHECK(Trace(before.end() - 3, before.end()) == Trace{follow, "ncclAllReduce", mark});
+  test::clear_trace();
+  work.wait();
+  CHECK(test::trace().front() == hold);
+  CHECK(wide[3][1].item<int>() == communicator->size());
 }
 
 TEST_CASE("a tensor lives until its operation is waited for") {

@@ -1,9 +1,11 @@
 // How ranks connect, or give up.
 #include <chrono>
+#include <cstdlib>
 
 #include "backends.hpp"
 #include "comm/nccl/communicator.hpp"
 #include "comm/nccl/ids.hpp"
+#include "mpi/collectives.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;
@@ -62,6 +64,38 @@ TEST_CASE("ranks that share a device are refused on all ranks") {
   const auto own = std::exchange(test::host_device().uuid, "GPU-1");
   CHECK_THROWS_WITH(test::make_nccl(), ContainsSubstring("Ranks 0 and 1 share the GPU GPU-1"));
   test::host_device().uuid = own;
+}
+
+TEST_CASE("ranks are connected when the communicator is made, so that an operation waits for no other rank") {
+  const test::CleanMock mock;
+  const auto world = mpi::Communicator::world();
+  const auto communicator = test::make_nccl(2s);
+  auto tensor = at::ones({2});
+  if (world.rank() > 0) mpi::barrier(world);
+  auto work = communicator->all_reduce(tensor, comm::ReduceOp::sum);
+  if (world.rank() == 0) mpi::barrier(world);
+  work.wait();
+  CHECK(tensor[0].item<int>() == world.size());
+}
+
+TEST_CASE("where ranks may not open each other's devices NCCL does not try to, unless the user says so") {
+  const test::CleanMock mock;
+  const auto world = mpi::Communicator::world();
+  const auto setting = [] {
+    const auto* value = std::getenv("NCCL_P2P_DISABLE");
+    return std::string(value == nullptr ? "" : value);
+  };
+  unsetenv("NCCL_P2P_DISABLE");
+  test::make_nccl();
+  CHECK(setting().empty());
+  if (world.rank() == world.size() - 1) test::host_device().openable = 1;  // one rank's is enough
+  test::make_nccl();
+  CHECK(setting() == (world.size() > 1 ? "1" : ""));
+  setenv("NCCL_P2P_DISABLE", "0", 1);
+  test::make_nccl();
+  CHECK(setting() == "0");
+  unsetenv("NCCL_P2P_DISABLE");
+  test::host_device().openable = 0;
 }
 
 TEST_CASE("a rank has one device") {

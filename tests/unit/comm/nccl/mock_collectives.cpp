@@ -1,7 +1,12 @@
-// Collectives, in groups or alone: each rank's operation goes to all others, who compare and compute.
+// Collectives, in groups or alone: when the device comes to a rank's operation, its data goes to all others, who
+// compare and compute.
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "core/text/text.hpp"
 #include "host_device.hpp"
@@ -94,31 +99,65 @@ void finish(const Operation& operation, const std::vector<Bytes>& all, const ncc
   std::memcpy(near(operation.to), result.contiguous().data_ptr(), result.nbytes());
 }
 
-bool agree(const std::vector<Bytes>& all) {
-  for (const auto& message : all) {
-    if (std::memcmp(message.data(), all[0].data(), sizeof(Call)) != 0) return false;
-  }
-  return true;
+bool agree(const Operation& operation, const std::vector<Bytes>& all) {
+  return std::ranges::all_of(all, [&](const Bytes& message) {
+    return message.size() >= sizeof(Call) && std::memcmp(message.data(), &operation.call, sizeof(Call)) == 0;
+  });
 }
 
-Step step_of(ncclComm* comm, const Operation& operation) {
-  auto exchange = std::make_shared<std::shared_ptr<Exchange>>();
-  return [=](ncclResult_t& state) {
-    if (!*exchange) {  // not before its turn: what came before in the group may be what it sends
-      Bytes message(sizeof(Call) + size_of(operation.call, comm->ranks.size()));
-      std::memcpy(message.data(), &operation.call, sizeof(Call));
-      std::memcpy(message.data() + sizeof(Call), near(operation.from), message.size() - sizeof(Call));
-      *exchange = std::make_shared<Exchange>(comm->ranks, comm->tag, std::move(message));
+/// An operation on the stream.
+class DeviceWork {
+ public:
+  DeviceWork(ncclComm* comm, const Operation& operation, MessageKey key)
+      : comm_(comm), operation_(operation), key_(key), begin_(Clock::now() + mock_nccl().device_latency) {}
+
+  /// Whether it is done. With the abort flag it leaves at once, as NCCL's kernels do, and no error tells.
+  bool move_on() {
+    if (*comm_->abort_flag) return true;
+    if (Clock::now() < begin_) return false;
+    if (!exchange_) {
+      Bytes message(sizeof(Call) + size_of(operation_.call, comm_->ranks.size()));
+      std::memcpy(message.data(), &operation_.call, sizeof(Call));
+      std::memcpy(message.data() + sizeof(Call), near(operation_.from), message.size() - sizeof(Call));
+      exchange_.emplace(comm_->ranks, key_, message);
     }
-    if (!(*exchange)->move_on()) return false;
-    if (!agree((*exchange)->all())) {
+    if (!exchange_->move_on()) return false;
+    if (agree(operation_, exchange_->all())) {
+      finish(operation_, exchange_->all(), *comm_);
+    } else {
       violation("ranks do not call the same operation, count, type or kind of memory");
-      state = ncclInvalidUsage;
-      return true;
+      comm_->state = ncclInvalidUsage;
     }
-    finish(operation, (*exchange)->all(), *comm);
     return true;
-  };
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ncclComm* comm_;
+  Operation operation_;
+  MessageKey key_;
+  Clock::time_point begin_;
+  std::optional<Exchange> exchange_;
+};
+
+// The first operation connects the ranks, which waits for all of them. Then the device has it; no peer is waited for.
+void take_over(ncclComm* comm, const std::vector<Operation>& operations) {
+  const bool connects = !std::exchange(comm->is_connected, true);
+  const auto greeting = connects ? next_message(comm) : MessageKey();
+  std::vector<std::pair<Operation, MessageKey>> numbered;
+  for (const auto& operation : operations) numbered.emplace_back(operation, next_message(comm));
+  begin(comm, [=] {
+    if (connects) {
+      Exchange hello(comm->ranks, greeting, Bytes(1));
+      if (!wait_in_job(comm, [&] { return hello.move_on(); })) return ncclInternalError;
+    }
+    for (const auto& [operation, key] : numbered) {
+      auto work = std::make_shared<DeviceWork>(comm, operation, key);
+      submit([work] { return work->move_on(); });
+    }
+    return ncclSuccess;
+  });
 }
 
 bool is_registered(const ncclComm& comm, const void* data, std::size_t bytes) {
@@ -138,7 +177,11 @@ ncclResult_t give(ncclComm* comm, Operation operation, const char* name, cudaStr
   if (stream == nullptr) violation(text::concat(name, " on the default stream"));
   add_to_trace(name);
   operation.call.is_registered = is_registered(*comm, operation.to, size_of(operation.call, 1)) ? 1 : 0;
-  if (group_depth() == 0) return begin(comm, step_of(comm, operation));
+  if (group_state().depth == 0) {
+    take_over(comm, {operation});
+    return truth_of(name).answer;
+  }
+  if (!group.empty() && group.front().first != comm) violation("the mock knows groups of one communicator");
   group.emplace_back(comm, operation);
   return ncclSuccess;
 }
@@ -146,17 +189,23 @@ ncclResult_t give(ncclComm* comm, Operation operation, const char* name, cudaStr
 }  // namespace
 
 ncclResult_t ncclGroupStart() {
-  ++group_depth();
-  return ncclSuccess;
+  ++group_state().depth;
+  return truth_of("ncclGroupStart").answer;
 }
 
 ncclResult_t ncclGroupEnd() {
-  if (group_depth() == 0) violation("ncclGroupEnd without a start");
-  if (--group_depth() > 0) return ncclSuccess;
-  const auto operations = std::exchange(group, {});
-  if (operations.size() > 1) ++mock_nccl().groups;
-  for (const auto& [comm, operation] : operations) begin(comm, step_of(comm, operation));
-  return operations.empty() ? ncclSuccess : ncclInProgress;
+  auto& state = group_state();
+  if (state.depth == 0) violation("ncclGroupEnd without a start");
+  if (--state.depth > 0) return ncclSuccess;
+  const bool blocks = std::exchange(state.blocks, false);
+  const auto calls = std::exchange(group, {});
+  if (blocks && !calls.empty()) violation("blocking and other communicators in one group");
+  if (calls.empty()) return ncclSuccess;
+  if (calls.size() > 1) ++mock_nccl().groups;
+  std::vector<Operation> operations;
+  for (const auto& [comm, operation] : calls) operations.push_back(operation);
+  take_over(calls.front().first, operations);
+  return truth_of("ncclGroupEnd").answer;
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,

@@ -1,4 +1,6 @@
 // Ids, and communicators from their beginning to their end.
+#include <mpi.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -33,7 +35,6 @@ int world_rank() {
 void check(const ncclConfig_t* config) {
   if (config == nullptr || config->magic != NCCL_API_MAGIC) return violation("a config that was not initialised");
   if (config->blocking != 0) violation("a communicator that blocks could not be aborted");
-  if (config->splitShare != 1) violation("a communicator that does not share with its parts");
 }
 
 struct Split {
@@ -42,7 +43,7 @@ struct Split {
 
 Split read_split(const Bytes& bytes) {
   Split result{};
-  std::memcpy(&result, bytes.data(), sizeof result);
+  std::memcpy(&result, bytes.data(), std::min(bytes.size(), sizeof result));
   return result;
 }
 
@@ -53,16 +54,33 @@ Bytes bytes_of(const T& value) {
   return bytes;
 }
 
+ncclComm* make_child(const ncclComm* parent, int color, bool shares, const std::vector<Bytes>& all) {
+  std::vector<Split> members;
+  for (const auto& bytes : all) members.push_back(read_split(bytes));
+  std::erase_if(members, [&](const Split& other) { return other.color != color; });
+  std::ranges::stable_sort(members, {}, &Split::key);
+  auto* made = new ncclComm;
+  for (const auto& member : members) {
+    if (member.parent_rank == parent->rank) made->rank = static_cast<int>(made->ranks.size());
+    made->ranks.push_back(parent->ranks[static_cast<std::size_t>(member.parent_rank)]);
+  }
+  made->tag = tag_of(made->ranks[0], members[0].serial);
+  made->device = parent->device;
+  made->shares = shares;
+  if (parent->shares) made->abort_flag = parent->abort_flag;
+  return made;
+}
+
 }  // namespace
 
-int& hortator::test::group_depth() {
-  thread_local int depth = 0;
-  return depth;
+GroupState& hortator::test::group_state() {
+  thread_local GroupState state;
+  return state;
 }
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = mock_nccl().version;
-  return ncclSuccess;
+  return truth_of("ncclGetVersion").answer;
 }
 
 const char* ncclGetErrorString(ncclResult_t code) {
@@ -76,81 +94,83 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const Id mine{.maker = world_rank(), .serial = next_serial()};
   std::memset(id, 0, sizeof *id);
   std::memcpy(id, &mine, sizeof mine);
-  return ncclSuccess;
+  return truth_of("ncclGetUniqueId").answer;
 }
 
 // The ranks are those of MPI_COMM_WORLD: nobody connects fewer but by a split.
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int count, ncclUniqueId* ids,
                                       ncclConfig_t* config) {
+  open_wire();
   const Entered entered("ncclCommInitRankScalable");
   check(config);
   mock_nccl().id_makers.clear();
   for (int i = 0; i < count; ++i) mock_nccl().id_makers.push_back(read(ids[i]).maker);
-  *comm = new ncclComm{.rank = rank};
-  for (int i = 0; i < ranks; ++i) (*comm)->ranks.push_back(i);
+  auto* made = new ncclComm{.rank = rank, .device = chosen_device(), .shares = config->splitShare == 1};
+  home_device() = made->device;
+  for (int i = 0; i < ranks; ++i) made->ranks.push_back(i);
   const auto first = read(ids[0]);
-  (*comm)->tag = tag_of(first.maker, first.serial);
+  made->tag = tag_of(first.maker, first.serial);
   const auto* begin_of_ids = reinterpret_cast<const std::byte*>(ids);
-  Bytes all_ids(begin_of_ids, begin_of_ids + sizeof(ncclUniqueId) * static_cast<std::size_t>(count));
-  auto greeting = std::make_shared<Exchange>((*comm)->ranks, (*comm)->tag, all_ids);
-  return begin(*comm, [greeting](ncclResult_t&) {
-    if (!greeting->move_on()) return false;
-    for (const auto& other : greeting->all()) {
-      if (other != greeting->all()[0]) violation("ranks connect with different ids");
+  const Bytes all_ids(begin_of_ids, begin_of_ids + sizeof(ncclUniqueId) * static_cast<std::size_t>(count));
+  *comm = made;
+  begin(made, [made, all_ids] {
+    Exchange greeting(made->ranks, next_message(made), all_ids);
+    if (!wait_in_job(made, [&] { return greeting.move_on(); })) return ncclInternalError;
+    for (const auto& other : greeting.all()) {
+      if (other != greeting.all()[0]) violation("ranks connect with different ids");
     }
-    return true;
+    return ncclSuccess;
   });
+  return truth_of("ncclCommInitRankScalable").answer;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   const Entered entered("ncclCommGetAsyncError");
   if (const auto code = usable(comm, "ncclCommGetAsyncError"); code != ncclSuccess) return code;
-  move_on(comm);
-  *state = mock_nccl().async_error != ncclSuccess ? mock_nccl().async_error : comm->state;
-  return ncclSuccess;
+  const ncclResult_t now = comm->state;
+  if (now != ncclInProgress) join_job(comm);
+  *state = mock_nccl().async_error != ncclSuccess ? mock_nccl().async_error : now;
+  return truth_of("ncclCommGetAsyncError").answer;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* child, ncclConfig_t* config) {
   const Entered entered("ncclCommSplit");
   check(config);
   if (const auto code = usable(parent, "ncclCommSplit"); code != ncclSuccess) return code;
-  if (!host_device().is_idle()) violation("ncclCommSplit while the device is at operations of the parent");
+  if (!is_idle()) violation("ncclCommSplit while the device is at operations of the parent");
   const Split mine{.color = color, .key = key, .parent_rank = parent->rank, .serial = next_serial()};
-  auto exchange = std::make_shared<Exchange>(parent->ranks, parent->tag, bytes_of(mine));
   *child = nullptr;
-  return begin(parent, [=](ncclResult_t&) {
-    if (!exchange->move_on()) return false;
-    std::vector<Split> members;
-    for (const auto& bytes : exchange->all()) members.push_back(read_split(bytes));
-    std::erase_if(members, [&](const Split& other) { return other.color != color; });
-    std::ranges::stable_sort(members, {}, &Split::key);
-    auto* made = new ncclComm;
-    for (const auto& member : members) {
-      if (member.parent_rank == parent->rank) made->rank = static_cast<int>(made->ranks.size());
-      made->ranks.push_back(parent->ranks[static_cast<std::size_t>(member.parent_rank)]);
-    }
-    made->tag = tag_of(made->ranks[0], members[0].serial);
-    begin(made, [](ncclResult_t&) { return true; });
-    *child = made;  // only now: NCCL does not set it before its parent is done either
-    return true;
+  begin(parent, [=, shares = config->splitShare == 1, number = next_message(parent), late = mock_nccl().latency] {
+    Exchange exchange(parent->ranks, number, bytes_of(mine));
+    if (!wait_in_job(parent, [&] { return exchange.move_on(); })) return ncclInternalError;
+    auto* made = make_child(parent, color, shares, exchange.all());
+    // NCCL's sources write the child before the parent's state; PyTorch has seen it come later.
+    std::thread([=] {
+      std::this_thread::sleep_for(4 * late);
+      std::atomic_ref(*child).store(made, std::memory_order_release);
+    }).detach();
+    return ncclSuccess;
   });
+  return truth_of("ncclCommSplit").answer;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const Entered entered("ncclCommFinalize");
   if (const auto code = usable(comm, "ncclCommFinalize"); code != ncclSuccess) return code;
   comm->is_finalized = true;
-  return begin(comm, [](ncclResult_t&) { return true; });
+  begin(comm, [] { return ncclSuccess; });
+  return truth_of("ncclCommFinalize").answer;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const Entered entered("ncclCommDestroy");
   if (const auto code = usable(comm, "ncclCommDestroy"); code != ncclSuccess) return code;
-  if (!comm->is_finalized) violation("ncclCommDestroy before ncclCommFinalize");
-  if (!comm->registered.empty()) violation("ncclCommDestroy with memory still registered");
+  if (!comm->is_finalized) violation("ncclCommDestroy before ncclCommFinalize blocks without limit");
   comm->is_destroyed = true;
+  join_job(comm);
+  forget_registrations(comm);
   ++mock_nccl().destroyed;
-  return ncclSuccess;
+  return truth_of("ncclCommDestroy").answer;
 }
 
 // One after the other, the first would wait for kernels of the second.
@@ -160,11 +180,14 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     violation("ncclCommAbort of a communicator that is gone");
     return ncclInvalidArgument;
   }
-  if (group_depth() == 0) violation("ncclCommAbort outside of a group");
+  check_device("ncclCommAbort", comm->device);
+  if (group_state().depth == 0) violation("ncclCommAbort outside of a group");
+  group_state().blocks = true;
   comm->is_aborted = true;
-  comm->steps.clear();
+  *comm->abort_flag = true;
+  join_job(comm);
   forget_registrations(comm);
   ++mock_nccl().aborted;
   if (mock_nccl().abort_hangs) std::this_thread::sleep_for(std::chrono::seconds(2));
-  return ncclSuccess;
+  return truth_of("ncclCommAbort").answer;
 }

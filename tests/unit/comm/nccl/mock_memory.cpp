@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "host_device.hpp"
 #include "mock_state.hpp"
 
 using namespace hortator::test;
@@ -28,20 +29,26 @@ void hortator::test::forget_registrations(ncclComm* comm) {
 
 ncclResult_t ncclMemAlloc(void** begin, std::size_t size) {
   const Entered entered("ncclMemAlloc");
+  check_device("ncclMemAlloc", home_device());
   if (mock_nccl().memory_error != ncclSuccess) return mock_nccl().memory_error;
+  if (size > host_device().free_bytes) return ncclUnhandledCudaError;
+  host_device().free_bytes -= size;
   *begin = std::malloc(size);
   blocks()[*begin] = size;
   ++mock_nccl().memory_blocks;
-  return ncclSuccess;
+  return truth_of("ncclMemAlloc").answer;
 }
 
 ncclResult_t ncclMemFree(void* begin) {
   const Entered entered("ncclMemFree");
-  if (blocks().erase(begin) == 0) violation("ncclMemFree of memory that is not NCCL's");
+  check_device("ncclMemFree", home_device());
+  const auto block = blocks().extract(begin);
+  if (!block) violation("ncclMemFree of memory that is not NCCL's");
+  if (block) host_device().free_bytes += block.mapped();
   if (uses()[begin] > 0) violation("ncclMemFree of memory that is still registered");
   std::free(begin);
   --mock_nccl().memory_blocks;
-  return ncclSuccess;
+  return truth_of("ncclMemFree").answer;
 }
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* begin, std::size_t size, void** handle) {
@@ -53,7 +60,7 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* begin, std::size_t si
   ++uses()[begin];
   ++mock_nccl().registrations;
   *handle = begin;
-  return ncclSuccess;
+  return truth_of("ncclCommRegister").answer;
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
@@ -62,5 +69,5 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   if (comm->registered.erase(handle) == 0) violation("ncclCommDeregister of what is not registered");
   --uses()[handle];
   --mock_nccl().registrations;
-  return ncclSuccess;
+  return truth_of("ncclCommDeregister").answer;
 }

@@ -7,15 +7,18 @@
 #include <vector>
 
 /// A stand-in for libnccl: the entry points that we use, in host memory, between the ranks of MPI_COMM_WORLD. It
-/// behaves as NCCL does without blocking: a call starts something, and asking for errors moves it on. What NCCL would
-/// answer with a hang, a crash or wrong numbers is written down as a violation.
+/// answers as NCCL does where communicators do not block (mock_truth.hpp), and nothing is done early: a thread of its
+/// own takes each call over, and the device does operations later, on their stream, unless the communicator's abort
+/// flag is set. What NCCL would answer with a hang, a crash, a context on another rank's device or wrong numbers is
+/// written down as a violation.
 namespace hortator::test {
 
 struct MockNccl {
   // What the test wants of it.
   int version = NCCL_VERSION_CODE;
-  int polls = 2;                           ///< so often each call is still in progress
-  ncclResult_t async_error = ncclSuccess;  ///< what asking for errors finds from now on
+  std::chrono::microseconds latency{50};         ///< until a call is taken over
+  std::chrono::microseconds device_latency{50};  ///< until the device begins an operation
+  ncclResult_t async_error = ncclSuccess;        ///< what asking for errors finds from now on
   ncclResult_t memory_error = ncclSuccess;
   bool abort_hangs = false;
   std::chrono::microseconds linger{0};  ///< in each call, so that threads would meet

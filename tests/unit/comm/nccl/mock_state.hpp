@@ -1,23 +1,20 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "mock_nccl.hpp"
+#include "mock_truth.hpp"
+#include "mock_wire.hpp"
 
-/// The mock's inside: messages between ranks, and communicators that move on when they are asked.
+/// The mock's inside: communicators, and the threads that take their calls over.
 namespace hortator::test {
-
-/// Callable from any thread.
-void violation(const std::string& what);
 
 /// Each entry point holds one: a second thread in NCCL is a violation.
 class Entered {
@@ -26,30 +23,8 @@ class Entered {
   ~Entered();
 };
 
-using Bytes = std::vector<std::byte>;
-
-/// Everybody's bytes to everybody, in the order of `ranks` (of MPI_COMM_WORLD); done when all have come.
-class Exchange {
- public:
-  Exchange(std::vector<int> ranks, int tag, Bytes mine);
-  ~Exchange();
-  bool move_on();
-  const std::vector<Bytes>& all() const { return all_; }
-
- private:
-  std::vector<int> ranks_;
-  int tag_;
-  Bytes mine_;
-  std::vector<Bytes> all_;
-  std::vector<bool> has_come_;
-  std::vector<MPI_Request> sent_;
-};
-
-/// Something under way; returns whether it is done, and in what state the communicator is then.
-using Step = std::function<bool(ncclResult_t& state)>;
-
 int next_serial();  ///< numbers what this rank begins
-/// A tag of messages, unique among all ranks.
+/// Identifies a communicator among all ranks.
 int tag_of(int beginner, int serial);
 
 }  // namespace hortator::test
@@ -58,9 +33,13 @@ struct ncclComm {
   std::vector<int> ranks = {};  // of MPI_COMM_WORLD, in the order of this communicator
   int rank = 0;
   int tag = 0;
-  std::deque<hortator::test::Step> steps = {};
-  int polls_left = 0;
-  ncclResult_t state = ncclSuccess;
+  int device = 0;
+  bool shares = false;  // with its parts, by its config
+  std::shared_ptr<std::atomic<bool>> abort_flag = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<ncclResult_t> state = ncclSuccess;
+  std::thread job = {};  // takes the last call over; joined by the next question
+  std::atomic<int> messages = 0;
+  bool is_connected = false;  // at the first operation
   bool is_aborted = false;
   bool is_finalized = false;
   bool is_destroyed = false;
@@ -71,11 +50,27 @@ namespace hortator::test {
 
 /// Is `comm` there, alive, and not busy with something else? If not, that is a violation and an answer.
 ncclResult_t usable(ncclComm* comm, const char* call);
-/// Lets `comm` begin something.
-ncclResult_t begin(ncclComm* comm, Step step);
-void move_on(ncclComm* comm);
+/// A violation unless the thread's device is `device`, where the truth says that the call uses it.
+void check_device(const char* call, int device);
+/// The device of the communicators of this process.
+std::atomic<int>& home_device();
+
+/// Begins something that a thread of its own takes over.
+void begin(ncclComm* comm, std::function<ncclResult_t()> job);
+/// For jobs: waits until `is_true`. False if the communicator was aborted before.
+bool wait_in_job(const ncclComm* comm, const std::function<bool()>& is_true);
+MessageKey next_message(ncclComm* comm);
+/// Joins the thread that takes the last call over, if it is done or aborted.
+void join_job(ncclComm* comm);
+
 /// As the end of a communicator does, however it ends.
 void forget_registrations(ncclComm* comm);
-int& group_depth();  ///< of this thread
+
+/// Of this thread.
+struct GroupState {
+  int depth = 0;
+  bool blocks = false;  ///< holds an abort, whose work is done at the end
+};
+GroupState& group_state();
 
 }  // namespace hortator::test

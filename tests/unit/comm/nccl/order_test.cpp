@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "backends.hpp"
+#include "comm/nccl/calls.hpp"
 #include "comm/nccl/order.hpp"
 
 using namespace hortator;
@@ -43,14 +44,39 @@ TEST_CASE("operations of two communicators can be waited for in another order") 
 TEST_CASE("ranks in different orders end with an error in time, not in a hang") {
   const auto whole = test::make_nccl(std::chrono::milliseconds(300));
   if (whole->size() == 1) return;
+  const auto one = whole->split(0, whole->rank());  // each connects at its first operation
   const auto other = whole->split(0, whole->rank());
   test::reset_mock_nccl();
-  auto& first = whole->rank() == 0 ? *other : *whole;
+  auto& first = whole->rank() == 0 ? *other : *one;
   auto tensor = at::ones({3});
   CHECK_THROWS_WITH(first.all_reduce(tensor, comm::ReduceOp::sum),
                     ContainsSubstring("NCCL was not done with all_reduce after 0.3 s"));
-  CHECK(test::mock_nccl().aborted == 2);
+  CHECK(test::mock_nccl().aborted == 3);
   test::reset_mock_nccl();
+}
+
+TEST_CASE("a rank that waits for NCCL does not sleep at first, and later sleeps longer") {
+  using namespace std::chrono_literals;
+  for (const auto waited : {0us, 50us, 150us}) CHECK(comm::nccl_pause(waited) == 0us);
+  CHECK(comm::nccl_pause(300us) == 50us);
+  CHECK(comm::nccl_pause(4ms) == 500us);
+  CHECK(comm::nccl_pause(1h) == 1ms);
+}
+
+TEST_CASE("threads that have not chosen their device make no context on the node's first one") {
+  const test::CleanMock mock;  // checks the thread's device at each call that uses it
+  auto communicator = test::make_nccl();
+  auto memory = communicator->allocate(4, at::kFloat);
+  std::thread([&] {
+    REQUIRE(test::chosen_device() == 0);
+    memory.reset();
+  }).join();
+  CHECK(test::mock_nccl().memory_blocks == 0);
+  std::thread([&] {
+    REQUIRE(test::chosen_device() == 0);
+    communicator.reset();
+  }).join();
+  CHECK(test::mock_nccl().destroyed == 1);
 }
 
 TEST_CASE("the thread that polls for errors uses the communicators' device") {

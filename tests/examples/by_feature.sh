@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# by_feature.sh NAME PROGRAM HORTATOR LAUNCHER...: the example NAME runs on two ranks, and does what its header says. The launcher starts two ranks.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+name=$1
+program=$2
+hortator=$3
+launcher=("${@:4}")
+cd "$scratch"
+
+two() { run "${launcher[@]}" "$program" "$@"; expect_code 0; } # on two ranks
+one() { run "$program"; expect_code 0; } # without a launcher
+line() { grep -a "$1" <<<"$output" || wrong "no line contains '$1'"; }
+loss() { line 'held-out loss' | sed -E 's/.*loss ([0-9.e-]+),.*/\1/'; }
+expect_learned() { awk -v right="$(line '% right' | sed -E 's/.*, ([0-9.e+]+) % right.*/\1/')" 'BEGIN { exit !(right > 80) }' || wrong 'it has not learned'; }
+expect_near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d * d <= 1e-6) }' || wrong "the losses $1 and $2 differ"; }
+
+gradient_accumulation() {
+  two --accumulate 4 --batch-size 8
+  expect_learned
+  expect_line '^144 updates from 576 batches'
+  local accumulated
+  accumulated=$(loss)
+  two --accumulate 1 --batch-size 32
+  expect_line '^144 updates from 144 batches'
+  expect_near "$accumulated" "$(loss)"
+}
+
+automatic_gradient_accumulation() {
+  two
+  expect_line '^batches of 64, 1 for each update'
+  local whole
+  whole=$(loss)
+  two --fits 20
+  expect_line '^batches of 16, 4 for each update'
+  expect_learned
+  expect_near "$whole" "$(loss)"
+}
+
+checkpointing() {
+  two --epochs 4 --run-dir whole
+  expect_learned
+  local whole
+  whole=$(loss)
+  two --epochs 2
+  expect_no_line 'resumes'
+  two --epochs 4
+  expect_line '^resumes after 2 epochs'
+  expect_line '^epoch 4: saved checkpoint_3'
+  expect_line '^lowest training loss in epoch [34]'
+  [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
+  [ "$(ls runs/checkpointing/checkpoints)" = $'checkpoint_2\ncheckpoint_3' ] || wrong "kept: $(ls runs/checkpointing/checkpoints)"
+  run "$hortator" checkpoint verify runs/checkpointing/checkpoints/checkpoint_3
+  expect_code 0
+  run "$hortator" checkpoint show runs/checkpointing/checkpoints/checkpoint_3
+  expect_line 'loss'
+}
+
+resume_mid_epoch() {
+  two --run-dir whole
+  expect_line '^3072 samples in 2 epochs'
+  local whole
+  whole=$(loss)
+  two --stop-after 10
+  expect_line '^stopped after 10 batches'
+  two --stop-after 20
+  expect_line '^resumes in epoch 0 behind batch 10 of 24'
+  cp -r runs runs.two
+  two
+  expect_line '^resumes in epoch 1 behind batch 6 of 24'
+  expect_line '^3072 samples in 2 epochs'
+  [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
+  rm -rf runs
+  mv runs.two runs
+  one
+  expect_line '^resumes in epoch 1 behind batch 12 of 48'
+  expect_line '^3072 samples in 2 epochs'
+}
+
+early_stopping() {
+  two
+  expect_learned
+  expect_line '^stopped after epoch ([4-9]|[1-5][0-9]) of 60, on all ranks'
+  two --min-delta 1000 --patience 2
+  expect_line '^stopped after epoch 3 of 60, on all ranks' # the first epoch is an improvement in any case
+}
+
+tracking() {
+  two --epochs 2
+  expect_line '^lowest loss [0-9.]+ at step [0-9]+'
+  [ "$(grep -ac 'lowest loss' <<<"$output")" = 1 ] || wrong 'more than one process tracks'
+  [ "$(wc -l <runs/tracking/logs/rings.csv)" = 49 ] || wrong 'the CSV file does not have a header and 48 rows'
+  grep -q '"learning_rate"' runs/tracking/logs/rings.jsonl || wrong 'the rate is not logged'
+  ls runs/tracking/logs/rings/events.out.tfevents.* >/dev/null || wrong 'event files are missing'
+  run "$hortator" plot runs/tracking -o loss.svg
+  expect_code 0
+}
+
+profiling() {
+  two --active 2
+  expect_line '^averaging gradients took'
+  local rank
+  for rank in 0 1; do
+    grep -q 'hortator::all_reduce' "runs/profiling/profile/profile_$rank.json" || wrong "the trace of rank $rank has no all-reduce"
+    [ "$(grep -o '"ProfilerStep#[0-9]*"' "runs/profiling/profile/profile_$rank.json" | sort -u | wc -l)" = 2 ] || wrong "the trace of rank $rank does not have two steps"
+  done
+}
+
+local_sgd() {
+  two
+  expect_learned
+  expect_line '^ranks were apart before an average, and are equal at the end'
+  two --local-steps 0
+  expect_line '^ranks were equal before an average, and are equal at the end'
+}
+
+zero() {
+  two --stage 0
+  expect_learned
+  local whole stage
+  whole=$(loss)
+  for stage in 1 3; do
+    two --stage "$stage" --run-dir "stage$stage"
+    expect_near "$whole" "$(loss)"
+  done
+  read -r owned all < <(line 'rank 0 owns' | sed -E 's/.*owns ([0-9]+) of ([0-9]+) .*/\1 \2/')
+  local excess=$((owned * 2 - all))
+  [ "${excess#-}" -le 64 ] || wrong "rank 0 owns $owned of $all"
+  [ "$(stat -c %s stage3/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
+}
+
+offload() {
+  two --scratch "$scratch"
+  local offloaded
+  offloaded=$(loss)
+  two --in-memory
+  expect_near "$offloaded" "$(loss)"
+  touch nowhere
+  run "${launcher[@]}" "$program" --scratch "$scratch/nowhere"
+  [ "$code" != 0 ] || wrong 'a file is accepted as the scratch folder'
+  expect_line 'nowhere'
+}
+
+uneven_inputs() {
+  two
+  expect_learned
+  expect_line '^batches: from 138 to 138 on a rank' # 1500 samples are 46 batches, 23 of each rank: the last one is smaller
+  expect_line '^samples: 9000 in 6 epochs of 1500'
+  two --samples 1000 --batch-size 64
+  expect_line '^batches: from 48 to 48 on a rank'
+  two --samples 1000 --batch-size 68
+  expect_line '^batches: from 42 to 48 on a rank'
+  expect_line '^samples: 6000 in 6 epochs of 1000'
+}
+
+metrics() {
+  two
+  expect_line '^[0-9]+ of 301 samples right'
+  local two_ranks
+  two_ranks=$(line 'samples right')
+  one
+  [ "$(line 'samples right')" = "$two_ranks" ] || wrong "one rank counts otherwise than two: $two_ranks"
+}
+
+batch_size_search() {
+  two --fits 200
+  [ "$(grep -a '^tries' <<<"$output" | tr '\n' ' ')" = 'tries 512 tries 384 tries 288 tries 216 tries 162 ' ] || wrong 'other sizes were tried'
+  expect_line '^batches of 162 fit on all ranks'
+  expect_learned
+}
+
+schedule_free() {
+  two --epochs 6 --run-dir whole
+  expect_learned
+  local whole
+  whole=$(loss)
+  two --epochs 3
+  two --epochs 6
+  [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
+}
+
+big_model_inference() {
+  two --memory-kib 300
+  awk -v memory="$(line 'pages read' | sed 's/ KiB.*//')" -v disk="$(line 'pages read' | sed -E 's/.*, ([0-9]+) KiB on disk.*/\1/')" \
+    'BEGIN { exit !(memory > 0 && disk > memory) }' || wrong 'the model is not mostly on disk'
+  local paged
+  paged=$(line 'mean score')
+  two --memory-kib 0
+  expect_line ' 0 KiB on disk, 0 pages read'
+  [ "$(line 'mean score')" = "$paged" ] || wrong "a model in memory answers otherwise: $paged"
+}
+
+reproducible() {
+  two
+  expect_learned
+  local bits
+  bits=$(line '^parameters')
+  one
+  [ "$(line '^parameters')" = "$bits" ] || wrong "one rank has other bits: $bits"
+  two --plain
+  [ "$(line '^parameters')" != "$bits" ] || wrong 'a plain run has the same bits, so the comparison shows nothing'
+}
+
+"$name"
+
+run "$program" --help
+expect_code 0
+expect_line "^usage: $name "
+expect_line '^  --run-dir TEXT'
+run "$program" --unknown
+expect_code 2
+expect_line "Unknown option '--unknown'"

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/sim/clock.hpp"
+
+namespace hortator::sim {
+
+/// A use of bytes [begin, end) of a block by an operator.
+struct Access {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  int timeline = host_timeline;
+  std::uint64_t tick = 0;
+  std::string_view name = {};  ///< lives as long as the process
+};
+
+/// The last uses of a block's bytes that later uses must come after.
+struct AccessHistory {
+  std::vector<Access> writes;
+  std::vector<Access> reads;
+  void clear() { writes.clear(), reads.clear(); }
+};
+
+/// Finds two uses of the same bytes, at least one of them a write, that no event or wait of the host puts in order.
+/// All threads of the host are one timeline: the locks by which they hand over work are not visible here, and a finding
+/// must be certain. The caller serialises the calls.
+class RaceDetector {
+ public:
+  /// The next work of a stream is submitted: it comes after all that the host has waited for.
+  void submit(int stream);
+  /// Work of `timeline` that has just been submitted uses bytes of a block.
+  void use(AccessHistory& block, int timeline, std::string_view name, std::size_t begin, std::size_t end, bool writes);
+
+  Clock clock_of(int stream) const;
+  void order_stream_after(int stream, const Clock& clock);
+  void order_host_after(const Clock& clock) { join(host_, clock); }
+
+  void add_finding(std::string finding);
+  /// The findings since the last call, each pair of operators once.
+  std::vector<std::string> take_findings();
+
+ private:
+  Clock& clock(int timeline);
+  void compare(const Access& earlier, const Access& now, std::string_view kind);
+
+  Clock host_;
+  std::vector<Clock> streams_;  ///< by timeline; the first is unused
+  std::vector<std::string> findings_;
+  std::set<std::string> known_;
+};
+
+}  // namespace hortator::sim
