@@ -13,7 +13,7 @@ cp "$checkpoint"/config.json "$checkpoint"/model.safetensors model
 {
   printf '{"model": {"type": "BPE", "vocab": {"<s>": 0'
   id=1
-  for c in {a..z} {0..9} Ġ . , '!'; do printf ', "%s": %d' "$c" $((id++)); done
+  for c in {a..z} {0..9} Ġ . ',' '!'; do printf ', "%s": %d' "$c" $((id++)); done
   for c in {A..T}; do printf ', "%s": %d' "$c" $((id++)); done
   printf '}, "merges": []}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "decoder": {"type": "ByteLevel"}}'
 } >model/tokenizer.json
