@@ -18,7 +18,6 @@ struct DistilBertShape {
   double attention_dropout, dropout;
   Activation activation;
   std::optional<std::int64_t> padding;  ///< the token of padding
-  bool has_fixed_positions;             ///< sines and cosines, which are not trained
 };
 
 DistilBertShape distilbert_shape(const ConfigFields& fields) {
@@ -34,7 +33,7 @@ DistilBertShape distilbert_shape(const ConfigFields& fields) {
   shape.attention_dropout = fields.probability("attention_dropout", 0.1);
   shape.dropout = fields.probability("dropout", 0.1);
   shape.activation = activation_of(fields, "activation", "gelu");
-  shape.has_fixed_positions = fields.flag("sinusoidal_pos_embds", false);
+  fields.skip("sinusoidal_pos_embds");  // either kind is stored, and trained
   for (const auto* name : {"qa_dropout", "tie_weights_", "seq_classif_dropout"}) fields.skip(name);
   return shape;
 }
@@ -83,7 +82,6 @@ class DistilBert final : public PretrainedModel {
         norm_(place(*this, "embeddings.LayerNorm", layer_norm(shape.width, distilbert_epsilon))),
         layers_(place(*this, "transformer.layer", torch::nn::ModuleList())) {
     for (std::int64_t i = 0; i < shape.layers; ++i) layers_->push_back(DistilBertLayer(shape));
-    if (shape.has_fixed_positions) fix_positions();
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
@@ -99,16 +97,6 @@ class DistilBert final : public PretrainedModel {
   const at::Tensor& token_embedding() const { return words_->weight; }
 
  private:
-  void fix_positions() {
-    auto& table = positions_->weight;
-    table.set_requires_grad(false);
-    const auto width = static_cast<double>(table.size(1));
-    const auto column = at::arange(table.size(1), at::kDouble);
-    const auto frequency = at::pow(10'000.0, -2 * at::floor(column / 2) / width);
-    const auto angle = at::arange(table.size(0), at::kDouble).unsqueeze(1) * frequency;
-    table.copy_(at::where(column.remainder(2).eq(0), angle.sin(), angle.cos()));
-  }
-
   double dropout_;
   torch::nn::Embedding words_, positions_;
   torch::nn::LayerNorm norm_;

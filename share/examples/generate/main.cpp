@@ -8,6 +8,7 @@
 
 #include "completion.hpp"
 #include "options.hpp"
+#include "pretrained.hpp"
 
 namespace {
 
@@ -33,22 +34,13 @@ auto dispatch(const hortator::State& state, const generate::Options& options) {
                                                 {.max_memory = memory, .no_split_module_classes = {"Block"}});
 }
 
-void answer(const generate::Options& options) {
-  const hortator::State state({.cpu = options.cpu});
-  hortator::set_seed(options.seed);
-  std::optional<hortator::DispatchedModel<gpt::Gpt>> dispatched;
-  if (!options.weights.empty()) dispatched.emplace(dispatch(state, options));
-  auto model = dispatched ? dispatched->unwrap() : gpt::Gpt(options.model);
-  if (!dispatched) model->to(state.device());
-
+/// Answers all prompts on all ranks and writes the answers.
+template <typename Complete>
+void answer_all(const hortator::State& state, const generate::Options& options, Complete&& complete) {
   const auto prompts = read_lines(options.prompts);
-  const auto together = dispatched ? dispatched->together() : nullptr;
   std::vector<std::string> answers;
   try {
-    answers = hortator::answer_prompts(
-        state, prompts,
-        [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); },
-        options.answering);
+    answers = hortator::answer_prompts(state, prompts, complete(prompts), options.answering);
   } catch (const hortator::IncompleteAnswers<std::string>& error) {  // an empty line for each prompt without an answer
     for (const auto& one : error.answers()) answers.push_back(one.value_or(""));
     state.on_main_process([&] { write_lines(options.answers, answers); });
@@ -58,6 +50,28 @@ void answer(const generate::Options& options) {
   state.print(answers.size(), " prompts answered by ", state.num_processes(), " ranks");
 }
 
+void answer(const generate::Options& options) {
+  const hortator::State state({.cpu = options.cpu});
+  hortator::set_seed(options.seed);
+  std::optional<hortator::DispatchedModel<gpt::Gpt>> dispatched;
+  if (!options.weights.empty()) dispatched.emplace(dispatch(state, options));
+  auto model = dispatched ? dispatched->unwrap() : gpt::Gpt(options.model);
+  if (!dispatched) model->to(state.device());
+
+  const auto together = dispatched ? dispatched->together() : nullptr;
+  answer_all(state, options, [&](const std::vector<std::string>&) {
+    return [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); };
+  });
+}
+
+void answer_with_checkpoint(const generate::Options& options) {
+  const hortator::State state({.cpu = options.cpu});
+  const generate::Completer completer(options, state.device());
+  answer_all(state, options, [&](const std::vector<std::string>& prompts) {
+    return [&](const std::vector<std::string>& batch) { return completer.complete(batch, prompts); };
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +79,10 @@ int main(int argc, char** argv) {
     const auto options = generate::parse_options(argc, argv);
     if (options.help) {
       hortator::State().print(generate::usage());
+    } else if (!options.ids.empty()) {
+      generate::write_outputs(options);
+    } else if (!options.checkpoint.empty()) {
+      answer_with_checkpoint(options);
     } else {
       answer(options);
     }

@@ -15,7 +15,7 @@ auto into(T& value) {
 }
 
 struct Paths {
-  std::string prompts, answers, keep, weights;
+  std::string prompts, answers, keep, weights, checkpoint, ids, logits, hidden;
 };
 
 po::options_description described(Options& options, Paths& paths) {
@@ -34,7 +34,21 @@ po::options_description described(Options& options, Paths& paths) {
   add("layers", into(options.model.layers)->value_name("N"), "layers of the transformer");
   add("width", into(options.model.width)->value_name("N"), "width of the model: elements per token");
   add("heads", into(options.model.heads)->value_name("N"), "attention heads; the width must be an even multiple");
-  add("seed", into(options.seed)->value_name("N"), "seed of random weights");
+  add("seed", into(options.seed)->value_name("N"), "seed of random weights and tokens");
+  add("model", po::value(&paths.checkpoint)->value_name("DIR"),
+      "a Hugging Face checkpoint (config.json, weights, tokenizer.json) in place of the model of gpt");
+  add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"), "with --model: length of an answer");
+  add("sample", po::bool_switch(&options.generation.sample), "with --model: random tokens, not the likeliest");
+  add("temperature", into(options.generation.temperature)->value_name("T"),
+      "with --sample: below 1 for likelier tokens");
+  add("top-k", into(options.generation.top_k)->value_name("N"), "with --sample: only the N likeliest tokens; 0: all");
+  add("top-p", into(options.generation.top_p)->value_name("P"),
+      "with --sample: only the likeliest tokens with this probability together");
+  add("ids", po::value(&paths.ids)->value_name("FILE"),
+      "with --model: a JSON file with a list of token numbers, or of such lists");
+  add("logits", po::value(&paths.logits)->value_name("FILE"), "with --ids: write the logits to this safetensors file");
+  add("hidden", po::value(&paths.hidden)->value_name("FILE"),
+      "with --ids: write the last hidden states to this safetensors file");
   add("cpu", po::bool_switch(&options.cpu), "stay on the CPU");
   add("help", po::bool_switch(&options.help), "print this");
   return all;
@@ -60,8 +74,17 @@ Options parse_options(int argc, const char* const* argv) {
   options.answers = paths.answers;
   options.answering.keep = paths.keep;
   options.weights = paths.weights;
+  options.checkpoint = paths.checkpoint;
+  options.ids = paths.ids;
+  options.logits = paths.logits;
+  options.hidden = paths.hidden;
+  options.generation.seed = options.seed;
   if (options.help) return options;
   const auto& model = options.model;
+  check(paths.ids.empty() || !paths.checkpoint.empty(), "--ids: expected --model DIR as well");
+  check(paths.ids.empty() == (paths.logits.empty() && paths.hidden.empty()),
+        "--ids, with --logits or --hidden: expected both");
+  if (!paths.ids.empty()) return options;
   check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers: expected both");
   check(options.memory >= 0, "--memory: expected a number of bytes, 0 or more");
   check(options.max_bytes > 0 && model.context > 0 && model.layers > 0,

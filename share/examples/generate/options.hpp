@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <hortator/models/generate.hpp>
 #include <hortator/training/answers.hpp>
 #include <string>
 
@@ -18,6 +19,12 @@ struct Options {
   std::int64_t max_bytes = 64;         ///< of an answer
   hortator::AnswerOptions answering;
   std::uint64_t seed = 7;  ///< of random weights
+  // With a Hugging Face checkpoint:
+  std::filesystem::path checkpoint = {};  ///< its folder; empty: the model of the example gpt
+  hortator::models::GenerateOptions generation;
+  std::filesystem::path ids = {};     ///< token numbers to compute the next two of
+  std::filesystem::path logits = {};  ///< output file
+  std::filesystem::path hidden = {};  ///< output file
   bool cpu = false;
   bool help = false;
 };

@@ -49,7 +49,7 @@ void initialise_normal(torch::nn::Module& module, double deviation) {
       layer->weight.normal_(0, deviation);
       if (layer->bias.defined()) layer->bias.zero_();
     } else if (auto* table = one->as<torch::nn::Embedding>()) {
-      if (table->weight.requires_grad()) table->weight.normal_(0, deviation);
+      table->weight.normal_(0, deviation);
     } else if (auto* convolution = one->as<Conv1D>()) {
       convolution->weight.normal_(0, deviation);
     }

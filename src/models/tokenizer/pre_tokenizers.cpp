@@ -146,7 +146,7 @@ PreTokenizer metaspace(const ConfigFields& fields) {
 }
 
 /// Words, and runs of other characters that are not white.
-std::vector<TextRange> words_and_marks(const std::u32string& text) {
+std::vector<TextRange> runs_and_marks(const std::u32string& text) {
   const auto kind = [](char32_t c) { return is_word(c) ? 2 : is_whitespace(c) ? 0 : 1; };
   std::vector<TextRange> ranges;
   for (std::size_t i = 0; i < text.size();) {
@@ -167,9 +167,9 @@ PreTokenizer pre_tokenizer_sequence(const ConfigFields& fields) {
 }
 
 PreTokenizer bert_pre_tokenizer() {
-  const auto words = splitter(each_character(is_whitespace), SplitBehavior::removed);
+  const auto spaces = splitter(each_character(is_whitespace), SplitBehavior::removed);
   const auto marks = splitter(each_character(is_punctuation_mark), SplitBehavior::isolated);
-  return [=](std::vector<AlignedText> pieces) { return marks(words(std::move(pieces))); };
+  return [=](std::vector<AlignedText> pieces) { return marks(spaces(std::move(pieces))); };
 }
 
 PreTokenizer pre_tokenizer_of_type(const ConfigFields& fields, const std::string& type) {
@@ -177,7 +177,7 @@ PreTokenizer pre_tokenizer_of_type(const ConfigFields& fields, const std::string
   if (type == "ByteLevel") return byte_level(fields);
   if (type == "Metaspace") return metaspace(fields);
   if (type == "BertPreTokenizer") return bert_pre_tokenizer();
-  if (type == "Whitespace") return splitter(words_and_marks, SplitBehavior::removed, true);
+  if (type == "Whitespace") return splitter(runs_and_marks, SplitBehavior::removed, true);
   if (type == "WhitespaceSplit") return splitter(each_character(is_whitespace), SplitBehavior::removed);
   if (type == "Punctuation") return splitter(each_character(is_punctuation_mark), behavior_of(fields, "Isolated"));
   if (type == "Digits") {

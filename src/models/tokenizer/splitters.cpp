@@ -12,10 +12,10 @@ const char* const qwen2_expression =
 
 namespace {
 
-enum class CharacterKind { white, letter, number, other };
+enum class CharacterKind { white, alphabetic, number, other };
 
 CharacterKind kind_of(char32_t c) {
-  if (is_letter(c)) return CharacterKind::letter;
+  if (is_letter(c)) return CharacterKind::alphabetic;
   if (is_number(c)) return CharacterKind::number;
   return is_whitespace(c) ? CharacterKind::white : CharacterKind::other;
 }
@@ -36,13 +36,13 @@ class TextScanner {
   /// The end of 's, 't, 're, 've, 'm, 'll or 'd at this place; the place itself if there is none.
   std::size_t contraction(std::size_t at, bool ignores_case) const {
     if (text_[at] != U'\'') return at;
-    const auto letter = [&](std::size_t i) -> char32_t {
+    const auto lower = [&](std::size_t i) -> char32_t {
       const auto c = i < text_.size() ? text_[i] : U'\0';
       if (!ignores_case) return c;
       if (c == 0x17F) return U's';  // the long s
       return c >= 'A' && c <= 'Z' ? c + 32 : c;
     };
-    const auto first = letter(at + 1), second = letter(at + 2);
+    const auto first = lower(at + 1), second = lower(at + 2);
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
     if ((first == 'r' || first == 'v') && second == 'e') return at + 3;
     return first == 'l' && second == 'l' ? at + 3 : at;
@@ -81,7 +81,7 @@ std::vector<TextRange> split_as_gpt2(const std::u32string& text) {
     if (end == at) {
       const auto begin = text[at] == U' ' ? at + 1 : at;
       end = begin;
-      for (const auto kind : {CharacterKind::letter, CharacterKind::number, CharacterKind::other})
+      for (const auto kind : {CharacterKind::alphabetic, CharacterKind::number, CharacterKind::other})
         if (scan.is_kind(begin, kind)) end = scan.end_of_run(begin, kind);
       if (end == begin) end = scan.white(at);
     }
@@ -97,10 +97,10 @@ std::vector<TextRange> split_as_llama3(const std::u32string& text, std::size_t d
     auto end = scan.contraction(at, true);
     if (end == at) {
       const auto kind = kind_of(text[at]);
-      const bool leads = kind != CharacterKind::letter && kind != CharacterKind::number && !is_line_end(text[at]);
+      const bool leads = kind != CharacterKind::alphabetic && kind != CharacterKind::number && !is_line_end(text[at]);
       const auto word = leads ? at + 1 : at;
-      if (scan.is_kind(word, CharacterKind::letter)) {
-        end = scan.end_of_run(word, CharacterKind::letter);
+      if (scan.is_kind(word, CharacterKind::alphabetic)) {
+        end = scan.end_of_run(word, CharacterKind::alphabetic);
       } else if (kind == CharacterKind::number) {
         for (end = at; end < at + digits && scan.is_kind(end, CharacterKind::number);) ++end;
       } else {

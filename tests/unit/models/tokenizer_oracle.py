@@ -124,7 +124,7 @@ def llama2():
     return Tokenizer.from_str(json.dumps(stored))
 
 
-def words():
+def rare_parts():
     """Parts that few published files have."""
     tokenizer = Tokenizer(models.BPE(unk_token='<unk>', continuing_subword_prefix='##', end_of_word_suffix='</w>'))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(), normalizers.Strip(),
@@ -147,7 +147,7 @@ def metaspace():
     return tokenizer
 
 
-KINDS = {f.__name__: f for f in (gpt2, roberta, llama3, qwen2, bert, bert_cased, llama2, words, metaspace)}
+KINDS = {f.__name__: f for f in (gpt2, roberta, llama3, qwen2, bert, bert_cased, llama2, rare_parts, metaspace)}
 
 
 def case(tokenizer, r):

@@ -164,7 +164,7 @@ TEST_CASE("a changed text keeps the ranges of the original") {
 
 TEST_CASE("a line of a megabyte is encoded") {
   const models::Tokenizer tokenizer(std::filesystem::path(TOKENIZER_CASES) / "gpt2");
-  const std::string spaces(1 << 20, ' '), letters(1 << 20, 'a');
+  const std::string spaces(1 << 20, ' '), line(1 << 20, 'a');
   CHECK(tokenizer.decode(tokenizer.encode(spaces).ids) == spaces);
-  CHECK(tokenizer.decode(tokenizer.encode(letters).ids) == letters);
+  CHECK(tokenizer.decode(tokenizer.encode(line).ids) == line);
 }

@@ -1,0 +1,109 @@
+#include "pretrained.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+#include <hortator/error.hpp>
+#include <hortator/models/generate.hpp>
+#include <hortator/state.hpp>
+
+namespace generate {
+namespace {
+
+namespace models = hortator::models;
+using boost::property_tree::ptree;
+
+models::Tokens tokens_of(const ptree& list) {
+  models::Tokens tokens;
+  for (const auto& [name, value] : list) tokens.push_back(value.get_value<std::int64_t>());
+  return tokens;
+}
+
+/// [1, 2, 3], or [[1, 2, 3], [4, 5]]
+std::vector<models::Tokens> read_ids(const std::filesystem::path& file) {
+  try {
+    ptree root;
+    boost::property_tree::read_json(file.string(), root);
+    std::vector<models::Tokens> rows;
+    const bool is_nested = !root.empty() && !root.front().second.empty();
+    if (is_nested) {
+      for (const auto& [name, row] : root) rows.push_back(tokens_of(row));
+    } else {
+      rows.push_back(tokens_of(root));
+    }
+    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.empty(); }))
+      throw hortator::UsageError({.what = "A list of tokens in '" + file.string() + "' is empty"});
+    return rows;
+  } catch (const boost::property_tree::ptree_error& error) {
+    throw hortator::UsageError({.what = "Cannot read token numbers from '" + file.string() + "': " + error.what(),
+                                .hint = "expected a list of whole numbers, or a list of such lists"});
+  }
+}
+
+/// The rows as a batch, padded on the right.
+models::ModelInputs batch_of(const std::vector<models::Tokens>& rows, c10::Device device) {
+  std::size_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, row.size());
+  auto ids = at::zeros({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)}, at::kLong);
+  auto mask = at::zeros_like(ids);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i), length = static_cast<std::int64_t>(rows[i].size());
+    ids[row].narrow(0, 0, length).copy_(at::tensor(rows[i], at::kLong));
+    mask[row].narrow(0, 0, length).fill_(1);
+  }
+  return {.input_ids = ids.to(device), .attention_mask = mask.to(device)};
+}
+
+void write(const at::Tensor& tensor, const char* name, const std::filesystem::path& file) {
+  if (file.empty()) return;
+  if (!tensor.defined()) {
+    throw hortator::UsageError({.what = std::string("The model has no ") + name,
+                                .hint = "a model without a head has no logits: use --hidden"});
+  }
+  std::filesystem::remove(file);
+  models::save_tensors({{name, tensor}}, file);
+}
+
+}  // namespace
+
+Completer::Completer(const Options& options, c10::Device device)
+    : generation_(options.generation),
+      model_(models::from_pretrained(options.checkpoint)),
+      tokenizer_(options.checkpoint) {
+  model_->to(device);
+}
+
+std::vector<std::string> Completer::complete(const std::vector<std::string>& batch,
+                                             const std::vector<std::string>& all) const {
+  std::vector<models::Tokens> prompts;
+  auto generation = generation_;
+  for (const auto& text : batch) {
+    prompts.push_back(tokenizer_.encode(text).ids);
+    const auto place = std::find(all.begin(), all.end(), text) - all.begin();
+    generation.prompt_numbers.push_back(static_cast<std::uint64_t>(place));
+  }
+  std::vector<std::string> answers;
+  for (const auto& tokens : models::generate(*model_, prompts, generation)) {
+    auto text = tokenizer_.decode(tokens);
+    std::replace(text.begin(), text.end(), '\n', ' ');  // one line an answer
+    answers.push_back(std::move(text));
+  }
+  return answers;
+}
+
+void write_outputs(const Options& options) {
+  const hortator::State state({.cpu = options.cpu});
+  const auto rows = read_ids(options.ids);
+  const auto model = models::from_pretrained(options.checkpoint);
+  model->to(state.device());
+  const at::NoGradGuard no_grad;
+  const auto outputs = model->forward(batch_of(rows, state.device()));
+  state.on_main_process([&] {
+    write(outputs.logits, "logits", options.logits);
+    write(outputs.last_hidden_state, "last_hidden_state", options.hidden);
+  });
+}
+
+}  // namespace generate

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <hortator/models/pretrained.hpp>
+#include <hortator/models/tokenizer.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+
+namespace generate {
+
+/// A Hugging Face checkpoint with its tokenizer.
+class Completer {
+ public:
+  Completer(const Options& options, c10::Device device);
+
+  /// Returns the continuation of each text of a batch. `all` are the texts of the run: the random tokens of a text
+  /// depend on its place there.
+  std::vector<std::string> complete(const std::vector<std::string>& batch, const std::vector<std::string>& all) const;
+
+ private:
+  hortator::models::GenerateOptions generation_;
+  std::shared_ptr<hortator::models::PretrainedModel> model_;
+  hortator::models::Tokenizer tokenizer_;
+};
+
+/// Computes what the model makes of given token numbers, and writes it to the files that the options name.
+void write_outputs(const Options& options);
+
+}  // namespace generate
