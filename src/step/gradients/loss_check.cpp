@@ -60,7 +60,7 @@ void LossCheck::write_to_host(const at::Tensor& loss) {
   if (number.device() != entry.device()) {  // of another device than the first loss
     entry.copy_(number, /*non_blocking=*/true);
   } else {
-    at::add_out(entry, number, 0);
+    at::add_out(entry, number.to(at::kDouble), 0);  // add_out does not convert types
   }
 }
 
