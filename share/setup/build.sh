@@ -7,9 +7,15 @@ choose_build() {
   build=$root/build/$preset
 }
 
+# Whether the build folder has the tests: where they are asked for, or were before.
+choose_tests() {
+  build_tests=OFF
+  if [ "$1" = tests ] || grep -qs '^HORTATOR_BUILD_TESTS:BOOL=ON$' "$build/CMakeCache.txt"; then build_tests=ON; fi
+}
+
 # Prints everything outside the tree that a configuration depends on. While it stays the same, CMake itself detects what has changed.
 configuration() {
-  echo "$found_libtorch $mpi"
+  echo "$found_libtorch $mpi tests $build_tests"
   ls "$libtorch/nvidia" 2>/dev/null || true  # with NCCL, the CUDA part can be built
   command -v "${CXX:-g++}" mpicc cmake || true
   compgen -c clang++- | sort -u || true  # the tests install a clang of their own, possibly after a job has configured the build
@@ -33,7 +39,7 @@ configure_and_build() {
   if [ "$before" != "$now" ]; then
     # --fresh drops the results for another compiler or library; the stamp is written last, so that an interrupted configuration is repeated
     if [ -n "$before" ]; then fresh=(--fresh); fi
-    (cd "$root" && cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "${fresh[@]}")
+    (cd "$root" && cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "-DHORTATOR_BUILD_TESTS=$build_tests" "${fresh[@]}")
     printf '%s\n' "$now" >"$stamp"
   fi
   cmake --build "$build" -j "$(build_jobs)" ${1:+--target "$@"}

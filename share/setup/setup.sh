@@ -26,9 +26,11 @@ choose_mpi() {
 # set_up [tests|TARGET...]: installs, configures and builds: all, these targets, or what is installed and one example. Afterwards the
 # programs are in $build/bin.
 set_up() {
-  local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
+  local required=(compiler cmake ninja mpi hdf5 boost json yaml)
   choose_mpi
   choose_build
+  choose_tests "${1:-}"
+  if [ "$build_tests" = ON ]; then required+=(catch2); fi
   choose_wheels "${1:-}"
   if [ "$clean" = 1 ]; then rm -rf "$build"; fi
   if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix: cannot create the folder '$prefix'. Name one that you may write"; fi
