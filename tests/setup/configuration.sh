@@ -8,7 +8,7 @@ cp "$source_tree/CMakePresets.json" "$tree"
 . "$tree/share/setup/common.sh"
 . "$tree/share/setup/build.sh"
 # shellcheck disable=SC2034
-found_libtorch=/opt/libtorch mpi=openmpi libtorch=$scratch/libtorch
+found_libtorch=/opt/libtorch mpi=openmpi libtorch=$scratch/libtorch build_tests=OFF
 mkdir -p "$scratch/bin" "$libtorch"
 PATH=$scratch/bin:$PATH
 
@@ -34,5 +34,7 @@ export CXXFLAGS=-O3
 expect_new 'CXXFLAGS'
 export HDF5_ROOT=/opt/hdf5
 expect_new 'HDF5_ROOT'
+build_tests=ON
+expect_new 'tests'
 echo >>"$tree/CMakePresets.json"
 expect_new 'another preset'
