@@ -10,11 +10,15 @@ using accelerator::RecordingFacts;
 using accelerator::why_not_recordable;
 
 TEST_CASE("each obstacle to recording has its own reason") {
-  constexpr machine::DeviceKind recording{.type = c10::kXPU, .records_steps = true};
+  machine::DeviceKind recording = {};
+  recording.type = c10::kXPU;
+  recording.records_steps = true;
   const RecordingFacts good{.kind = &recording};
   CHECK(why_not_recordable(good).empty());
   CHECK_THAT(why_not_recordable({}), ContainsSubstring("no CUDA device"));
-  constexpr machine::DeviceKind plain{.type = c10::kPrivateUse1, .title = "Far"};
+  machine::DeviceKind plain = {};
+  plain.type = c10::kPrivateUse1;
+  plain.title = "Far";
   CHECK(why_not_recordable({.kind = &plain}) == "Far devices cannot record work");
   auto facts = good;
   facts.ranks = 4;
