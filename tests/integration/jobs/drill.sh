@@ -95,6 +95,7 @@ else
 fi
 
 # After the loss of a node the run resumes from its checkpoint on the other node.
+rm -rf run  # the killed run may have saved a later step
 submit --name lost --time 00:05:00 --max-restarts 1 --run-dir run -- "$binaries/stopping" "$steps"
 if running '^step 5$'; then
   scontrol update nodename=n2 state=down reason=test
