@@ -12,23 +12,25 @@
 
 #include <utility>
 
+#include "core/range.hpp"
 #include "parallel/data_parallel/alias.hpp"
 #include "parallel/data_parallel/copy_gradient.hpp"
 
 namespace hortator::parallel {
 namespace {
 
-// Kernels for many tensors load vectors only if all of them are aligned. A cache line holds the largest vectors.
-std::int64_t room_for(const at::Tensor& tensor, at::ScalarType type) {
+// The next place for a gradient. Kernels for many tensors load vectors only if all of them are aligned, and a cache
+// line holds the largest vectors.
+std::int64_t aligned(std::int64_t offset, at::ScalarType type) {
   constexpr std::int64_t line_bytes = 64;
   const auto grain = line_bytes / static_cast<std::int64_t>(at::elementSize(type));
-  return (tensor.numel() + grain - 1) / grain * grain;
+  return core::ceil_div(offset, grain) * grain;
 }
 
 std::int64_t total_elements(const std::vector<at::Tensor>& tensors, at::ScalarType type) {
-  std::int64_t total = 0;
-  for (const auto& tensor : tensors) total += room_for(tensor, type);
-  return total;
+  std::int64_t end = 0;
+  for (const auto& tensor : tensors) end = aligned(end, type) + tensor.numel();
+  return end;
 }
 
 }  // namespace
@@ -43,11 +45,12 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
   memory_ = communicator.allocate(elements + format.signals, format.travel_type);
   memory_.zero_();
   signals_ = memory_.narrow(0, elements, format.signals);
-  std::int64_t offset = 0;
+  std::int64_t end = 0;
   for (auto& parameter : parameters) {
+    const auto offset = aligned(end, format.travel_type);
     BucketSlot slot{.parameter = parameter, .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
     if (format.error_feedback && !in_place_) slot.residual = at::zeros_like(parameter);
-    offset += room_for(parameter, format.travel_type);
+    end = offset + parameter.numel();
     slots_.push_back(std::move(slot));
   }
 }

@@ -40,16 +40,18 @@ namespace {
 
 using namespace hortator;
 
-// With the reducer's four signals, gradients have width (width + 3) + 4 elements: enough for the exchange between nodes
-// (64 KiB per rank), and a multiple of 256, so that the parts of 2 to 16 nodes, which are whole cache lines, are equal.
-constexpr int width = 345;
+// Gradients begin at cache lines, of 16 elements. With the reducer's four signals they have 3 * 352 + inputs * width +
+// 4 elements: enough for the exchange between nodes (64 KiB per rank), and a multiple of 256, so that the parts of 2 to
+// 16 nodes, which are whole cache lines, are equal.
+constexpr int inputs = 347;
+constexpr int width = 340;
 constexpr int steps_until_settled = 3;  // after these steps buckets and moments exist
 
 struct Rows {
   std::int64_t count;
 
   std::size_t size() const { return static_cast<std::size_t>(count); }
-  Example<> get(std::int64_t i) const { return {at::full({width}, 0.01 * static_cast<double>(i)), at::ones({1})}; }
+  Example<> get(std::int64_t i) const { return {at::full({inputs}, 0.01 * static_cast<double>(i)), at::ones({1})}; }
 };
 
 /// Counts the MPI calls in its scope; rank 0 prints them for each rank.
@@ -80,7 +82,7 @@ class Phase {
 };
 
 torch::nn::Sequential make_net() {
-  return torch::nn::Sequential(torch::nn::Linear(torch::nn::LinearOptions(width, width).bias(false)),
+  return torch::nn::Sequential(torch::nn::Linear(torch::nn::LinearOptions(inputs, width).bias(false)),
                                torch::nn::BatchNorm1d(width),
                                torch::nn::Linear(torch::nn::LinearOptions(width, 1).bias(false)));
 }
