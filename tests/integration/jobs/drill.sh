@@ -23,8 +23,8 @@ steps=1300 id=0 records=$work
 # submit OPTION... -- PROGRAM...: submits a job; sets $id to its number and $records to its folder
 submit() {
   local line
-  line=$(job --submit "$@" 2>&1) || true
-  [[ $line == 'submitted: '* ]] || { failed "not submitted: $line"; return 1; }
+  line=$(job --submit "$@" 2>submit.err) || true
+  [[ $line == 'submitted: '* ]] || { failed "not submitted: $line $(<submit.err)"; return 1; }
   line=${line#submitted: }
   id=${line%% *}
   records=$(dirname "${line##* }")
@@ -95,7 +95,6 @@ else
 fi
 
 # After the loss of a node the run resumes from its checkpoint on the other node.
-rm -rf run  # the killed run may have saved a later step
 submit --name lost --time 00:05:00 --max-restarts 1 --run-dir run -- "$binaries/stopping" "$steps"
 if running '^step 5$'; then
   scontrol update nodename=n2 state=down reason=test
