@@ -9,89 +9,15 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
+#include "models/fields_without_effect.hpp"
 
 namespace hortator::models {
 namespace {
 
 constexpr std::int64_t max_size = std::int64_t{1} << 31;
 
-/// Fields that describe files, training, tokens or outputs of other programs.
-const std::set<std::string>& without_effect() {
-  static const std::set<std::string> names = {"_name_or_path",
-                                              "_attn_implementation_autoset",
-                                              "architectures",
-                                              "architecture",
-                                              "attn_implementation",
-                                              "auto_map",
-                                              "bad_words_ids",
-                                              "begin_suppress_tokens",
-                                              "bos_token_id",
-                                              "chunk_size_feed_forward",
-                                              "cls_token_id",
-                                              "custom_pipelines",
-                                              "decoder_start_token_id",
-                                              "directionality",
-                                              "diversity_penalty",
-                                              "do_sample",
-                                              "dtype",
-                                              "early_stopping",
-                                              "encoder_no_repeat_ngram_size",
-                                              "eos_token_id",
-                                              "exponential_decay_length_penalty",
-                                              "finetuning_task",
-                                              "forced_bos_token_id",
-                                              "forced_eos_token_id",
-                                              "gradient_checkpointing",
-                                              "id2label",
-                                              "initializer_range",
-                                              "is_llama_config",
-                                              "label2id",
-                                              "length_penalty",
-                                              "mask_token_id",
-                                              "max_length",
-                                              "min_length",
-                                              "model_type",
-                                              "no_repeat_ngram_size",
-                                              "num_beam_groups",
-                                              "num_beams",
-                                              "num_labels",
-                                              "num_return_sequences",
-                                              "output_attentions",
-                                              "output_hidden_states",
-                                              "output_past",
-                                              "output_scores",
-                                              "pad_token_id",
-                                              "pooler_fc_size",
-                                              "pooler_num_attention_heads",
-                                              "pooler_num_fc_layers",
-                                              "pooler_size_per_head",
-                                              "pooler_type",
-                                              "prefix",
-                                              "pretraining_tp",
-                                              "problem_type",
-                                              "remove_invalid_values",
-                                              "repetition_penalty",
-                                              "return_dict",
-                                              "return_dict_in_generate",
-                                              "rope_interleaved",
-                                              "sep_token_id",
-                                              "suppress_tokens",
-                                              "task_specific_params",
-                                              "temperature",
-                                              "tf_legacy_loss",
-                                              "tie_encoder_decoder",
-                                              "tokenizer_class",
-                                              "top_k",
-                                              "top_p",
-                                              "torch_dtype",
-                                              "torchscript",
-                                              "transformers.js_config",
-                                              "transformers_version",
-                                              "typical_p",
-                                              "unk_token_id",
-                                              "use_bfloat16",
-                                              "use_cache"};
-  return names;
+bool has_no_effect(std::string_view field) {
+  return std::ranges::find(fields_without_effect, field) != std::end(fields_without_effect);
 }
 
 }  // namespace
@@ -281,7 +207,7 @@ void ConfigFields::require_one_of(const std::string& name, const std::string& va
 void ConfigFields::require_all_used() const {
   std::vector<std::string> unknown;
   for (const auto& [name, value] : object_.items()) {
-    const bool matters = !value.is_null() && !used_->contains(name) && !without_effect().contains(name);
+    const bool matters = !value.is_null() && !used_->contains(name) && !has_no_effect(name);
     if (matters) unknown.push_back(text::concat(text::quote(path_ + name), " (", value.dump(), ")"));
   }
   if (unknown.empty()) return;
