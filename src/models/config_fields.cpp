@@ -166,7 +166,7 @@ std::vector<ConfigFields> ConfigFields::objects(const std::string& name) const {
   for (std::size_t i = 0; i < value->size(); ++i) {
     const auto& one = (*value)[i];
     require(one.is_object(), name, "expected a list of objects");
-    all.push_back({one, file_, text::concat(path_, name, "[", i, "].")});
+    all.emplace_back(one, file_, text::concat(path_, name, "[", i, "]."));
   }
   return all;
 }
@@ -217,12 +217,12 @@ void ConfigFields::require_all_used() const {
        .hint = text::concat("it reads ", text::join(*used_), ". Remove the others if they have no effect")});
 }
 
-ConfigFields ConfigFields::with(const std::string& name, nlohmann::json value) const {
+ConfigFields ConfigFields::with(const std::string& name, const nlohmann::json& value) const {
   auto object = object_;
   if (value.is_null()) {
     object.erase(name);
   } else {
-    object[name] = std::move(value);
+    object[name] = value;
   }
   return {std::move(object), file_, path_};
 }

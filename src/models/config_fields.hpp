@@ -59,7 +59,7 @@ class ConfigFields {
   void require_all_used() const;
 
   /// The same fields with one replaced, or removed by null.
-  ConfigFields with(const std::string& name, nlohmann::json value) const;
+  ConfigFields with(const std::string& name, const nlohmann::json& value) const;
 
  private:
   const nlohmann::ordered_json* find(const std::string& name) const;

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
@@ -21,7 +22,7 @@ at::Tensor in_room(const at::Tensor& kept, const at::Tensor& added, std::int64_t
 
 std::pair<at::Tensor, at::Tensor> KeyValueCache::append(std::size_t layer, const at::Tensor& keys,
                                                         const at::Tensor& values) {
-  if (at::GradMode::is_enabled() && keys.requires_grad()) {
+  if (c10::GradMode::is_enabled() && keys.requires_grad()) {
     throw UsageError({.what = "A model with a cache was called where gradients are computed",
                       .why = "the cache keeps values, not the operators that made them",
                       .hint = "use at::NoGradGuard, or leave out the cache"});

@@ -24,7 +24,7 @@ struct Described {
 std::string architecture_name(const ConfigFields& fields, const PretrainedOptions& options) {
   if (!options.architecture.empty()) return options.architecture;
   const auto names = fields.texts("architectures");
-  const auto name = names.empty() ? fields.text("architecture", "") : names.front();
+  auto name = names.empty() ? fields.text("architecture", "") : names.front();
   if (!name.empty()) return name;
   throw UsageError(
       {.what = text::concat(fields.file(), R"( names no model under "architectures")"),
@@ -78,7 +78,7 @@ ModelConfig config_of(const Described& model) {
 
 std::shared_ptr<PretrainedModel> made(const Described& model) {
   const auto& [fields, architecture] = model;
-  const auto module = architecture.make(fields, architecture);
+  auto module = architecture.make(fields, architecture);
   fields.require_all_used();
   if (architecture.family != "resnet" && architecture.family != "timm")
     initialise_normal(*module, fields.number("initializer_range", 0.02));

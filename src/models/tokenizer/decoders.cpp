@@ -49,7 +49,7 @@ std::string lossy_utf8(const std::string& bytes) {
   return text;
 }
 
-Texts decode_bytes(Texts tokens) {
+Texts decode_bytes(const Texts& tokens) {
   std::string bytes;
   for (const auto& token : tokens) {
     std::string part;
@@ -186,7 +186,7 @@ Decoder decoder_of_type(const ConfigFields& fields, const std::string& type) {
   if (type == "Replace") return replace_decoder(fields);
   if (type == "BPEDecoder") return suffix_decoder(fields);
   if (type == "ByteFallback") return decode_fallback_bytes;
-  if (type == "Fuse") return [](Texts tokens) { return Texts{text::join(tokens, "")}; };
+  if (type == "Fuse") return [](const Texts& tokens) { return Texts{text::join(tokens, "")}; };
   for (const auto* name : {"add_prefix_space", "trim_offsets", "use_regex"}) fields.skip(name);
   return decode_bytes;
 }
@@ -194,7 +194,7 @@ Decoder decoder_of_type(const ConfigFields& fields, const std::string& type) {
 }  // namespace
 
 Decoder make_decoder(const ConfigFields& fields) {
-  if (fields.empty()) return [](Texts tokens) { return Texts{text::join(tokens, " ")}; };
+  if (fields.empty()) return [](const Texts& tokens) { return Texts{text::join(tokens, " ")}; };
   const auto type = text_field(fields, "type");
   fields.require_one_of(
       "type", type,

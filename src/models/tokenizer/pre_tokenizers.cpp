@@ -51,8 +51,8 @@ std::vector<TextRange> joined(const std::vector<SplitPart>& parts, SplitBehavior
   return ranges;
 }
 
-PreTokenizer splitter(Finder find, SplitBehavior behavior, bool inverts = false) {
-  return [=](std::vector<AlignedText> pieces) {
+PreTokenizer splitter(const Finder& find, SplitBehavior behavior, bool inverts = false) {
+  return [=](const std::vector<AlignedText>& pieces) {
     std::vector<AlignedText> split;
     for (const auto& piece : pieces) {
       for (const auto& range : joined(parts_of(find(piece.text()), piece.size(), inverts), behavior))

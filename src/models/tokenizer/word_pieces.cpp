@@ -22,7 +22,7 @@ class WordPieces final : public TokenModel {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
   std::vector<PieceToken> tokenize(const std::u32string& piece) const override {
-    const std::vector<PieceToken> unknown = {{unknown_, {0, piece.size()}}};
+    std::vector<PieceToken> unknown = {{unknown_, {0, piece.size()}}};
     if (piece.size() > longest_) return unknown;
     std::vector<PieceToken> tokens;
     for (std::size_t begin = 0; begin < piece.size(); begin = tokens.back().range.end) {
