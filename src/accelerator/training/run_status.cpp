@@ -160,7 +160,7 @@ void RunStatus::write(const RunFacts& facts) {
                     .waiting_for_data = facts.waiting_for_data};
   auto status = status_at(here, facts);
   look_at_device(status);
-  if (facts.is_over) keep_last_rates(status);
+  if (facts.is_over && written_) keep_last_rates(status);
   if (rank_ == 0) {
     status.rows = facts.rows;
     status.values = facts.values;

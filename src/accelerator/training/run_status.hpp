@@ -31,7 +31,7 @@ struct RunFacts {
 
 /// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large
 /// jobs less often: all ranks together write about 64 rows a second). A row costs about 50 us, and the time that a
-/// device's driver needs to answer. A run of less than a second writes none.
+/// device's driver needs to answer. A run of less than a second writes one at its end if it has saved or logged something.
 class RunStatus {
  public:
   using Clock = std::chrono::steady_clock;
@@ -42,6 +42,8 @@ class RunStatus {
   std::int64_t updates() const { return updates_; }
   bool is_due() const { return Clock::now() >= next_; }
   bool was_written() const { return written_; }
+  /// Whether the run has written to its folder, or another one before it.
+  bool has_run_folder() const { return std::filesystem::exists(folder_.parent_path()); }
   void write(const RunFacts& facts);
   /// Whether `hortator scale` has asked for a measure at the end (HORTATOR_MEASURE).
   bool is_measured() const { return !measure_file_.empty(); }

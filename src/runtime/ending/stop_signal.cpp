@@ -29,7 +29,7 @@ void remember_minutes(int) { minutes_are_left = true; }
 
 void remember_seconds(int signal) {
   std::signal(signal, SIG_DFL);
-  if (is_listening) seconds_signal_at = now();
+  seconds_signal_at = now();  // also for a loop that begins to check before the process ends
   const auto observer = seconds_observer.load();
   const bool is_observed = observer != nullptr && observer();
   if (!is_listening && !is_observed) raise(signal);

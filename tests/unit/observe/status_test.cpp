@@ -17,7 +17,7 @@ using namespace hortator;
 using test::content_of;
 using namespace std::chrono_literals;
 
-TEST_CASE("a run of some seconds writes a row per rank; a short one writes nothing") {
+TEST_CASE("a run of some seconds writes a row per rank") {
   const State state;
   const test::Folder folder(state, "told");
   {
@@ -69,6 +69,31 @@ TEST_CASE("a run of some seconds writes a row per rank; a short one writes nothi
   CHECK(session->world == state.num_processes());
   CHECK_FALSE(session->resumed_after.has_value());
   state.wait_for_everyone();
+}
+
+TEST_CASE("a run of less than a second writes a row at its end if it has saved something, and otherwise none") {
+  const State state;
+  const test::Folder folder(state, "short");
+  const auto run = folder.path() / "run";
+  for (const bool saves : {false, true}) {
+    {
+      Accelerator accelerator({.project = {.dir = run}});
+      test::Net net;
+      torch::optim::SGD sgd(net->parameters(), 0.1);
+      auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(test::Rows{4}, {.batch_size = 1}));
+      const auto batch = *loader.begin();
+      accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+      optimizer.step();
+      if (saves) accelerator.save_state();
+    }
+    state.wait_for_everyone();
+    const auto rows = content_of(run / "status" / "ranks.jsonl");
+    CHECK(rows.size() == (saves ? observe::row_bytes * static_cast<std::size_t>(state.num_processes()) : 0));
+    const auto status = observe::parse_status(std::string_view(rows).substr(0, observe::row_bytes));
+    CHECK(status.has_value() == saves);
+    CHECK((!status || (status->is_over && status->updates == 1 && status->updates_per_second > 0)));
+    state.wait_for_everyone();
+  }
 }
 
 TEST_CASE("status rows cost less than 0.5 % of the time") {
