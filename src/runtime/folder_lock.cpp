@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto file_name = "run.lock";
 
 /// An open file.
 class Descriptor {
@@ -83,7 +82,7 @@ void write_holder(const Descriptor& file, const LockHolder& self) {
   const auto json = to_json(self);
   // A record that cannot be written only makes the message of a refusal poorer.
   if (::ftruncate(file.number(), 0) != 0 || ::pwrite(file.number(), json.data(), json.size(), 0) < 0)
-    log::warn(file_name, " cannot be written: ", std::strerror(errno));
+    log::warn(folder_lock_file, " cannot be written: ", std::strerror(errno));
 }
 
 /// Creates the folder and its parents. Adds those that did not exist to `made`, from the inside to the outside.
@@ -145,9 +144,9 @@ class FolderLock::LockedFile {
     auto& mine = held[folder];
     if (auto known = mine.lock()) return known;
     std::vector<fs::path> made;
-    auto acquired = acquire(folder / file_name, self, patience, made);
+    auto acquired = acquire(folder / folder_lock_file, self, patience, made);
     if (!acquired) return nullptr;
-    auto locked = std::make_shared<LockedFile>(std::move(*acquired), folder / file_name, std::move(made));
+    auto locked = std::make_shared<LockedFile>(std::move(*acquired), folder / folder_lock_file, std::move(made));
     mine = locked;
     return locked;
   }

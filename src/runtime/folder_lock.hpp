@@ -11,6 +11,8 @@ namespace hortator::runtime {
 /// The time for which a run waits for the one before it, which may be saving its last checkpoint.
 constexpr std::chrono::seconds lock_patience{30};
 
+constexpr auto folder_lock_file = "run.lock";
+
 /// Keeps other runs out of a folder: a lock on the file run.lock in it, which the operating system releases when this
 /// process ends, however it ends. Further locks of the same folder in this process share it; other processes of the
 /// same run are let in without one. At the end the file is removed, and so are the folders that were made for it, if

@@ -11,6 +11,7 @@
 #include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "runtime/build_identity.hpp"
+#include "runtime/folder_lock.hpp"
 #include "runtime/lock_holder.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -88,6 +89,13 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
   if (!core::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
     log::warn("the measure could not be written to ", measure_file_.string());
   measure_file_.clear();
+}
+
+bool RunStatus::has_files() const {
+  std::error_code none;
+  const std::filesystem::directory_iterator entries(folder_.parent_path(), none);
+  return std::any_of(begin(entries), end(entries),
+                     [](const auto& entry) { return entry.path().filename() != runtime::folder_lock_file; });
 }
 
 void RunStatus::begin_session(const RunFacts& facts) {

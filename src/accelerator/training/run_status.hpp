@@ -42,8 +42,8 @@ class RunStatus {
   std::int64_t updates() const { return updates_; }
   bool is_due() const { return Clock::now() >= next_; }
   bool was_written() const { return written_; }
-  /// Whether the run has written to its folder, or another one before it.
-  bool has_run_folder() const { return std::filesystem::exists(folder_.parent_path()); }
+  /// Whether the run's folder has more in it than the lock.
+  bool has_files() const;
   void write(const RunFacts& facts);
   /// Whether `hortator scale` has asked for a measure at the end (HORTATOR_MEASURE).
   bool is_measured() const { return !measure_file_.empty(); }

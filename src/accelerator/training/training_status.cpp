@@ -57,7 +57,7 @@ void Training::publish_end() {
   auto& status = output.status();
   runtime::note_updates(output.resumed_after(), output.updates() - output.resumed_after().value_or(0));
   if (status.is_measured()) status.write_measure(facts(), gradient_bytes_);
-  if (!status.was_written() && (status.updates() == 0 || !status.has_run_folder())) return;
+  if (!status.was_written() && (status.updates() == 0 || !status.has_files())) return;
   auto now = facts();
   now.phase = "over";
   now.loops = output.progress().last_loops();
