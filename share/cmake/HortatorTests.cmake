@@ -34,6 +34,7 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
+# PROCESSORS tells ctest how many tests fit beside each other: a test's ranks, but nothing (one) for scripts that mostly wait or compile.
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test sets its own
 
 function(hortator_mpi_test name ranks)
