@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-
 /// An open file.
 class Descriptor {
  public:

@@ -31,7 +31,8 @@ struct RunFacts {
 
 /// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large
 /// jobs less often: all ranks together write about 64 rows a second). A row costs about 50 us, and the time that a
-/// device's driver needs to answer. A run of less than a second writes one at its end if it has saved or logged something.
+/// device's driver needs to answer. A run of less than a second writes one at its end if it has saved or logged
+/// something.
 class RunStatus {
  public:
   using Clock = std::chrono::steady_clock;
