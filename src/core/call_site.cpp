@@ -60,15 +60,18 @@ std::uint64_t CallSite::current() {
 }
 
 std::string CallSite::describe_current() {
-  if (outermost == nullptr) return "";
-  const auto facts = facts_of(outermost);
-  if (facts.dli_fname == nullptr) return "";
-  const auto position =
-      text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
-  return facts.dli_sname != nullptr ? text::concat(position, " (", readable(facts.dli_sname), ")") : position;
+  return outermost == nullptr ? "" : describe_site(outermost);
 }
 
 }  // namespace detail
+
+std::string describe_site(const void* return_address) {
+  const auto facts = facts_of(return_address);
+  if (facts.dli_fname == nullptr) return "";
+  const auto position =
+      text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, return_address) - 1);
+  return facts.dli_sname != nullptr ? text::concat(position, " (", readable(facts.dli_sname), ")") : position;
+}
 
 AnyCallSite::AnyCallSite() : before_(std::exchange(outermost, nullptr)) {}
 
