@@ -59,9 +59,7 @@ std::uint64_t CallSite::current() {
   return entry->second;
 }
 
-std::string CallSite::describe_current() {
-  return outermost == nullptr ? "" : describe_site(outermost);
-}
+std::string CallSite::describe_current() { return outermost == nullptr ? "" : describe_site(outermost); }
 
 }  // namespace detail
 

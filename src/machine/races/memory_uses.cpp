@@ -48,8 +48,8 @@ AccessHistory* MemoryUses::find(std::uintptr_t begin, std::uintptr_t end) {
 AccessHistory* MemoryUses::find(std::uintptr_t begin, std::uintptr_t end, const void* storage) {
   const auto found = containing(begin, end);
   if (found == regions_.end()) return nullptr;
-  const auto is_known = std::ranges::any_of(
-      found->second.owners, [&](const MemoryOwner& owner) { return is_owner(owner, begin, storage); });
+  const auto is_known = std::ranges::any_of(found->second.owners,
+                                            [&](const MemoryOwner& owner) { return is_owner(owner, begin, storage); });
   return is_known ? &found->second.history : nullptr;
 }
 

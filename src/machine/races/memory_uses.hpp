@@ -13,10 +13,10 @@ namespace hortator::machine {
 struct MemoryOwner {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-  const void* storage = nullptr;      ///< no other has this address while is_gone exists
-  int timeline = host_timeline;       ///< the stream for which it was allocated; host_timeline: memory of the host
+  const void* storage = nullptr;       ///< no other has this address while is_gone exists
+  int timeline = host_timeline;        ///< the stream for which it was allocated; host_timeline: memory of the host
   std::function<bool()> is_gone = {};  ///< whether the storage has released the memory
-  std::vector<int> kept_for = {};     ///< streams that the allocator waits for before it reuses the memory
+  std::vector<int> kept_for = {};      ///< streams that the allocator waits for before it reuses the memory
 };
 
 /// The last uses of memory by address. Memory that an allocator has given to another storage of the same stream keeps

@@ -18,11 +18,11 @@ bool contains(const List& list, std::string_view name) {
 
 // They change what a tensor refers to, or look at its shape only. _copy_from is a part of copy_.
 constexpr std::array<std::string_view, 6> about_tensors = {
-    "aten::_copy_from",     "aten::_has_compatible_shallow_copy_type", "aten::_fused_sdp_choice", "aten::resize_",
-    "aten::record_stream", "aten::set_"};
+    "aten::_copy_from",        "aten::_has_compatible_shallow_copy_type",
+    "aten::_fused_sdp_choice", "aten::resize_",
+    "aten::record_stream",     "aten::set_"};
 
-constexpr std::array<std::string_view, 3> allocations = {"aten::empty", "aten::empty_strided",
-                                                         "aten::empty_permuted"};
+constexpr std::array<std::string_view, 3> allocations = {"aten::empty", "aten::empty_strided", "aten::empty_permuted"};
 
 c10::DispatchKey key_of(c10::DeviceType type) {
   return c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Dense, c10::toBackendComponent(type));

@@ -21,8 +21,9 @@ auto& registered_guard(c10::DeviceType type) {
 StreamWatch::StreamWatch(c10::DeviceType type, Report report) : type_(type), guard_(registered_guard(type).load()) {
   if (guard_ == nullptr || watch_state().is_on()) {
     throw UsageError({.what = "Streams cannot be watched",
-                      .why = guard_ == nullptr ? text::concat("LibTorch has no devices of type ", c10::DeviceTypeName(type))
-                                               : "they are being watched already"});
+                      .why = guard_ == nullptr
+                                 ? text::concat("LibTorch has no devices of type ", c10::DeviceTypeName(type))
+                                 : "they are being watched already"});
   }
   watch_state().start(type, std::move(report));
   registered_guard(type) = watched_guard(*guard_);

@@ -95,7 +95,8 @@ int WatchState::timeline_of(const c10::Stream& stream) {
   const auto [found, is_new] = timelines_.try_emplace({stream.device_index(), stream.id()}, next);
   if (is_new) {
     const auto device = c10::DeviceTypeName(type_, /*lower_case=*/true);
-    detector_.name_timeline(next, text::concat("stream ", stream.id(), " of ", device, ':', int{stream.device_index()}));
+    detector_.name_timeline(next,
+                            text::concat("stream ", stream.id(), " of ", device, ':', int{stream.device_index()}));
   }
   return found->second;
 }

@@ -30,11 +30,9 @@ void for_tensors(const IValue& value, Act act) {
 c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
 bool has_memory(const at::Tensor& tensor) {
-  return tensor.has_storage() && tensor.unsafeGetTensorImpl()
-                                         ->unsafe_storage()
-                                         .unsafeGetStorageImpl()
-                                         ->_mutable_data_ptr_no_checks()
-                                         .get() != nullptr;
+  return tensor.has_storage() &&
+         tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get() !=
+             nullptr;
 }
 
 /// One call of an operator, until it returns.
@@ -53,7 +51,8 @@ class WatchedCall final : public at::ObserverContext {
   }
 
   void end(const std::vector<IValue>& results) {
-    for (const auto& [tensor, writes] : absent_) watch_state().use(tensor, current_stream(tensor.device()), user_, writes);
+    for (const auto& [tensor, writes] : absent_)
+      watch_state().use(tensor, current_stream(tensor.device()), user_, writes);
     for (std::size_t i = 0; i < results.size() && i < memory_.is_new.size(); ++i)
       if (memory_.is_new[i] != 0) for_tensors(results[i], [&](const at::Tensor& tensor) { note_result(tensor); });
     order_devices();

@@ -18,11 +18,9 @@ constexpr int other_stream = 2;
 struct Storages {
   MemoryOwner owner(std::uintptr_t begin, std::uintptr_t end, int timeline = stream) {
     auto is_gone = gone.emplace_back(std::make_shared<bool>(false));
-    return {.begin = begin,
-            .end = end,
-            .storage = is_gone.get(),
-            .timeline = timeline,
-            .is_gone = [is_gone] { return *is_gone; }};
+    return {.begin = begin, .end = end, .storage = is_gone.get(), .timeline = timeline, .is_gone = [is_gone] {
+              return *is_gone;
+            }};
   }
   std::vector<std::shared_ptr<bool>> gone;
 };

@@ -1,5 +1,5 @@
-// HORTATOR_DEBUG_STREAMS as a device has it, on the simulated one: what it finds comes from LibTorch's operators, streams
-// and events alone.
+// HORTATOR_DEBUG_STREAMS as a device has it, on the simulated one: what it finds comes from LibTorch's operators,
+// streams and events alone.
 #include "machine/races/stream_watch.hpp"
 
 #include <hortator/error.hpp>
@@ -17,7 +17,8 @@ std::vector<std::string> findings_of(const std::function<void()>& work) {
   test::start_clean(sim::Policy::late);
   std::vector<std::string> findings;
   {
-    const machine::StreamWatch watch(c10::kPrivateUse1, [&](const std::string& finding) { findings.push_back(finding); });
+    const machine::StreamWatch watch(c10::kPrivateUse1,
+                                     [&](const std::string& finding) { findings.push_back(finding); });
     work();
   }
   test::wait_for_all();
