@@ -11,6 +11,7 @@
 #include "machine/device/recording.hpp"
 #include "machine/races/operator_memory.hpp"
 #include "machine/races/program_frame.hpp"
+#include "machine/races/storage_memory.hpp"
 #include "machine/races/watch_state.hpp"
 
 namespace hortator::machine {
@@ -29,11 +30,7 @@ void for_tensors(const IValue& value, Act act) {
 
 c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
-bool has_memory(const at::Tensor& tensor) {
-  return tensor.has_storage() &&
-         tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get() !=
-             nullptr;
-}
+bool has_memory(const at::Tensor& tensor) { return range_of(tensor).has_value(); }
 
 /// One call of an operator, until it returns.
 class WatchedCall final : public at::ObserverContext {
