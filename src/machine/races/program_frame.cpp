@@ -1,6 +1,5 @@
 #include "machine/races/program_frame.hpp"
 
-#include <dlfcn.h>
 #include <execinfo.h>
 
 #include <array>
@@ -8,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/text/text.hpp"
+#include "core/code_position.hpp"
 
 namespace hortator::machine {
 namespace {
@@ -16,9 +15,9 @@ namespace {
 enum class Module { program, libtorch, runtime };
 
 Module find_module(const void* address) {
-  Dl_info facts{};
-  if (dladdr(static_cast<const char*>(address) - 1, &facts) == 0 || facts.dli_fname == nullptr) return Module::runtime;
-  const auto name = text::file_name(facts.dli_fname);
+  const auto position = position_of(address);
+  if (!position) return Module::runtime;
+  const auto name = position->file;
   if (name.starts_with("libtorch") || name.starts_with("libc10")) return Module::libtorch;
   for (const std::string_view system : {"libc.", "libstdc++", "libgomp", "libpthread", "ld-"})
     if (name.starts_with(system)) return Module::runtime;

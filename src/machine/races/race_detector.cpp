@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/call_site.hpp"
+#include "core/code_position.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::machine {
