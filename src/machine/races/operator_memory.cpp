@@ -1,6 +1,7 @@
 #include "machine/races/operator_memory.hpp"
 
 #include <ATen/core/enum_tag.h>
+#include <c10/core/TensorOptions.h>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 6> about_tensors = {
 constexpr std::array<std::string_view, 3> allocations = {"aten::empty", "aten::empty_strided", "aten::empty_permuted"};
 
 c10::DispatchKey key_of(c10::DeviceType type) {
-  return c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Dense, c10::toBackendComponent(type));
+  return c10::computeDispatchKey(c10::kFloat, c10::kStrided, c10::Device(type));
 }
 
 bool is_composite(const c10::OperatorHandle& op, c10::DeviceType type) {
