@@ -1,37 +1,15 @@
 #include "core/call_site.hpp"
 
-#include <cxxabi.h>
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <memory>
 #include <unordered_map>
 #include <utility>
 
+#include "core/code_position.hpp"
 #include "core/hash.hpp"
-#include "core/text/text.hpp"
 
 namespace hortator {
 namespace {
 
 thread_local const void* outermost = nullptr;
-
-// A return address points behind the call, possibly into the next function.
-Dl_info facts_of(const void* address) {
-  Dl_info facts{};
-  dladdr(static_cast<const char*>(address) - 1, &facts);
-  return facts;
-}
-
-std::uint64_t offset_in(const Dl_info& facts, const void* address) {
-  return static_cast<std::uint64_t>(static_cast<const char*>(address) - static_cast<const char*>(facts.dli_fbase));
-}
-
-std::string readable(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return status == 0 ? name.get() : symbol;
-}
 
 }  // namespace
 
@@ -51,22 +29,15 @@ std::uint64_t CallSite::current() {
   thread_local std::unordered_map<const void*, std::uint64_t> known;
   const auto [entry, is_new] = known.try_emplace(outermost, 0);
   if (is_new) {
-    const auto facts = facts_of(outermost);
+    const auto position = position_of(outermost);
     // Without a module no value would be equal on all ranks.
-    if (facts.dli_fname == nullptr) return 0;
-    entry->second = core::hash(text::file_name(facts.dli_fname)) ^ offset_in(facts, outermost);
+    if (!position) return 0;
+    entry->second = core::hash(position->file) ^ position->offset;
   }
   return entry->second;
 }
 
-std::string CallSite::describe_current() {
-  if (outermost == nullptr) return "";
-  const auto facts = facts_of(outermost);
-  if (facts.dli_fname == nullptr) return "";
-  const auto position =
-      text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
-  return facts.dli_sname != nullptr ? text::concat(position, " (", readable(facts.dli_sname), ")") : position;
-}
+std::string CallSite::describe_current() { return outermost == nullptr ? "" : describe_site(outermost); }
 
 }  // namespace detail
 

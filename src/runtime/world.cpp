@@ -22,6 +22,7 @@
 #include "runtime/launcher.hpp"
 #include "runtime/log_level.hpp"
 #include "runtime/run_folder.hpp"
+#include "runtime/stream_checks.hpp"
 #include "runtime/watchdog/time_limit.hpp"
 
 namespace hortator::runtime {
@@ -157,6 +158,7 @@ World::World(const StateOptions& options)
     device_ = take_device(*kind, comm_, node_);
     move_beside_device();
   }
+  mpi::all_or_none(comm_, [&] { check_streams_if_asked(device_, core::process_variables()); });
   threads_ = plan_own_threads(node_, cpus_);
   at::set_num_threads(threads_.threads);
   warn_if_crowded(*this);

@@ -14,11 +14,19 @@ namespace hortator::test {
 
 #ifdef HORTATOR_TEST_SIM
 
+inline constexpr bool is_simulated = true;
 inline constexpr auto accelerator_type = c10::kPrivateUse1;
 inline bool has_gpu() { return true; }
 
+/// For what only hardware can show.
+inline bool has_hardware() {
+  std::puts("skipped: the simulated accelerator cannot show this");
+  return false;
+}
+
 #else
 
+inline constexpr bool is_simulated = false;
 inline constexpr auto accelerator_type = c10::kCUDA;
 
 /// Whether there is a CUDA device. If not, prints the reason once, in the form that ctest recognises as a skipped test.
@@ -33,6 +41,7 @@ inline bool has_gpu() {
   printed = true;
   return false;
 }
+inline bool has_hardware() { return has_gpu(); }
 
 #endif
 

@@ -12,6 +12,7 @@
 #include "comm/nccl/handle.hpp"
 #include "comm/work.hpp"
 #include "core/activity/activity.hpp"
+#include "machine/races/stream_watch.hpp"
 
 namespace hortator::comm {
 
@@ -41,6 +42,8 @@ class NcclOperation {
   /// The operation under way. Keeps the operands alive until it is waited for, which writes `results` to their tensors.
   /// Reports its progress to the watchdog.
   Work work(std::vector<NcclOperand> results, std::vector<NcclOperand> inputs = {}) {
+    for (const auto& operand : results) machine::note_use(operand.data, stream().get(), "NCCL", /*writes=*/true);
+    for (const auto& operand : inputs) machine::note_use(operand.data, stream().get(), "NCCL", /*writes=*/false);
     const auto end = stream().mark();
     if (begin_) handle_->order()->pending().add(operation_, *begin_, end);
     for (const auto* operands : {&results, &inputs}) protect_copies(*operands);

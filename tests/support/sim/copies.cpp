@@ -7,6 +7,7 @@
 #include "support/sim/memory.hpp"
 #include "support/sim/near.hpp"
 #include "support/sim/plain_scope.hpp"
+#include "support/sim/state.hpp"
 
 namespace hortator::sim {
 namespace {
@@ -56,6 +57,10 @@ at::Tensor copy_tensor(const at::Tensor& from, const at::Tensor& to, bool non_bl
     return to;
   }
   const auto& host = is_far(from) ? to : from;
+  if (is_far(from)) {
+    const std::scoped_lock lock(state_lock());
+    ++mutable_counts().copies_to_host;
+  }
   const auto locked = is_page_locked(host.storage().data());
   submit_copy(from, to, is_far(from) || locked ? from : at::clone(from), stream);
   if (locked) note_use(*block_at(host.storage().data()), stream);

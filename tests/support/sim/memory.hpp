@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "support/sim/race_detector.hpp"
+#include "machine/races/race_detector.hpp"
 
 namespace hortator::sim {
 
@@ -19,7 +19,7 @@ struct Block {
   bool in_use = true;
   std::uint64_t releases = 0;
   std::vector<int> other_streams = {};  ///< that use it as well
-  AccessHistory history = {};
+  machine::AccessHistory history = {};
 };
 
 /// Device addresses are host addresses with this bit, which no address of a process has.

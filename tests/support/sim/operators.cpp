@@ -9,6 +9,7 @@
 #include "support/sim/generator.hpp"
 #include "support/sim/near.hpp"
 #include "support/sim/plain_scope.hpp"
+#include "support/sim/state.hpp"
 #include "support/sim/tensors.hpp"
 
 namespace hortator::sim {
@@ -170,6 +171,10 @@ class Call {
   Stack submit_and_wait() {
     auto returned = std::make_shared<Stack>();
     submit(current_stream(device_), task(returned));
+    {
+      const std::scoped_lock lock(state_lock());
+      ++mutable_counts().copies_to_host;
+    }
     wait_for_stream(current_stream(device_));
     for (std::size_t i = 0; i < is_new_.size(); ++i) {
       if (is_new_[i])

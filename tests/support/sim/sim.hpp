@@ -36,6 +36,7 @@ void watch_host(bool on);
 struct Counts {
   std::uint64_t operators = 0;
   std::uint64_t host_waits = 0;  ///< for a stream, an event or a device
+  std::uint64_t copies_to_host = 0;
   std::uint64_t reused_blocks = 0;
   std::uint64_t new_blocks = 0;
   std::uint64_t deferred_blocks = 0;  ///< kept because another stream uses them

@@ -8,8 +8,8 @@ std::recursive_mutex& state_lock() {
   return lock;
 }
 
-RaceDetector& races() {
-  static auto& detector = *new RaceDetector;
+machine::RaceDetector& races() {
+  static auto& detector = *new machine::RaceDetector;
   return detector;
 }
 

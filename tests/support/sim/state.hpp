@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "support/sim/race_detector.hpp"
+#include "machine/races/race_detector.hpp"
 #include "support/sim/sim.hpp"
 
 namespace hortator::sim {
@@ -11,7 +11,7 @@ namespace hortator::sim {
 std::recursive_mutex& state_lock();
 
 // The callers of these hold the lock.
-RaceDetector& races();
+machine::RaceDetector& races();
 Counts& mutable_counts();
 
 }  // namespace hortator::sim

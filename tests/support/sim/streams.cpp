@@ -123,7 +123,8 @@ void push(int stream, Task task) {
 
 void check_uses(int stream, const Task& task) {
   races().submit(stream);
-  for (const auto& use : task.uses) races().use(use.block->history, stream, task.name, use.begin, use.end, use.writes);
+  for (const auto& use : task.uses)
+    races().use(use.block->history, stream, {.name = task.name}, use.begin, use.end, use.writes);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/sim/clock.hpp"
+#include "machine/races/clock.hpp"
 
 namespace hortator::sim {
 
@@ -36,7 +36,7 @@ struct Task {
 struct Event {
   int stream = 0;  ///< 0: never recorded
   std::uint64_t position = 0;
-  Clock clock = {};
+  machine::Clock clock = {};
   int queries = 0;
   const Recording* recording = nullptr;
 };

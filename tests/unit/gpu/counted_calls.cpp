@@ -45,7 +45,7 @@ void count_copy(const void* to, const void* from, Caller caller) {
 
 namespace hortator::test {
 
-CudaCalls cuda_calls() { return {.waits = waits, .device_to_host = device_to_host}; }
+DeviceCalls device_calls() { return {.waits = waits, .device_to_host = device_to_host}; }
 
 }  // namespace hortator::test
 

@@ -9,7 +9,7 @@
 using namespace hortator;
 
 TEST_CASE("the batch size is reduced until it fits on the device") {
-  if (!test::has_gpu()) return;
+  if (!test::has_hardware()) return;
   Accelerator accelerator({.log_with = {}});
   const auto most = static_cast<std::int64_t>(machine::free_memory(accelerator.device()) >> 30U);
   const auto halves = [](std::int64_t size) { return size / 2; };
@@ -32,12 +32,12 @@ TEST_CASE("the batch size is reduced until it fits on the device") {
 
 TEST_CASE("an unused device reports no memory, and page-locked memory has the requested size") {
   if (!test::has_gpu()) return;
-  CHECK_NOTHROW(accelerator::device_memory({c10::kCUDA, 0}));
+  CHECK_NOTHROW(accelerator::device_memory({test::accelerator_type, 0}));
   constexpr std::size_t odd = (64U << 20U) + 4096;
   const auto memory = machine::page_locked(odd);
   auto view = at::from_blob(memory.get(), {static_cast<std::int64_t>(odd)}, at::kByte);
   CHECK(view.is_pinned());
-  CHECK(at::equal(at::full({100}, 7, at::kByte), view.narrow(0, 0, 100).fill_(7).cuda().cpu()));
+  CHECK(at::equal(at::full({100}, 7, at::kByte), view.narrow(0, 0, 100).fill_(7).to(test::accelerator_type).cpu()));
 }
 
 TEST_CASE("out of memory logs which owners have the memory") {

@@ -53,7 +53,7 @@ void check_near(const AcceleratorOptions& options) {
 
 }  // namespace
 
-TEST_CASE("ranks that share a device train as they do on the CPU") {
+TEST_CASE("ranks that share a device train as they do on the CPU", "[shared]") {
   if (!share_device()) return;
   check_near({});
   check_near({.gradient_accumulation_steps = 2});
@@ -65,7 +65,7 @@ TEST_CASE("ranks that share a device train as they do on the CPU") {
   }
 }
 
-TEST_CASE("ranks that share a device offload parameters and moments to host memory and files") {
+TEST_CASE("ranks that share a device offload parameters and moments to host memory and files", "[shared]") {
   if (!share_device()) return;
   for (const auto* home : {"cpu", "folder_gpu_shared"}) {
     check_near({.zero = {.stage = 3, .offload_optimizer = home, .offload_parameters = home}});
@@ -73,7 +73,7 @@ TEST_CASE("ranks that share a device offload parameters and moments to host memo
   }
 }
 
-TEST_CASE("a gradient that is missing on one rank throws on all ranks of a device") {
+TEST_CASE("a gradient that is missing on one rank throws on all ranks of a device", "[shared]") {
   if (!share_device()) return;
   Accelerator accelerator({.log_with = {}});
   Net net;
@@ -86,7 +86,7 @@ TEST_CASE("a gradient that is missing on one rank throws on all ranks of a devic
       ContainsSubstring("no gradient to hidden.weight"));
 }
 
-TEST_CASE("an overflow on one rank of a device skips the step on all") {
+TEST_CASE("an overflow on one rank of a device skips the step on all", "[shared]") {
   if (!share_device()) return;
   Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024}, .log_with = {}});
   Net net;

@@ -6,13 +6,13 @@
 #include "support/gpu.hpp"
 
 using namespace hortator;
-using test::cuda_calls;
-using test::CudaCalls;
+using test::device_calls;
+using test::DeviceCalls;
 
 namespace {
 
 /// The calls of `counted` steps, after enough steps to allocate memory and streams.
-CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptions& scaler = {}) {
+DeviceCalls calls_of_steps(Precision precision, int counted, const GradScalerOptions& scaler = {}) {
   constexpr int warm_up = 40;
   Accelerator accelerator({.mixed_precision = precision, .grad_scaler = scaler, .log_with = {}});
   test::Net net(0.1);
@@ -22,16 +22,16 @@ CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptio
       net, adamw, data_loader(tensor_dataset(data, data.sum(1, true)), {.batch_size = 16, .shuffle = true}),
       cosine_warmup(adamw, {.warmup_steps = 3, .total_steps = 1000}));
   int step = 0;
-  CudaCalls before;
+  DeviceCalls before;
   for (auto& batch : accelerator.progress(loader, "counted steps")) {
-    if (step == warm_up) before = cuda_calls();
+    if (step == warm_up) before = device_calls();
     auto micro_step = accelerator.accumulate(model);
     accelerator.backward(at::mse_loss(model(batch.data), batch.target));
     accelerator.clip_grad_norm_(net->parameters(), 1.0);
     optimizer.step();
     schedule.step();
     optimizer.zero_grad();
-    if (++step == warm_up + counted) return cuda_calls() - before;
+    if (++step == warm_up + counted) return device_calls() - before;
   }
   throw std::logic_error("the data set is too small");
 }
@@ -40,15 +40,15 @@ CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptio
 
 TEST_CASE("waits and copies to the host are counted") {
   if (!test::has_gpu()) return;
-  const auto number = at::ones({}, at::kCUDA);
-  const auto before = cuda_calls();
+  const auto number = at::ones({}, test::accelerator_type);
+  const auto before = device_calls();
   CHECK(number.item<float>() == 1);
-  const auto seen = cuda_calls() - before;
+  const auto seen = device_calls() - before;
   CHECK(seen.waits >= 1);
   CHECK(seen.device_to_host == 1);
-  const auto again = cuda_calls();
+  const auto again = device_calls();
   number.add_(1);
-  CHECK((cuda_calls() - again).waits == 0);
+  CHECK((device_calls() - again).waits == 0);
 }
 
 TEST_CASE("a step in fp32 or bf16 waits for nothing and copies nothing to the host") {

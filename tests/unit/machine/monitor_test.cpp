@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
+#include <thread>
+
+#include "machine/device/background_monitor.hpp"
 #include "machine/device/device.hpp"
 #include "support/catch.hpp"
 
@@ -40,6 +44,23 @@ TEST_CASE("unknown values of a device stay empty") {
   CHECK_FALSE(machine::DeviceMonitor("GPU-other", HORTATOR_TEST_NVML).look().has_value());
   CHECK_FALSE(machine::DeviceMonitor("GPU-whole", "absent.so").look().has_value());
   CHECK_FALSE(machine::DeviceMonitor("GPU-whole", "libm.so.6").look().has_value());
+}
+
+TEST_CASE("a thread asks the driver, and the library is released at its end") {
+  const auto answer_of = [](const char* uuid) {
+    machine::BackgroundMonitor monitor(uuid, HORTATOR_TEST_NVML);
+    std::optional<machine::DeviceUse> use;
+    for (int i = 0; i < 100 && !use; ++i) {
+      use = monitor.last();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return use;
+  };
+  const auto use = answer_of("GPU-whole");
+  REQUIRE(use);
+  CHECK(use->busy == 0.4);
+  CHECK_FALSE(answer_of("GPU-other"));
+  CHECK(users_of_the_library() == 0);
 }
 
 TEST_CASE("the driver's own library knows the devices that CUDA sees") {

@@ -83,6 +83,7 @@ RaceProgram released(int count) {
               results.push_back(on(side, [&] { return input.sum(); }));
               ordering.keep(input, side);
               input.reset();
+              results.push_back(filled(-1));  // where the input was, unless that is kept
             }
             wait_for_all();
           }};
@@ -114,6 +115,7 @@ void load_batches(Ordering& ordering) {
     ordering.keep(batch, current_stream());
     batch.reset();
   }
+  results.push_back(on(copies, [] { return filled(0); }));
   wait_for_all();
 }
 

@@ -2,7 +2,6 @@
 // detector finds each of these races, and nothing in the complete programs.
 #include "planted_races.hpp"
 #include "sim_fixture.hpp"
-#include "support/sim/race_detector.hpp"
 
 using namespace hortator;
 
@@ -40,30 +39,4 @@ TEST_CASE("every planted race is found, and none in the complete programs", "[si
   }
   CHECK(planted >= 50);
   CHECK(found == planted);
-}
-
-TEST_CASE("a finding names both operators, their streams and the kind of conflict", "[sim]") {
-  sim::RaceDetector detector;
-  sim::AccessHistory block;
-  const auto use = [&](int stream, const char* name, std::size_t begin, std::size_t end, bool writes) {
-    detector.submit(stream);
-    detector.use(block, stream, name, begin, end, writes);
-  };
-  use(1, "fill", 0, 8, true);
-  use(1, "sum", 0, 8, false);
-  CHECK(detector.take_findings().empty());
-  use(2, "mul", 4, 12, false);
-  CHECK(detector.take_findings() ==
-        std::vector<std::string>{"Read of a write: 'mul' on stream 2 is not ordered after 'fill' on stream 1"});
-  use(2, "copy", 8, 12, true);  // other bytes than those that were written
-  CHECK(detector.take_findings().empty());
-  use(3, "zero", 10, 11, true);
-  CHECK(detector.take_findings() ==
-        std::vector<std::string>{"Two writes: 'zero' on stream 3 is not ordered after 'copy' on stream 2",
-                                 "Write over a read: 'zero' on stream 3 is not ordered after 'mul' on stream 2"});
-  detector.order_host_after(detector.clock_of(1));
-  detector.order_host_after(detector.clock_of(2));
-  detector.order_host_after(detector.clock_of(3));
-  use(4, "late", 0, 10, true);
-  CHECK(detector.take_findings().empty());
 }

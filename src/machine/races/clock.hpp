@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace hortator::sim {
+namespace hortator::machine {
 
 /// A vector clock: for each timeline the last tick that happened before. Timeline 0 is the host, the others are
 /// streams.
@@ -31,4 +31,4 @@ inline std::uint64_t advance(Clock& clock, int timeline) {
   return ++clock[index];
 }
 
-}  // namespace hortator::sim
+}  // namespace hortator::machine

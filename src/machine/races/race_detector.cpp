@@ -1,17 +1,14 @@
-#include "support/sim/race_detector.hpp"
+#include "machine/races/race_detector.hpp"
 
 #include <utility>
 
+#include "core/code_position.hpp"
 #include "core/text/text.hpp"
 
-namespace hortator::sim {
+namespace hortator::machine {
 namespace {
 
 bool overlap(const Access& a, const Access& b) { return a.begin < b.end && b.begin < a.end; }
-
-std::string place_of(int timeline) {
-  return timeline == host_timeline ? "the host" : text::concat("stream ", timeline);
-}
 
 }  // namespace
 
@@ -35,16 +32,32 @@ Clock RaceDetector::clock_of(int stream) const {
 
 void RaceDetector::order_stream_after(int stream, const Clock& other) { join(clock(stream), other); }
 
-void RaceDetector::compare(const Access& earlier, const Access& now, std::string_view kind) {
-  if (!overlap(earlier, now) || tick_of(clock(now.timeline), earlier.timeline) >= earlier.tick) return;
-  add_finding(text::concat(kind, ": '", now.name, "' on ", place_of(now.timeline), " is not ordered after '",
-                           earlier.name, "' on ", place_of(earlier.timeline)));
+std::string RaceDetector::describe(const Access& access) const {
+  const auto named = names_.find(access.timeline);
+  const auto timeline = access.timeline == host_timeline ? "the host"
+                        : named != names_.end()          ? named->second
+                                                         : text::concat("stream ", access.timeline);
+  const auto site = access.user.site == nullptr ? std::string() : describe_site(access.user.site);
+  return text::concat("'", access.user.name, "' on ", timeline, site.empty() ? "" : ", called at ", site);
 }
 
-void RaceDetector::use(AccessHistory& block, int timeline, std::string_view name, std::size_t begin, std::size_t end,
+void RaceDetector::compare(const Access& earlier, const Access& now, std::string_view kind) {
+  if (!overlap(earlier, now) || tick_of(clock(now.timeline), earlier.timeline) >= earlier.tick) return;
+  const auto* const comma = now.user.site == nullptr ? "" : ",";
+  add_finding(text::concat(kind, ": ", describe(now), comma, " is not ordered after ", describe(earlier)));
+}
+
+// Whatever is submitted from now on comes after all that the host has waited for.
+void RaceDetector::forget_ordered(std::vector<Access>& accesses) const {
+  constexpr std::size_t few = 32;
+  if (accesses.size() < few) return;
+  std::erase_if(accesses, [&](const Access& access) { return tick_of(host_, access.timeline) >= access.tick; });
+}
+
+void RaceDetector::use(AccessHistory& block, int timeline, const MemoryUser& user, std::size_t begin, std::size_t end,
                        bool writes) {
   if (timeline == host_timeline) advance(host_, host_timeline);
-  const Access now{begin, end, timeline, tick_of(clock(timeline), timeline), name};
+  const Access now{begin, end, timeline, tick_of(clock(timeline), timeline), user};
   for (const auto& earlier : block.writes) compare(earlier, now, writes ? "Two writes" : "Read of a write");
   if (writes)
     for (const auto& earlier : block.reads) compare(earlier, now, "Write over a read");
@@ -60,6 +73,8 @@ void RaceDetector::use(AccessHistory& block, int timeline, std::string_view name
     std::erase_if(block.reads, covers);
     block.reads.push_back(now);
   }
+  forget_ordered(block.writes);
+  forget_ordered(block.reads);
 }
 
 void RaceDetector::add_finding(std::string finding) {
@@ -71,4 +86,4 @@ std::vector<std::string> RaceDetector::take_findings() {
   return std::exchange(findings_, {});
 }
 
-}  // namespace hortator::sim
+}  // namespace hortator::machine
