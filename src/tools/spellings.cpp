@@ -15,7 +15,7 @@ using launching::Meaning;
 using launching::Support;
 
 // What --help says of a spelling.
-std::string help_of(const launching::Synonym& synonym) {
+std::string synonym_line(const launching::Synonym& synonym) {
   switch (synonym.meaning) {
     case Meaning::setting:
       return "--" + launching::flag_of(launching::find_key(synonym.text, ""));
@@ -65,7 +65,7 @@ std::string synonym_help(const Options& options) {
     if (is_setting &&
         options.named.find_nothrow(launching::flag_of(launching::find_key(synonym.text, "")), false) == nullptr)
       continue;
-    auto meaning = help_of(synonym);
+    auto meaning = synonym_line(synonym);
     if (meaning.empty()) continue;
     if (synonym.dialect == Dialect::pbs) meaning += " (PBS)";
     auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& known) { return known.first == meaning; });

@@ -18,6 +18,7 @@
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "runtime/ending/claim.hpp"
+#include "runtime/watchdog/last_signal.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -110,6 +111,7 @@ std::string failure_record(const Run& run, const Failure& failure) {
 }
 
 void report(const Failure& failure) {
+  note_last_signal(told_itself);
   const Run run = current_run();
   const bool is_mine = failure.rank.value_or(run.rank) == run.rank;
   if (!is_mine) std::this_thread::sleep_for(time_to_be_ended);

@@ -1,5 +1,7 @@
 #include "runtime/ending/stop_signal.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <ctime>
@@ -13,7 +15,9 @@ namespace {
 // The only objects that the signal handlers access.
 std::atomic<bool> minutes_are_left = false;
 std::atomic<std::int64_t> seconds_signal_at = 0;  ///< milliseconds of the monotonic clock
-static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+std::atomic<bool> is_listening = false;           ///< a loop checks for SIGTERM
+std::atomic<bool (*)()> seconds_observer = nullptr;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<bool (*)()>::is_always_lock_free);
 
 std::int64_t now() {
   timespec time{};
@@ -24,8 +28,11 @@ std::int64_t now() {
 void remember_minutes(int) { minutes_are_left = true; }
 
 void remember_seconds(int signal) {
-  seconds_signal_at = now();
   std::signal(signal, SIG_DFL);
+  if (is_listening) seconds_signal_at = now();
+  const auto observer = seconds_observer.load();
+  const bool is_observed = observer != nullptr && observer();
+  if (!is_listening && !is_observed) raise(signal);
 }
 
 // Like SIGTERM, the next one ends the process.
@@ -61,6 +68,7 @@ void report_other_handler(int signal, const char* name, void (*ours)(int)) {
 }
 
 void begin_to_listen() {
+  is_listening = true;
   remember(SIGTERM, remember_seconds);
   if (!is_ignored(SIGINT)) remember(SIGINT, remember_interrupt);
   publish_that_it_stops();
@@ -74,6 +82,15 @@ void begin_to_listen() {
 void survive_minutes_signal() { remember(SIGUSR1, remember_minutes); }
 
 void survive_seconds_signal() { [[maybe_unused]] static const bool once = (begin_to_listen(), true); }
+
+void observe_seconds_signal(bool (*observer)()) {
+  seconds_observer = observer;
+  if (!is_ignored(SIGTERM)) remember(SIGTERM, remember_seconds);
+}
+
+void end_by_seconds_signal() {
+  if (!is_listening) kill(getpid(), SIGTERM);
+}
 
 bool minutes_signal_received() { return minutes_are_left; }
 

@@ -16,6 +16,13 @@ void survive_minutes_signal();
 /// signals, this code never sees it; rank 0 logs that. A SIGINT that is ignored, as in a background job, stays ignored.
 void survive_seconds_signal();
 
+/// Calls `observer` in the signal handler of the first SIGTERM, and no longer lets that end the process by itself where
+/// the observer returns true: it then calls end_by_seconds_signal() soon. Where SIGTERM is ignored, or the application
+/// has a handler of its own, the observer is not called.
+void observe_seconds_signal(bool (*observer)());
+/// Ends the process as SIGTERM does, unless a loop checks for the signal. Called after a SIGTERM.
+void end_by_seconds_signal();
+
 bool minutes_signal_received();
 /// The time since the first SIGTERM; empty when there was none.
 std::optional<std::chrono::milliseconds> since_seconds_signal();

@@ -23,6 +23,7 @@ struct Board::Page {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> beats;
   std::atomic<std::uint64_t> questions;
+  std::atomic<int> last_signal;
   std::atomic<std::uint64_t> chunks;  ///< of eight bytes that `text` holds
   std::array<std::atomic<std::uint64_t>, text_bytes / 8> text;
 };
@@ -65,6 +66,13 @@ void Board::publish(const RankRecord& slot) {
 std::uint64_t Board::beats(int local_rank) const {
   const auto* there = page(local_rank);
   return there != nullptr ? there->beats.load(std::memory_order_acquire) : 0;
+}
+
+std::atomic<int>& Board::own_last_signal() const { return page(own_)->last_signal; }
+
+int Board::last_signal(int local_rank) const {
+  const auto* there = page(local_rank);
+  return there != nullptr ? there->last_signal.load() : 0;
 }
 
 void Board::ask() {

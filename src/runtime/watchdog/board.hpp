@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,10 @@ class Board {
   void publish(const RankRecord& slot);
   /// The number of times that a rank has published.
   std::uint64_t beats(int local_rank) const;
+
+  /// The word in which this rank notes the signal that ends it (last_signal.hpp), and that of another rank.
+  std::atomic<int>& own_last_signal() const;
+  int last_signal(int local_rank) const;
 
   /// Asks all ranks of the node for their stacks. The caller publishes its own next, which answers all questions so
   /// far: take_question() does not report them to this rank.

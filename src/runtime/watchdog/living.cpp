@@ -35,4 +35,9 @@ bool remove_living(Watchdog* watchdog) {
   return living().all.erase(watchdog) == 1;
 }
 
+void report_killed_peers() {
+  const std::scoped_lock lock(living().mutex);
+  for (const auto* watchdog : living().all) watchdog->report_killed_peer();
+}
+
 }  // namespace hortator::runtime

@@ -1,22 +1,23 @@
 #include "runtime/watchdog/watchdog.hpp"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
-#include <functional>
 #include <utility>
 
 #include "core/activity/activity.hpp"
 #include "core/process.hpp"
 #include "core/text/text.hpp"
+#include "core/thread.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/run_folder.hpp"
+#include "runtime/watchdog/killed_peer.hpp"
+#include "runtime/watchdog/last_signal.hpp"
 #include "runtime/watchdog/living.hpp"
 #include "runtime/watchdog/main_stack.hpp"
+#include "runtime/watchdog/peer_watch.hpp"
 #include "runtime/watchdog/process.hpp"
 
 namespace hortator::runtime {
@@ -45,16 +46,6 @@ StallLimits patience_of(const Watchdog::Settings& settings) {
           .for_a_circle = std::min(limit, settings.in_debug_mode ? 0.3 : usual.for_a_circle)};
 }
 
-std::thread start_without_signals(const std::function<void()>& work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(work);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
@@ -66,11 +57,12 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
       asks_early_(settings.in_debug_mode && topology.nodes > 1),
       step_(step_of(settings)),
       process_(getpid()),
+      own_rank_(world.rank()),
       board_(node),
       clock_(family_, 2 * step_ + 250ms),
       beats_(static_cast<std::size_t>(board_.size())),
       quiet_looks_(static_cast<std::size_t>(board_.size())) {
-  slot_.rank = world.rank();
+  slot_.rank = own_rank_;
   slot_.local_rank = board_.own();
   slot_.host = mpi::host_name();
   slot_.pid = process_;
@@ -80,8 +72,10 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   next_files_look_ = last_look_;
   look();
   publish({});
+  add_last_signal(board_.own_last_signal());
   add_living(this);
-  thread_ = start_without_signals([this] { watch(); });
+  watch_for_killed_peers();
+  thread_ = core::start_without_signals([this] { watch(); });
 }
 
 Watchdog::~Watchdog() {
@@ -102,6 +96,7 @@ void Watchdog::leave() {
   look();
   slot_.life = RankLife::left;
   publish({});
+  remove_last_signal(board_.own_last_signal());
 }
 
 void Watchdog::leave_early() {
@@ -112,6 +107,15 @@ void Watchdog::leave_early() {
                        "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
   // Not every launcher treats a rank that has not finalised MPI as failed: MPICH's does not.
   if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
+}
+
+void Watchdog::report_killed_peer() const {
+  std::vector<NodeRank> node;
+  for (auto& record : board_.read()) {
+    const int last_signal = board_.last_signal(record.local_rank);
+    node.push_back({.record = std::move(record), .last_signal = last_signal});
+  }
+  if (const auto failure = killed_peer(node, own_rank_)) runtime::report(*failure);
 }
 
 bool Watchdog::rest(milliseconds time) {

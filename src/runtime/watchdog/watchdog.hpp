@@ -44,6 +44,10 @@ class Watchdog {
   /// the job.
   void leave_early();
 
+  /// Reports a rank of this node that has been killed, if there is one and this rank is the one to do so. Called by a
+  /// thread of its own, after SIGTERM.
+  void report_killed_peer() const;
+
  private:
   struct View {
     std::vector<RankRecord> slots;
@@ -75,6 +79,7 @@ class Watchdog {
   const bool asks_early_;  ///< asks other nodes as soon as one of their ranks may be in a cycle with ours
   const std::chrono::milliseconds step_;  ///< between two checks
   const pid_t process_;
+  const int own_rank_;
 
   Board board_;
   WaitClock clock_;

@@ -18,7 +18,7 @@ namespace {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-Options known_options() {
+Options checkpoint_options() {
   Options options;
   options.named.add_options()("folder", po::value<std::vector<std::string>>()->default_value({"."}, "."),
                               "checkpoints, or folders with checkpoints")(
@@ -41,7 +41,7 @@ std::vector<fs::path> folders_in(const po::variables_map& chosen) {
 }
 
 int list(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options());
+  const auto chosen = parse(arguments, checkpoint_options());
   const auto folders = folders_in(chosen);
   if (chosen.contains("json")) {
     checkpoints::print_json("checkpoints", checkpoints::json_of_table(folders));
@@ -52,7 +52,7 @@ int list(const Arguments& arguments) {
 }
 
 int show(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options());
+  const auto chosen = parse(arguments, checkpoint_options());
   auto all = nlohmann::ordered_json::array();
   for (const auto& folder : folders_in(chosen)) {
     const auto manifest = checkpoint::read_manifest(folder);
@@ -79,7 +79,7 @@ std::vector<std::string> problems_of(const fs::path& folder) {
 }
 
 int verify(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options());
+  const auto chosen = parse(arguments, checkpoint_options());
   const bool as_json = chosen.contains("json");
   auto all = nlohmann::ordered_json::array();
   int damaged = 0;
@@ -111,7 +111,7 @@ const std::vector<Verb>& verbs_of_checkpoint() {
   return table;
 }
 
-int print_help() {
+int print_checkpoint_help() {
   std::cout << "usage: hortator checkpoint VERB [FOLDER...]\n\n"
             << listing(verbs_of_checkpoint())
             << "\n  hortator checkpoint list runs/digits\n"
@@ -120,7 +120,7 @@ int print_help() {
                "  hortator checkpoint list runs/digits --json\n\n"
                "exit code: 0 done, nothing damaged or different; 1 damaged or different; 2 wrong usage, or diff cannot "
                "read an input\n\n"
-            << known_options().named
+            << checkpoint_options().named
             << "\n`hortator checkpoint diff --help` describes diff, and so for export and import.\n";
   return 0;
 }
@@ -137,7 +137,7 @@ int checkpoint_verb(const Arguments& arguments) {
         {.what = "The checkpoint verb is missing", .hint = "valid verbs: " + listing(verbs_of_checkpoint())});
   const std::vector<std::string> with_own_help = {"diff", "export", "import"};
   if (asks_for_help(arguments) && std::ranges::find(with_own_help, arguments.front()) == with_own_help.end())
-    return print_help();
+    return print_checkpoint_help();
   return find(verbs_of_checkpoint(), arguments.front(), "checkpoint verb")
       .run({arguments.begin() + 1, arguments.end()});
 }

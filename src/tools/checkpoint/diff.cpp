@@ -28,7 +28,7 @@ using Source = std::unique_ptr<weights::WeightSource>;
 
 constexpr std::size_t max_threads = 16;
 
-Options known_options() {
+Options diff_options() {
   Options options;
   options.named.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
                               "show the N tensors with the largest differences")(
@@ -40,13 +40,13 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_diff_help() {
   std::cout
       << "usage: hortator checkpoint diff A B [options]\n\n"
          "Compares two checkpoints completely; otherwise the models in A and B: a checkpoint, .safetensors, .pt,\n"
          ".bin, an index, or a folder. Of a folder with several checkpoints the newest complete one is taken.\n"
          "Exit code: 0 equal, 1 different, 2 an input cannot be read.\n\n"
-      << known_options().named;
+      << diff_options().named;
   return 0;
 }
 
@@ -207,8 +207,8 @@ int compare_all(const Sides& sides, std::size_t top, double tolerance, bool as_j
 }  // namespace
 
 int diff(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_text(known_options(), "paths"));
-  if (chosen.count("help") > 0) return print_help();
+  const auto chosen = parse(arguments, with_text(diff_options(), "paths"));
+  if (chosen.count("help") > 0) return print_diff_help();
   const auto paths =
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (paths.size() != 2)

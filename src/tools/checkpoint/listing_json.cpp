@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-Json numbers_of(const fs::path& folder, const checkpoint::Manifest& manifest) {
+Json totals_of(const fs::path& folder, const checkpoint::Manifest& manifest) {
   std::int64_t bytes = 0;
   for (const auto& file : manifest.files) bytes += file.bytes;
   return {
@@ -34,7 +34,7 @@ Json json_of_table(const std::vector<fs::path>& folders) {
   auto rows = Json::array();
   for (const auto& folder : folders) {
     try {
-      rows.push_back(numbers_of(folder, checkpoint::read_manifest(folder)));
+      rows.push_back(totals_of(folder, checkpoint::read_manifest(folder)));
     } catch (const Error&) {
       const bool has_manifest = fs::exists(folder / checkpoint::manifest_file);
       rows.push_back({{"folder", folder.string()}, {"state", has_manifest ? "damaged" : "incomplete"}});
@@ -44,7 +44,7 @@ Json json_of_table(const std::vector<fs::path>& folders) {
 }
 
 Json json_of_contents(const fs::path& folder, const checkpoint::Manifest& manifest) {
-  auto contents = numbers_of(folder, manifest);
+  auto contents = totals_of(folder, manifest);
   contents["metadata"] = manifest.metadata;
   contents["values"] = Json::object();
   for (const auto& [name, value] : manifest.values.values()) contents["values"][name] = json_of_value(value);

@@ -26,7 +26,7 @@ namespace {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-Options known_options(bool chooses_model) {
+Options transfer_options(bool chooses_model) {
   Options options;
   options.named.add_options()("help,h", "print this help");
   if (chooses_model) {
@@ -127,10 +127,10 @@ std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const
   return source;
 }
 
-int print_help(const std::string& usage, const std::string& what, bool chooses_model) {
+int print_transfer_help(const std::string& usage, const std::string& what, bool chooses_model) {
   std::cout << "usage: " << usage << "\n\n"
             << what << "Exit code: 0 done, 1 a file could not be read or written, 2 wrong usage.\n\n"
-            << known_options(chooses_model).named;
+            << transfer_options(chooses_model).named;
   return 0;
 }
 
@@ -140,9 +140,9 @@ constexpr auto import_usage = "hortator checkpoint import IN OUT";
 }  // namespace
 
 int export_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_text(known_options(true), "paths"));
+  const auto chosen = parse(arguments, with_text(transfer_options(true), "paths"));
   if (chosen.count("help") > 0) {
-    return print_help(
+    return print_transfer_help(
         export_usage,
         "Writes the weights of a model, from a checkpoint or another file, to one file: safetensors, or the\n"
         "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads. CHECKPOINT is a folder as\n"
@@ -165,9 +165,9 @@ int export_weights(const Arguments& arguments) {
 }
 
 int import_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_text(known_options(false), "paths"));
+  const auto chosen = parse(arguments, with_text(transfer_options(false), "paths"));
   if (chosen.count("help") > 0) {
-    return print_help(
+    return print_transfer_help(
         import_usage,
         "Converts the weights of a model to a checkpoint. IN is a file of safetensors or torch.save (.pt, .pth,\n"
         ".bin), an index (.index.json), or a folder. load_checkpoint_in_model reads the result. A folder that\n"

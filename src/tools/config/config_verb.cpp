@@ -18,7 +18,7 @@ namespace {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-Options known_options() {
+Options config_options() {
   Options options;
   options.named.add_options()("default", "write the detected settings without asking")(
       "show", "print the settings in effect, in the format of the file")(
@@ -38,7 +38,7 @@ std::string listing_of_keys() {
   return std::move(out).str();
 }
 
-int print_help() {
+int print_config_help() {
   std::cout
       << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE]\n\n"
          "Asks for the settings of this machine and writes them to your settings file ("
@@ -52,7 +52,7 @@ int print_help() {
          "  hortator config --show --json\n"
          "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
          "exit code: 0 done; 2 wrong usage, or an invalid file; 1 the file could not be written\n\n"
-      << known_options().named << "\nkeys of a settings file (and their variables):\n"
+      << config_options().named << "\nkeys of a settings file (and their variables):\n"
       << listing_of_keys();
   return 0;
 }
@@ -155,8 +155,8 @@ int write_answers(const po::variables_map& values) {
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "arguments"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(config_options(), "arguments"));
+  if (values.contains("help")) return print_config_help();
   const auto given =
       values.contains("arguments") ? values["arguments"].as<std::vector<std::string>>() : std::vector<std::string>{};
   if (!given.empty()) {

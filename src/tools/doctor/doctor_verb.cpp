@@ -18,13 +18,13 @@ namespace {
 
 using doctor::Findings;
 
-Options known_options() {
+Options doctor_options() {
   Options options;
   options.named.add_options()("json", "print one JSON object instead of text")("help,h", "print this help");
   return options;
 }
 
-int print_help() {
+int print_doctor_help() {
   std::cout
       << "usage: hortator doctor [--json] [FOLDER]\n\n"
          "Finds causes of slow, hanging or failing runs on this machine, and prints how to fix them. FOLDER (default:\n"
@@ -32,7 +32,7 @@ int print_help() {
          "  hortator doctor /scratch/me\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 hortator doctor    (on several nodes)\n\n"
          "exit code: 0 no error, perhaps notes and warnings; 1 an error; 2 wrong usage\n\n"
-      << known_options().named;
+      << doctor_options().named;
   return 0;
 }
 
@@ -101,8 +101,8 @@ int report_all_ranks(Findings findings, const std::string& folder, bool as_json)
 }  // namespace
 
 int doctor_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "folder"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(doctor_options(), "folder"));
+  if (values.contains("help")) return print_doctor_help();
   const auto folders =
       values.contains("folder") ? values["folder"].as<std::vector<std::string>>() : std::vector<std::string>{"."};
   if (folders.size() > 1) throw UsageError({.what = "Expected one folder", .hint = "hortator doctor FOLDER"});

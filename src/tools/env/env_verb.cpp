@@ -6,7 +6,7 @@
 namespace hortator::tools {
 namespace {
 
-Options known_options() {
+Options env_options() {
   Options options;
   options.named.add_options()("json", "print one JSON object instead of text")("help,h", "print this help");
   return options;
@@ -15,7 +15,7 @@ Options known_options() {
 }  // namespace
 
 int env_verb(const Arguments& arguments) {
-  const auto options = known_options();
+  const auto options = env_options();
   const auto values = parse(arguments, options);
   if (values.contains("help")) {
     std::cout << "usage: hortator env [--json]\n\nPrints versions, machine and environment for a bug report.\n\n"

@@ -10,7 +10,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-Options known_options() {
+Options estimate_options() {
   Options options;
   const bigmodel::EstimateOptions plan;
   options.named.add_options()(
@@ -29,7 +29,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_estimate_help() {
   std::cout
       << "usage: hortator estimate-memory PATH [options]\n\n"
          "Estimates the memory to hold a model and to train it with Adam, from the shapes in its files (no values are\n"
@@ -38,7 +38,7 @@ int print_help() {
          "  hortator estimate-memory model.safetensors\n"
          "  hortator estimate-memory runs/digits/checkpoint --ranks 8\n\n"
          "exit code: 0; 1 the files cannot be read; 2 wrong usage\n\n"
-      << known_options().named;
+      << estimate_options().named;
   return 0;
 }
 
@@ -54,8 +54,8 @@ bigmodel::EstimateOptions options_of(const po::variables_map& values) {
 }  // namespace
 
 int estimate_memory_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, known_options());
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, estimate_options());
+  if (values.contains("help")) return print_estimate_help();
   if (!values.contains("model")) {
     throw UsageError({.what = "The model is missing",
                       .hint = "give a file of safetensors, torch.save or HDF5, an index, a folder, or a checkpoint"});

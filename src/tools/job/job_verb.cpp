@@ -11,7 +11,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-Options known_options() {
+Options job_options() {
   Options options;
   add_job_options(options);
   options.named.add_options()(
@@ -20,7 +20,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_job_help() {
   std::cout
       << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
          "Writes a job script for Slurm or PBS. Before its time limit the job saves a checkpoint, requeues itself and\n"
@@ -33,7 +33,7 @@ int print_help() {
          "  hortator job -p gpu --gpus-per-node a100:4 --mem 200G --array 0-3 --dry-run --submit -- ./train\n"
          "  hortator job --scheduler pbs -l select=2:ncpus=64:mpiprocs=4 -q prod --chain 5 --submit -- ./train\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
-      << known_options().named << synonym_help(known_options());
+      << job_options().named << synonym_help(job_options());
   return 0;
 }
 
@@ -48,8 +48,8 @@ int chain_length(const po::variables_map& values) {
 }  // namespace
 
 int job_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "program"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(job_options(), "program"));
+  if (values.contains("help")) return print_job_help();
   const int length = chain_length(values);
   return print_or_submit(described_job(values, "job"), values, length);
 }

@@ -89,7 +89,7 @@ std::vector<std::vector<std::string>> submit_commands(launching::Scheduler sched
   return commands;
 }
 
-void print_json(const launching::Job& job, const std::string& script,
+void print_job_json(const launching::Job& job, const std::string& script,
                 const std::vector<std::vector<std::string>>& commands) {
   nlohmann::ordered_json json = {{"schema_version", 1},
                                  {"scheduler", job.scheduler == launching::Scheduler::slurm ? "slurm" : "pbs"},
@@ -114,7 +114,7 @@ int print(const launching::Job& job, const po::variables_map& values, int chain_
   const auto file = is_submitted ? fs::path(job.run_dir) / "jobs" / "TIME" / "job.sh" : fs::path("job.sh");
   const auto commands = submit_commands(job.scheduler, file, chain_length);
   if (values.contains("json")) {
-    print_json(job, script, commands);
+    print_job_json(job, script, commands);
     return 0;
   }
   std::cout << script;

@@ -1,16 +1,14 @@
 #include "tools/launch/killed_rank.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <fstream>
 #include <hortator/version.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <utility>
 
+#include "core/signal_name.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "core/time.hpp"
@@ -18,26 +16,6 @@
 
 namespace hortator::tools {
 namespace {
-
-std::string signal_name(int signal) {
-  static constexpr std::array<std::pair<int, const char*>, 13> names = {{{SIGHUP, "SIGHUP"},
-                                                                         {SIGINT, "SIGINT"},
-                                                                         {SIGQUIT, "SIGQUIT"},
-                                                                         {SIGILL, "SIGILL"},
-                                                                         {SIGTRAP, "SIGTRAP"},
-                                                                         {SIGABRT, "SIGABRT"},
-                                                                         {SIGBUS, "SIGBUS"},
-                                                                         {SIGFPE, "SIGFPE"},
-                                                                         {SIGKILL, "SIGKILL"},
-                                                                         {SIGSEGV, "SIGSEGV"},
-                                                                         {SIGPIPE, "SIGPIPE"},
-                                                                         {SIGTERM, "SIGTERM"},
-                                                                         {SIGXCPU, "SIGXCPU"}}};
-  for (const auto& [number, name] : names) {
-    if (number == signal) return name;
-  }
-  return strsignal(signal);
-}
 
 std::string cause(const KilledRankFacts& facts) {
   if (facts.killed.signal != SIGKILL) return "";
@@ -67,7 +45,7 @@ std::string host_of(const KilledRankFacts& facts) { return facts.status ? facts.
 }  // namespace
 
 std::string killed_problem(const KilledRankFacts& facts) {
-  return text::concat("Killed by signal ", facts.killed.signal, " (", signal_name(facts.killed.signal), ')',
+  return text::concat("Killed by signal ", facts.killed.signal, " (", core::signal_name(facts.killed.signal), ')',
                       cause(facts), last_seen(facts));
 }
 

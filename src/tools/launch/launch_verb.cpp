@@ -31,7 +31,7 @@ constexpr int usage_code = 2;
 // Schedulers kill a job about 30 s after they have sent SIGTERM.
 constexpr std::chrono::seconds time_to_save(25);
 
-Options known_options() {
+Options launch_options() {
   Options options;
   options.ends_at_text = true;
   add_setting_flags(options, launching::Scope::launch);
@@ -40,7 +40,7 @@ Options known_options() {
   return options;
 }
 
-void print_help() {
+void print_launch_help() {
   std::cout
       << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
          "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, otherwise with the mpirun of the MPI that\n"
@@ -52,10 +52,10 @@ void print_help() {
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
-      << known_options().named << synonym_help(known_options());
+      << launch_options().named << synonym_help(launch_options());
 }
 
-void print_json(const launching::LaunchRequest& request, const std::vector<std::string>& command) {
+void print_command_json(const launching::LaunchRequest& request, const std::vector<std::string>& command) {
   const auto or_null = [](const std::optional<int>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
   };
@@ -194,9 +194,9 @@ int run_until_done(launching::LaunchRequest request, const launching::LaunchEnvi
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "program"));
+  const auto values = parse(arguments, with_text(launch_options(), "program"));
   if (values.contains("help")) {
-    print_help();
+    print_launch_help();
     return 0;
   }
   const auto settings = settings_of(values, launching::Scope::launch);
@@ -206,7 +206,7 @@ int launch_verb(const Arguments& arguments) {
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
   const auto command = launching::command_line(request, facts);
   if (values.contains("json")) {
-    print_json(request, command);
+    print_command_json(request, command);
     return 0;
   }
   if (values.contains("dry-run")) {

@@ -23,20 +23,20 @@ constexpr std::array<const char*, 4> files = {"CMakeLists.txt", "train.cpp", "jo
 constexpr std::array<std::string_view, 8> reserved = {"all",  "clean",   "help",   "install",
                                                       "test", "package", "depend", "none"};
 
-Options known_options() {
+Options new_options() {
   Options options;
   options.named.add_options()("help,h", "print this help");
   return options;
 }
 
-int print_help() {
+int print_new_help() {
   std::cout
       << "usage: hortator new NAME\n\n"
          "Creates the folder NAME with a project that is ready to build: CMakeLists.txt, a training program, a job\n"
          "script and a README.\n\n"
          "  hortator new my-model\n\n"
          "exit code: 0 done; 2 wrong usage; 1 a file could not be written\n\n"
-      << known_options().named;
+      << new_options().named;
   return 0;
 }
 
@@ -72,8 +72,8 @@ std::string filled(const std::string& file, const std::string& name) {
 }  // namespace
 
 int new_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "name"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(new_options(), "name"));
+  if (values.contains("help")) return print_new_help();
   if (!values.contains("name") || values["name"].as<std::vector<std::string>>().size() != 1) {
     throw UsageError({.what = "Expected one project name", .hint = "hortator new my-model"});
   }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_points = 600;
 
-Options known_options() {
+Options plot_options() {
   Options options;
   options.named.add_options()("output,o", po::value<std::string>()->value_name("FILE"),
                               "file to write: FILE.svg, or FILE.png or FILE.pdf (drawn by Cairo)")(
@@ -26,7 +26,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_plot_help() {
   std::cout
       << "usage: hortator plot RUN... -o FILE.svg|FILE.png|FILE.pdf [options]\n\n"
          "Plots a metric and the step rate of one or more runs, with a vertical line at each restart. For a study of\n"
@@ -34,7 +34,7 @@ int print_help() {
          "  hortator plot runs/digits -o digits.svg\n"
          "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the file could not be written\n\n"
-      << known_options().named;
+      << plot_options().named;
   return 0;
 }
 
@@ -117,8 +117,8 @@ std::vector<Panel> panels_of(const std::vector<std::string>& runs, const std::st
 }  // namespace
 
 int plot_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "run"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(plot_options(), "run"));
+  if (values.contains("help")) return print_plot_help();
   if (!values.contains("run")) {
     throw UsageError(
         {.what = "Expected the folder of at least one run", .hint = "hortator plot runs/digits -o digits.svg"});

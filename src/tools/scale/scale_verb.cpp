@@ -26,7 +26,7 @@ const OwnFlags& own_flags() {
   return flags;
 }
 
-Options known_options() {
+Options scale_options() {
   Options options;
   options.ends_at_text = true;
   options.named.add_options()("nodes", po::value<std::string>()->value_name("N,N,..."),
@@ -43,7 +43,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_scale_help() {
   std::cout
       << "usage: hortator scale strong|weak --nodes 1,2,4,8 --ranks-per-node N [options] [--submit] -- PROGRAM "
          "[ARGUMENTS]\n"
@@ -56,7 +56,7 @@ int print_help() {
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
          "  hortator scale report runs/scale\n\n"
          "exit code: 0 done; 1 a run failed, or runs are missing or cannot be compared; 2 wrong usage\n\n"
-      << known_options().named << synonym_help(known_options());
+      << scale_options().named << synonym_help(scale_options());
   return 0;
 }
 
@@ -124,7 +124,7 @@ std::vector<std::string> job_lines(const launching::Settings& settings, launchin
 }
 
 /// The script of one job, which starts `hortator scale run` in its allocation.
-std::string script_of(const fs::path& folder, int ranks, const launching::Settings& settings,
+std::string study_script(const fs::path& folder, int ranks, const launching::Settings& settings,
                       launching::Scheduler scheduler) {
   const bool is_slurm = scheduler == launching::Scheduler::slurm;
   std::string script = "#!/bin/bash\n";
@@ -153,7 +153,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
     const auto settings = gather_settings(flags, file);
     const auto scheduler = scheduler_of(settings);
     const auto script = folder / text::concat("job_", plan.ranks[i], ".sh");
-    write_script(script, script_of(folder, plan.ranks[i], settings, scheduler));
+    write_script(script, study_script(folder, plan.ranks[i], settings, scheduler));
     std::cout << "submitted: " << submit(scheduler, script) << "  " << script.string() << '\n';
   }
   std::cout << "the last job to end writes the report; to write it again: hortator scale report " << folder.string()
@@ -162,8 +162,8 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
 }
 
 int begin_study(Growth growth, const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "program"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(scale_options(), "program"));
+  if (values.contains("help")) return print_scale_help();
   const auto file = config_file_of(values);
   const auto settings = gather_settings(settings_from_flags(values, launching::Scope::job, own_flags()), file);
   const auto plan = plan_of(growth, values, settings);
@@ -219,7 +219,7 @@ const std::vector<Verb>& verbs_of_scale() {
 int scale_verb(const Arguments& arguments) {
   if (arguments.empty())
     throw UsageError({.what = "The kind of scaling is missing", .hint = "valid kinds:\n" + listing(verbs_of_scale())});
-  if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
+  if (arguments.front() == "--help" || arguments.front() == "-h") return print_scale_help();
   return find(verbs_of_scale(), arguments.front(), "kind of scaling").run({arguments.begin() + 1, arguments.end()});
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-int print_help() {
+int print_test_help() {
   std::cout
       << "usage: hortator test [-n N] [--dir FOLDER] [--here] [--json]\n\n"
          "Tests this installation on the nodes where it runs: ranks, each communication back end, a checkpoint in\n"
@@ -47,7 +47,7 @@ Options test_options() {
 
 int test_verb(const Arguments& arguments) {
   const auto values = parse(arguments, test_options());
-  if (values.contains("help")) return print_help();
+  if (values.contains("help")) return print_test_help();
   check_login_node(values);
   const auto program = (libexec_folder() / "hortator-test").string();
   Arguments ranks_program = {program, "--dir", values["dir"].as<std::string>()};

@@ -116,7 +116,7 @@ bool has_any(const fs::path& folder, const Names& names) {
 }
 
 // Tasks by number: 2 comes before 10.
-bool comes_before(const fs::path& a, const fs::path& b) {
+bool is_earlier_run(const fs::path& a, const fs::path& b) {
   const auto key = [](const fs::path& path) {
     const auto name = path.filename().string();
     long long number = -1;
@@ -163,7 +163,7 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
     if (!entry.is_directory(ignored) || entry.path().filename() == "jobs") continue;
     if (has_any(entry.path(), run_records) || has_any(entry.path(), task_records)) runs.push_back(entry.path());
   }
-  std::sort(runs.begin(), runs.end(), comes_before);
+  std::sort(runs.begin(), runs.end(), is_earlier_run);
   if (!runs.empty()) return runs;
   throw UsageError(
       {.what = text::concat("No records of a run in ", text::quote(folder.string())),

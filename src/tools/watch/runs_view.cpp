@@ -12,7 +12,7 @@ namespace hortator::tools {
 namespace {
 
 constexpr std::size_t column_count = 6;
-using Row = std::array<std::string, column_count>;
+using RunRow = std::array<std::string, column_count>;
 
 std::string progress_of(const WatchFacts& facts) {
   const auto* main = main_rank(facts);
@@ -36,7 +36,7 @@ std::string arguments_of(const WatchFacts& facts) {
   return facts.failure ? *facts.failure : text::join(texts, " ");
 }
 
-Row row_of(const WatchFacts& facts, double now) {
+RunRow row_of(const WatchFacts& facts, double now) {
   const auto* main = main_rank(facts);
   return {facts.folder,
           state_of(facts, now),
@@ -64,7 +64,7 @@ std::string summary(const std::vector<WatchFacts>& runs, double now) {
 }  // namespace
 
 std::string runs_view(const std::vector<WatchFacts>& runs, const ViewOptions& options) {
-  std::vector<Row> rows = {{"run", "state", "progress", "value", "rate", "arguments"}};
+  std::vector<RunRow> rows = {{"run", "state", "progress", "value", "rate", "arguments"}};
   for (const auto& run : runs) rows.push_back(row_of(run, options.now));
   std::array<int, column_count> widths{};
   for (const auto& row : rows) {

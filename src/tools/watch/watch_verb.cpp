@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t history_rows = 240;
 
-Options known_options() {
+Options watch_options() {
   Options options;
   options.named.add_options()("once", "print the page once and exit")(
       "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "time between updates")(
@@ -37,7 +37,7 @@ Options known_options() {
   return options;
 }
 
-int print_help() {
+int print_watch_help() {
   std::cout
       << "usage: hortator watch RUN... [options]\n\n"
          "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
@@ -49,7 +49,7 @@ int print_help() {
          "  hortator watch runs/digits --once\n"
          "  hortator watch runs/sweep runs/other --json\n\n"
          "exit code: 0; 1 with --once or --json if a run failed or was killed; 2 wrong usage\n\n"
-      << known_options().named;
+      << watch_options().named;
   return 0;
 }
 
@@ -133,7 +133,7 @@ void sleep_for(double seconds) {
   while (is_interrupted == 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-std::vector<std::filesystem::path> folders_in(const po::variables_map& values) {
+std::vector<std::filesystem::path> run_folders_in(const po::variables_map& values) {
   if (!values.contains("run"))
     throw UsageError({.what = "Expected the folder of a run", .hint = "hortator watch runs/digits"});
   std::vector<std::filesystem::path> folders;
@@ -175,12 +175,12 @@ class Watched {
 }  // namespace
 
 int watch_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "run"));
-  if (values.contains("help")) return print_help();
+  const auto values = parse(arguments, with_text(watch_options(), "run"));
+  if (values.contains("help")) return print_watch_help();
   const double interval = values["interval"].as<double>();
   if (!(interval >= 0.1)) throw UsageError({.what = "--interval: expected at least 0.1 seconds"});
   const auto* colour = values.contains("color") ? "color" : "colour";
-  Watched watched(folders_in(values), wants_colour(values[colour].as<std::string>()));
+  Watched watched(run_folders_in(values), wants_colour(values[colour].as<std::string>()));
   watched.read();
   if (values.contains("json")) {
     std::cout << watched.json();

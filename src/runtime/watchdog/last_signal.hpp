@@ -1,0 +1,20 @@
+#pragma once
+
+#include <atomic>
+
+/// The signal that ends this process, noted where the other ranks of the node can read it. Nothing can be noted of
+/// SIGKILL.
+namespace hortator::runtime {
+
+/// What is noted instead of a signal when the process ends for a reason that it has told itself.
+constexpr int told_itself = -1;
+
+/// From now on note_last_signal() also writes to `place`. The first call installs handlers for the signals of a crash,
+/// which note their number and pass the signal on to the handler that was there before.
+void add_last_signal(std::atomic<int>& place);
+void remove_last_signal(std::atomic<int>& place);
+
+/// Writes to all places. May be called in a signal handler.
+void note_last_signal(int signal);
+
+}  // namespace hortator::runtime
