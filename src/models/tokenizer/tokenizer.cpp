@@ -119,8 +119,10 @@ struct Tokenizer::Parts {
     pieces.push_back(std::move(text));
     for (const auto& piece : pre_tokenizer(std::move(pieces))) {
       if (piece.empty()) continue;
-      for (const auto& [id, range] : model->tokenize(piece.text()))
-        add(encoding, {.id = id, .token = tokens.at(id), .range = piece.original(range)}, type_id);
+      for (const auto& [id, range, is_text] : model->tokenize(piece.text())) {
+        auto token = is_text ? to_utf8(piece.text().substr(range.begin, range.size())) : tokens.at(id);
+        add(encoding, {.id = id, .token = std::move(token), .range = piece.original(range)}, type_id);
+      }
     }
   }
 
