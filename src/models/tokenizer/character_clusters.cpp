@@ -8,12 +8,13 @@ namespace hortator::models {
 namespace {
 
 int break_class(char32_t c) {
+  if (c >= ' ' && c < 0x7F) return U_GCB_OTHER;
   if (is_later_mark(c) || is_mark_of_unicode_17(c)) return U_GCB_EXTEND;
   return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
 }
 
 bool is_pictograph(char32_t c) {
-  return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_EXTENDED_PICTOGRAPHIC) != 0;
+  return c >= 0x80 && u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_EXTENDED_PICTOGRAPHIC) != 0;
 }
 
 bool is_control_class(int c) { return c == U_GCB_CONTROL || c == U_GCB_CR || c == U_GCB_LF; }

@@ -2,6 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "models/tokenizer/parts.hpp"
+#include "models/tokenizer/piece_cache.hpp"
 
 namespace hortator::models {
 
@@ -46,7 +47,7 @@ std::unique_ptr<TokenModel> make_token_model(const ConfigFields& fields, const n
                : type == "WordPiece" ? make_word_pieces(fields, stored)
                                      : make_unigram(fields, stored);
   fields.require_all_used();
-  return model;
+  return std::make_unique<PieceCache>(std::move(model));
 }
 
 }  // namespace hortator::models

@@ -182,7 +182,7 @@ TEST_CASE("clusters of characters are what a reader takes for one") {
 }
 
 TEST_CASE("Unigram without an unknown token refuses other characters") {
-  const json vocabulary = {{"a", -1.0}, {"b", -2.0}, {"ab", -2.5}};
+  const auto vocabulary = json::array({json::array({"a", -1.0}), json::array({"b", -2.0}), json::array({"ab", -2.5})});
   const auto file = json{{"model", {{"type", "Unigram"}, {"vocab", vocabulary}}}};
   const test::OwnFolder folder("unigram");
   std::filesystem::create_directories(folder.path);
