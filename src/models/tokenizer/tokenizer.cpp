@@ -13,6 +13,7 @@
 #include "models/tokenizer/added_tokens.hpp"
 #include "models/tokenizer/limits.hpp"
 #include "models/tokenizer/parts.hpp"
+#include "models/tokenizer/token_table.hpp"
 #include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
@@ -66,12 +67,13 @@ struct Tokenizer::Parts {
         padding(make_padding(fields.object("padding"))),
         added(added_tokens(fields)),
         as_written(those(added, false), [](AlignedText&) {}),
-        as_normalized(those(added, true), normalizer) {
+        as_normalized(those(added, true), normalizer),
+        tokens(model->vocabulary().size() + added.size()) {
     fields.skip("version");
     fields.require_all_used();
-    for (const auto& [token, id] : model->vocabulary()) tokens.emplace(id, token);
+    for (const auto& [token, id] : model->vocabulary()) tokens.set(id, token);
     for (const auto& one : added) {
-      tokens[one.id] = one.normalized ? normalized_content(one) : one.content;
+      tokens.set(one.id, one.normalized ? normalized_content(one) : one.content);
       added_ids.insert_or_assign(one.content, one.id);
       if (one.special) special.insert(one.id);
     }
@@ -119,8 +121,10 @@ struct Tokenizer::Parts {
     pieces.push_back(std::move(text));
     for (const auto& piece : pre_tokenizer(std::move(pieces))) {
       if (piece.empty()) continue;
-      for (const auto& [id, range] : model->tokenize(piece.text()))
-        add(encoding, {.id = id, .token = tokens.at(id), .range = piece.original(range)}, type_id);
+      for (const auto& [id, range, is_text] : model->tokenize(piece.text())) {
+        auto token = is_text ? to_utf8(piece.text().substr(range.begin, range.size())) : *tokens.find(id);
+        add(encoding, {.id = id, .token = std::move(token), .range = piece.original(range)}, type_id);
+      }
     }
   }
 
@@ -152,7 +156,7 @@ struct Tokenizer::Parts {
   std::optional<Padding> padding;
   std::vector<AddedToken> added;
   AddedTokenFinder as_written, as_normalized;
-  std::unordered_map<std::int64_t, std::string> tokens;
+  TokenTable tokens;
   Vocabulary added_ids;
   std::set<std::int64_t> special;
 };
@@ -203,8 +207,7 @@ std::string Tokenizer::decode(const std::vector<std::int64_t>& ids, bool skip_sp
   std::vector<std::string> tokens;
   for (const auto id : ids) {
     if (skip_special_tokens && parts_->special.contains(id)) continue;
-    const auto found = parts_->tokens.find(id);
-    if (found != parts_->tokens.end()) tokens.push_back(found->second);
+    if (const auto* token = parts_->tokens.find(id)) tokens.push_back(*token);
   }
   return text::join(parts_->decoder(std::move(tokens)), "");
 }
@@ -218,8 +221,8 @@ std::optional<std::int64_t> Tokenizer::id_of(const std::string& token) const {
 }
 
 std::optional<std::string> Tokenizer::token_of(std::int64_t id) const {
-  const auto found = parts_->tokens.find(id);
-  return found == parts_->tokens.end() ? std::nullopt : std::optional(found->second);
+  const auto* token = parts_->tokens.find(id);
+  return token == nullptr ? std::nullopt : std::optional(*token);
 }
 
 std::size_t Tokenizer::vocabulary_size() const { return parts_->tokens.size(); }
