@@ -11,9 +11,9 @@ namespace {
 
 constexpr int version_of_expressions = 16, version_of_categories = 8, version_of_marks = 9;
 
-UChar32 icu(char32_t c) { return static_cast<UChar32>(c); }
+UChar32 code_point(char32_t c) { return static_cast<UChar32>(c); }
 
-bool has_category(char32_t c, std::uint32_t mask) { return (U_MASK(u_charType(icu(c))) & mask) != 0; }
+bool has_category(char32_t c, std::uint32_t mask) { return (U_MASK(u_charType(code_point(c))) & mask) != 0; }
 
 bool is_later(char32_t c) { return !is_in_unicode(c, version_of_expressions); }
 
@@ -21,13 +21,13 @@ bool is_later(char32_t c) { return !is_in_unicode(c, version_of_expressions); }
 
 bool is_in_unicode(char32_t c, int version) {
   UVersionInfo since{};
-  u_charAge(icu(c), since);
+  u_charAge(code_point(c), since);
   return since[0] > 0 && since[0] <= version;
 }
 
 bool is_whitespace(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
-  return u_isUWhiteSpace(icu(c)) != 0;
+  return u_isUWhiteSpace(code_point(c)) != 0;
 }
 
 bool is_letter(char32_t c) {
@@ -46,7 +46,7 @@ bool is_word(char32_t c) {
   constexpr char32_t joiners[] = {0x200C, 0x200D};
   if (c < 0x80) return c == '_' || is_letter(c) || is_number(c);
   if (c == joiners[0] || c == joiners[1]) return true;
-  const bool is_known = u_isUAlphabetic(icu(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
+  const bool is_known = u_isUAlphabetic(code_point(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
   return (is_known && !is_later(c)) || is_later_letter(c) || is_later_number(c) || is_later_mark(c);
 }
 
@@ -75,7 +75,7 @@ bool is_mark(char32_t c) {
 std::u32string lower_case(char32_t c) {
   if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + 32 : c};
   if (c == 0x130) return {U'i', 0x307};  // the only one that becomes two
-  return {later_lower_case(static_cast<char32_t>(u_tolower(icu(c))))};
+  return {later_lower_case(static_cast<char32_t>(u_tolower(code_point(c))))};
 }
 
 }  // namespace hortator::models

@@ -94,7 +94,7 @@ void add_replaced(std::vector<CharacterChange>& characters, const std::u32string
   if (by.size() < count && !characters.empty()) characters.back().change -= static_cast<int>(count - by.size());
 }
 
-void normalize(AlignedText& text, const CharacterMap& map) {
+void normalize_by_map(AlignedText& text, const CharacterMap& map) {
   constexpr std::size_t longest = 5;  // bytes of a cluster that may be replaced as a whole
   std::vector<CharacterChange> characters;
   characters.reserve(text.size());
@@ -127,7 +127,7 @@ Normalizer make_precompiled(const ConfigFields& fields) {
   const auto bytes = from_base64(text_field(fields, "precompiled_charsmap"));
   const auto map = bytes ? CharacterMap::read(*bytes) : std::nullopt;
   fields.require(map.has_value(), "precompiled_charsmap", "expected a character map of SentencePiece in base64");
-  return [map = *map](AlignedText& text) { normalize(text, map); };
+  return [map = *map](AlignedText& text) { normalize_by_map(text, map); };
 }
 
 }  // namespace hortator::models

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ class TokenTable {
     const auto at = static_cast<std::size_t>(id);
     auto& place = at < listed_.size() ? listed_[at] : others_[id];
     if (!place) ++size_;
+    largest_ = std::max(largest_, id);
     place = std::move(token);
   }
 
@@ -31,11 +33,13 @@ class TokenTable {
   }
 
   std::size_t size() const { return size_; }
+  std::int64_t largest_id() const { return largest_; }
 
  private:
   std::vector<std::optional<std::string>> listed_;
   std::unordered_map<std::int64_t, std::optional<std::string>> others_;
   std::size_t size_ = 0;
+  std::int64_t largest_ = 0;
 };
 
 }  // namespace hortator::models

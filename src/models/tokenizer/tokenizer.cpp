@@ -107,13 +107,16 @@ struct Tokenizer::Parts {
     return encoding;
   }
 
-  Encoding encode(std::string_view utf8, const std::optional<std::string>& pair, bool add_special_tokens) const {
+  struct EncodeOptions {
+    bool adds_special_tokens = true, has_limits = true;
+  };
+  Encoding encode(std::string_view utf8, const std::optional<std::string>& pair, const EncodeOptions& options) const {
     auto first = encode_text(utf8, 0);
     std::optional<Encoding> second;
     if (pair) second = encode_text(*pair, 1);
-    const auto count = add_special_tokens ? post_processor->added(pair.has_value()) : 0;
-    if (truncation) truncate(*truncation, count, first, second);
-    return post_processor->process(std::move(first), std::move(second), add_special_tokens);
+    const auto count = options.adds_special_tokens ? post_processor->added(pair.has_value()) : 0;
+    if (truncation && options.has_limits) truncate(*truncation, count, first, second);
+    return post_processor->process(std::move(first), std::move(second), options.adds_special_tokens);
   }
 
   void add_pieces(Encoding& encoding, AlignedText text, std::int64_t type_id) const {
@@ -169,8 +172,8 @@ Tokenizer::Tokenizer(const std::filesystem::path& path) {
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
-  std::vector<Encoding> one = {parts_->encode(text, {}, add_special_tokens)};
-  if (parts_->padding) pad(*parts_->padding, one);
+  std::vector<Encoding> one = {parts_->encode(text, {}, {add_special_tokens, has_limits_})};
+  if (parts_->padding && has_limits_) pad(*parts_->padding, one);
   return std::move(one.front());
 }
 
@@ -186,7 +189,7 @@ std::vector<Encoding> Tokenizer::encode_batch(const std::vector<TextInput>& inpu
   const auto work = [&] {
     for (auto i = next++; i < inputs.size(); i = next++) {
       try {
-        encodings[i] = parts_->encode(inputs[i].text, inputs[i].pair, add_special_tokens);
+        encodings[i] = parts_->encode(inputs[i].text, inputs[i].pair, {add_special_tokens, has_limits_});
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -199,7 +202,7 @@ std::vector<Encoding> Tokenizer::encode_batch(const std::vector<TextInput>& inpu
   }
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
-  if (parts_->padding) pad(*parts_->padding, encodings);
+  if (parts_->padding && has_limits_) pad(*parts_->padding, encodings);
   return encodings;
 }
 
@@ -226,5 +229,13 @@ std::optional<std::string> Tokenizer::token_of(std::int64_t id) const {
 }
 
 std::size_t Tokenizer::vocabulary_size() const { return parts_->tokens.size(); }
+
+std::int64_t Tokenizer::largest_id() const { return parts_->tokens.largest_id(); }
+
+Tokenizer Tokenizer::without_limits() const {
+  auto same = *this;
+  same.has_limits_ = false;
+  return same;
+}
 
 }  // namespace hortator::models

@@ -229,7 +229,10 @@ std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
   UErrorCode error = U_ZERO_ERROR;
   const std::unique_ptr<URegularExpression, void (*)(URegularExpression*)> own(
       uregex_clone(compiled_->expression, &error), uregex_close);
-  uregex_setStackLimit(own.get(), 0, &error);  // long runs need more than the default
+  // Long runs need more than the default. An expression that goes back for ever is stopped after a few seconds.
+  constexpr std::int32_t stack_bytes = 1 << 28, time_steps = 3000;
+  uregex_setStackLimit(own.get(), stack_bytes, &error);
+  uregex_setTimeLimit(own.get(), time_steps, &error);
   uregex_setText(own.get(), utf16.data(), static_cast<std::int32_t>(utf16.size()), &error);
   std::vector<TextRange> all;
   while (U_SUCCESS(error) && uregex_findNext(own.get(), &error)) {

@@ -1,9 +1,11 @@
 // Tokenizers against Hugging Face tokenizers, on stored texts that tokenizer_oracle.py wrote.
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/models/tokenizer.hpp>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "models/tokenizer/aligned_text.hpp"
@@ -207,4 +209,21 @@ TEST_CASE("a line of a megabyte is encoded") {
   const std::string spaces(1 << 20, ' '), line(1 << 20, 'a');
   CHECK(tokenizer.decode(tokenizer.encode(spaces).ids) == spaces);
   CHECK(tokenizer.decode(tokenizer.encode(line).ids) == line);
+}
+
+// For tests/tools/tokenizer-speed.py: prints the seconds that all lines of a file take.
+TEST_CASE("lines are encoded", "[.speed]") {
+  const auto* folder = std::getenv("HORTATOR_SPEED_TOKENIZER");
+  const auto* file = std::getenv("HORTATOR_SPEED_TEXT");
+  REQUIRE(folder != nullptr);
+  REQUIRE(file != nullptr);
+  const auto tokenizer = models::Tokenizer(folder).without_limits();
+  std::vector<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t tokens = 0;
+  for (const auto& line : lines) tokens += tokenizer.encode(line).ids.size();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::cout << "tokens " << tokens << " seconds " << seconds.count() << '\n';
 }
