@@ -1,4 +1,5 @@
-// Fuzzes the reader of tokenizer.json: any file is refused, or makes a tokenizer that encodes and decodes texts or refuses them.
+// Fuzzes the reader of tokenizer.json: any file is refused, or makes a tokenizer that encodes and decodes texts or
+// refuses them.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +18,8 @@ void use(const models::Tokenizer& tokenizer) {
   if (encoding.ids.size() != encoding.offsets.size() || encoding.ids.size() != encoding.tokens.size()) __builtin_trap();
   for (const auto& [begin, end] : tokenizer.encode(text, false).offsets)
     if (begin > end || end > text.size()) __builtin_trap();
-  std::vector<std::int64_t> ids(encoding.ids.begin(), encoding.ids.begin() + std::min<std::ptrdiff_t>(50, std::ssize(encoding.ids)));
+  std::vector<std::int64_t> ids(encoding.ids.begin(),
+                                encoding.ids.begin() + std::min<std::ptrdiff_t>(50, std::ssize(encoding.ids)));
   for (std::int64_t id = 0; id < 12; ++id) ids.push_back(id);
   tokenizer.decode(ids);
   tokenizer.decode(ids, false);

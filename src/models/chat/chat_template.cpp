@@ -56,9 +56,10 @@ ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
   const auto own = core::read_at_most(folder / "chat_template.jinja", core::max_record_bytes);
   const auto source = own ? *own : listed_template(config);
   if (source.empty()) {
-    throw formats::FileError({.what = text::concat(folder, " has no chat template"),
-                              .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json",
-                              .hint = "use a model that was trained on conversations, or write the prompt yourself"});
+    throw formats::FileError(
+        {.what = text::concat(folder, " has no chat template"),
+         .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json",
+         .hint = "use a model that was trained on conversations, or write the prompt yourself"});
   }
   *this = ChatTemplate(source, special_tokens(config));
 }
@@ -75,7 +76,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool 
 std::string ChatTemplate::render_json(const std::string& messages, bool add_generation_prompt) const {
   auto list = core::parse_record<Json>(messages);
   if (!list.is_array())
-    throw UsageError({.what = "The messages are not a JSON list", .hint = "expected [{\"role\": ..., \"content\": ...}]"});
+    throw UsageError(
+        {.what = "The messages are not a JSON list", .hint = "expected [{\"role\": ..., \"content\": ...}]"});
   chat::Scope scope{.names = chat::functions()};
   for (const auto& [name, value] : parts_->variables) scope.names[name] = Json(value);
   scope.names["messages"] = std::move(list);

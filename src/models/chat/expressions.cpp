@@ -173,7 +173,9 @@ Expression ExpressionParser::comparison() {
     auto left = first(rendering);
     for (const auto& [op, operand] : rest) {
       auto right = operand(rendering);
-      const bool holds = op == "in" ? contains(right, left) : op == "not in" ? !contains(right, left) : compared(op, left, right);
+      const bool holds = op == "in"       ? contains(right, left)
+                         : op == "not in" ? !contains(right, left)
+                                          : compared(op, left, right);
       if (!holds) return Value(Json(false));
       left = std::move(right);
     }
@@ -229,9 +231,10 @@ Expression ExpressionParser::test(Expression value) {
   const auto called = peek().kind == TokenKind::op ? next().text : name();
   CallExpressions arguments;
   const auto& after = peek();
-  const bool ends = after.kind == TokenKind::end || after.kind == TokenKind::op ||
-                    (after.kind == TokenKind::name &&
-                     std::ranges::count(std::vector<std::string>{"and", "or", "else", "if", "is", "in", "not"}, after.text));
+  const bool ends =
+      after.kind == TokenKind::end || after.kind == TokenKind::op ||
+      (after.kind == TokenKind::name &&
+       std::ranges::count(std::vector<std::string>{"and", "or", "else", "if", "is", "in", "not"}, after.text));
   if (is_op("(")) {
     arguments = call();
   } else if (!ends || is_op("[") || is_op("{")) {

@@ -31,7 +31,8 @@ class Lexer {
  private:
   bool has(std::size_t at, std::string_view text) const { return source_.compare(at, text.size(), text) == 0; }
   std::size_t line_of(std::size_t at) const {
-    return 1 + static_cast<std::size_t>(std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    return 1 + static_cast<std::size_t>(
+                   std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
   }
   [[noreturn]] void fail_at(std::size_t at, const std::string& what) const {
     fail(text::concat("line ", line_of(at), ": ", what));
@@ -56,8 +57,8 @@ class Lexer {
         while (!text.empty() && is_space(text.back())) text.pop_back();
       } else if (mark != '+' && !has(end, "{{")) {
         const auto line = text.find_last_not_of(" \t");
-        const bool begins_line = line == std::string::npos ? (at_ == 0 || source_[at_ - 1] == '\n' || was_trimmed_)
-                                                           : text[line] == '\n';
+        const bool begins_line =
+            line == std::string::npos ? (at_ == 0 || source_[at_ - 1] == '\n' || was_trimmed_) : text[line] == '\n';
         if (begins_line) text.resize(line == std::string::npos ? 0 : line + 1);
       }
     }
@@ -103,7 +104,8 @@ class Lexer {
   void skip_comment(std::size_t open) {
     const auto close = source_.find("#}", at_);
     if (close == std::string::npos) fail_at(open, "the comment does not end");
-    const char mark = close > at_ && (source_[close - 1] == '-' || source_[close - 1] == '+') ? source_[close - 1] : ' ';
+    const char mark =
+        close > at_ && (source_[close - 1] == '-' || source_[close - 1] == '+') ? source_[close - 1] : ' ';
     end_tag(mark, true);
     at_ = close + 2;
     was_trimmed_ = trims_ && at_ < source_.size() && source_[at_] == '\n';

@@ -53,7 +53,9 @@ Json list_of(const std::vector<std::string>& texts) {
 /// JSON as Python's json.dumps writes it: with spaces after commas and colons, or indented.
 std::string dumped(const Json& json, int indent, int level = 0) {
   if (!json.is_structured() || json.empty()) return json.dump(-1, ' ', /*ensure_ascii=*/false);
-  const auto line = [&](int deep) { return indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * deep), ' '); };
+  const auto line = [&](int deep) {
+    return indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * deep), ' ');
+  };
   std::string all = (json.is_object() ? "{" : "[") + line(level + 1);
   bool is_first = true;
   for (const auto& [key, one] : json.items()) {
@@ -77,7 +79,8 @@ Value to_json(const Value& value, const CallArguments& arguments) {
 Value joined(const Value& value, const CallArguments& arguments) {
   const auto attribute = argument(arguments, 1, "attribute");
   std::vector<std::string> parts;
-  for (const auto& one : elements(value)) parts.push_back(text_of(attribute.is_defined ? item_of(one, attribute) : one));
+  for (const auto& one : elements(value))
+    parts.push_back(text_of(attribute.is_defined ? item_of(one, attribute) : one));
   return Json(text::join(parts, string_argument(arguments, 0, "d", "")));
 }
 
@@ -172,9 +175,11 @@ Value edge(const Value& value, bool is_first) {
 
 Value indented(const Value& value, const CallArguments& arguments) {
   const auto width = argument(arguments, 0, "width");
-  const auto spaces = width.is_string()    ? width.string()
-                      : width.is_defined ? std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(integer_of(width, "width"), 0, 256)), ' ')
-                                         : std::string(4, ' ');
+  const auto spaces =
+      width.is_string() ? width.string()
+      : width.is_defined
+          ? std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(integer_of(width, "width"), 0, 256)), ' ')
+          : std::string(4, ' ');
   const bool has_first = is_true(argument(arguments, 1, "first"));
   const auto lines = parts_of(text_of(value), "\n", -1);
   std::string all;
@@ -192,18 +197,22 @@ Function string_method(const std::string& text, const std::string& name) {
       return Json(stripped(text, string_argument(a, 0, "chars", std::string(white_space)), left, right));
     };
   };
-  const auto letters = [text](LetterCase letter_case) {
+  const auto in_letter_case = [text](LetterCase letter_case) {
     return [=](const CallArguments&) -> Value { return Json(in_case(text, letter_case)); };
   };
   if (name == "strip") return strip(true, true);
   if (name == "lstrip") return strip(true, false);
   if (name == "rstrip") return strip(false, true);
-  if (name == "upper") return letters(LetterCase::upper);
-  if (name == "lower") return letters(LetterCase::lower);
-  if (name == "title") return letters(LetterCase::title);
-  if (name == "capitalize") return letters(LetterCase::capitalised);
-  if (name == "startswith") return [text](const CallArguments& a) -> Value { return Json(text.starts_with(string_argument(a, 0, "prefix", ""))); };
-  if (name == "endswith") return [text](const CallArguments& a) -> Value { return Json(text.ends_with(string_argument(a, 0, "suffix", ""))); };
+  if (name == "upper") return in_letter_case(LetterCase::upper);
+  if (name == "lower") return in_letter_case(LetterCase::lower);
+  if (name == "title") return in_letter_case(LetterCase::title);
+  if (name == "capitalize") return in_letter_case(LetterCase::capitalised);
+  if (name == "startswith")
+    return
+        [text](const CallArguments& a) -> Value { return Json(text.starts_with(string_argument(a, 0, "prefix", ""))); };
+  if (name == "endswith")
+    return
+        [text](const CallArguments& a) -> Value { return Json(text.ends_with(string_argument(a, 0, "suffix", ""))); };
   if (name == "split") {
     return [text](const CallArguments& a) -> Value {
       return list_of(parts_of(text, string_argument(a, 0, "sep", ""), count_argument(a, 1, "maxsplit")));
@@ -211,13 +220,15 @@ Function string_method(const std::string& text, const std::string& name) {
   }
   if (name == "replace") {
     return [text](const CallArguments& a) -> Value {
-      return Json(replaced(text, string_argument(a, 0, "old", ""), string_argument(a, 1, "new", ""), count_argument(a, 2, "count")));
+      return Json(replaced(text, string_argument(a, 0, "old", ""), string_argument(a, 1, "new", ""),
+                           count_argument(a, 2, "count")));
     };
   }
   if (name == "find") {
     return [text](const CallArguments& a) -> Value {
       const auto at = text.find(string_argument(a, 0, "sub", ""));
-      return Json(at == std::string::npos ? std::int64_t{-1} : static_cast<std::int64_t>(characters(text.substr(0, at)).size()));
+      return Json(at == std::string::npos ? std::int64_t{-1}
+                                          : static_cast<std::int64_t>(characters(text.substr(0, at)).size()));
     };
   }
   if (name == "join") {
@@ -281,14 +292,25 @@ Value now(const CallArguments& arguments) {
 Value filtered(const std::string& name, const Value& value, const CallArguments& arguments) {
   using Filter = Value (*)(const Value&, const CallArguments&);
   static const std::map<std::string, Filter> known = {
-      {"trim", [](const Value& v, const CallArguments& a) { return Value(Json(stripped(text_of(v), string_argument(a, 0, "chars", std::string(white_space)), true, true))); }},
+      {"trim",
+       [](const Value& v, const CallArguments& a) {
+         return Value(Json(stripped(text_of(v), string_argument(a, 0, "chars", std::string(white_space)), true, true)));
+       }},
       {"length", [](const Value& v, const CallArguments&) { return Value(Json(elements(v).size())); }},
       {"count", [](const Value& v, const CallArguments&) { return Value(Json(elements(v).size())); }},
-      {"upper", [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::upper))); }},
-      {"lower", [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::lower))); }},
-      {"title", [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::title))); }},
-      {"capitalize", [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::capitalised))); }},
-      {"replace", [](const Value& v, const CallArguments& a) { return Value(Json(replaced(text_of(v), string_argument(a, 0, "old", ""), string_argument(a, 1, "new", ""), count_argument(a, 2, "count")))); }},
+      {"upper",
+       [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::upper))); }},
+      {"lower",
+       [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::lower))); }},
+      {"title",
+       [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::title))); }},
+      {"capitalize",
+       [](const Value& v, const CallArguments&) { return Value(Json(in_case(text_of(v), LetterCase::capitalised))); }},
+      {"replace",
+       [](const Value& v, const CallArguments& a) {
+         return Value(Json(replaced(text_of(v), string_argument(a, 0, "old", ""), string_argument(a, 1, "new", ""),
+                                    count_argument(a, 2, "count"))));
+       }},
       {"string", [](const Value& v, const CallArguments&) { return Value(Json(text_of(v))); }},
       {"safe", [](const Value& v, const CallArguments&) { return v; }},
       {"int", [](const Value& v, const CallArguments&) { return to_integer(v); }},
@@ -329,8 +351,14 @@ bool tested(const std::string& name, const Value& value, const CallArguments& ar
       {"true", [&] { return plain([](const Json& json) { return json.is_boolean() && json.get<bool>(); }); }},
       {"false", [&] { return plain([](const Json& json) { return json.is_boolean() && !json.get<bool>(); }); }},
       {"mapping", [&] { return plain([](const Json& json) { return json.is_object(); }); }},
-      {"iterable", [&] { return !value.is_defined || plain([](const Json& json) { return json.is_structured() || json.is_string(); }); }},
-      {"sequence", [&] { return !value.is_defined || plain([](const Json& json) { return json.is_structured() || json.is_string(); }); }},
+      {"iterable",
+       [&] {
+         return !value.is_defined || plain([](const Json& json) { return json.is_structured() || json.is_string(); });
+       }},
+      {"sequence",
+       [&] {
+         return !value.is_defined || plain([](const Json& json) { return json.is_structured() || json.is_string(); });
+       }},
       {"callable", [&] { return static_cast<bool>(value.function); }},
       {"odd", [&] { return integer_of(value, "odd") % 2 != 0; }},
       {"even", [&] { return integer_of(value, "even") % 2 == 0; }},
@@ -345,7 +373,7 @@ bool tested(const std::string& name, const Value& value, const CallArguments& ar
 
 Value method_of(const Value& value, const std::string& name) {
   if (!value.is_plain()) return {};
-  auto function = value.is_string()         ? string_method(value.string(), name)
+  auto function = value.is_string()        ? string_method(value.string(), name)
                   : value.json.is_object() ? object_method(value.json, name)
                                            : Function();
   return function ? Value::of_function(std::move(function)) : Value();

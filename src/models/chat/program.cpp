@@ -11,8 +11,8 @@ Value Scope::find(const std::string& name) const {
 }
 
 void Rendering::step() {
-  constexpr std::size_t most_steps = 5'000'000, most_text = std::size_t{1} << 28;
-  if (++steps_ > most_steps || out.size() > most_text) fail("it does not come to an end");
+  constexpr std::size_t max_steps = 5'000'000, max_text = std::size_t{1} << 28;
+  if (++steps_ > max_steps || out.size() > max_text) fail("it does not come to an end");
 }
 
 void Rendering::enter() {

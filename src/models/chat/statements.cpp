@@ -9,7 +9,7 @@ namespace hortator::models::chat {
 namespace {
 
 /// Binds a loop's or a set's names. Several names take the elements of a list.
-void bind(Scope& scope, const std::vector<std::string>& names, const Value& value) {
+void assign(Scope& scope, const std::vector<std::string>& names, const Value& value) {
   if (names.size() == 1) {
     scope.names[names.front()] = value;
     return;
@@ -28,8 +28,10 @@ struct Loop {
 
 Value loop_facts(const std::vector<Value>& items, std::size_t i) {
   const auto count = items.size();
-  Json facts = {{"index", i + 1},     {"index0", i},          {"revindex", count - i}, {"revindex0", count - i - 1},
-                {"first", i == 0},    {"last", i + 1 == count}, {"length", count}};
+  Json facts = {{"index", i + 1},        {"index0", i},
+                {"revindex", count - i}, {"revindex0", count - i - 1},
+                {"first", i == 0},       {"last", i + 1 == count},
+                {"length", count}};
   if (i > 0) facts["previtem"] = items[i - 1].json;
   if (i + 1 < count) facts["nextitem"] = items[i + 1].json;
   return facts;
@@ -40,7 +42,7 @@ Flow run_loop(const Loop& loop, Rendering& rendering) {
   std::vector<Value> items;
   for (auto& item : elements(loop.over(rendering))) {
     Scope scope{.parent = outer};
-    bind(scope, loop.names, item);
+    assign(scope, loop.names, item);
     rendering.scope = &scope;
     if (!loop.condition || is_true(loop.condition(rendering))) items.push_back(std::move(item));
     rendering.scope = outer;
@@ -48,7 +50,7 @@ Flow run_loop(const Loop& loop, Rendering& rendering) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     rendering.step();
     Scope scope{.parent = outer};
-    bind(scope, loop.names, items[i]);
+    assign(scope, loop.names, items[i]);
     scope.names["loop"] = loop_facts(items, i);
     rendering.scope = &scope;
     const auto flow = run(loop.body, rendering);
@@ -147,8 +149,9 @@ class TemplateParser {
       auto body = body_until({"endgeneration"});
       return [body](Rendering& rendering) { return chat::run(body, rendering); };
     }
-    tokens.refuse(text::concat("the statement ", text::quote(name),
-                               " is not supported; there are for, if, set, macro, break, continue, generation and raw"));
+    tokens.refuse(
+        text::concat("the statement ", text::quote(name),
+                     " is not supported; there are for, if, set, macro, break, continue, generation and raw"));
   }
 
   /// The block after this statement.
@@ -211,7 +214,7 @@ class TemplateParser {
     auto value = tokens.tuple();
     tokens.require_end();
     return [names, value](Rendering& rendering) {
-      bind(*rendering.scope, names, value(rendering));
+      assign(*rendering.scope, names, value(rendering));
       return Flow::on;
     };
   }

@@ -11,16 +11,16 @@ bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-std::vector<std::string> words_of(const std::string& text, std::int64_t most) {
-  std::vector<std::string> words;
+std::vector<std::string> white_parts(const std::string& text, std::int64_t most) {
+  std::vector<std::string> parts;
   auto at = text.find_first_not_of(white_space);
   while (at != std::string::npos) {
-    const bool takes_rest = most >= 0 && static_cast<std::int64_t>(words.size()) == most;
+    const bool takes_rest = most >= 0 && static_cast<std::int64_t>(parts.size()) == most;
     const auto end = takes_rest ? std::string::npos : text.find_first_of(white_space, at);
-    words.push_back(stripped(text.substr(at, end - at), white_space, false, takes_rest));
+    parts.push_back(stripped(text.substr(at, end - at), white_space, false, takes_rest));
     at = end == std::string::npos ? end : text.find_first_not_of(white_space, end);
   }
-  return words;
+  return parts;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::string stripped(const std::string& text, std::string_view removed, bool lef
 }
 
 std::vector<std::string> parts_of(const std::string& text, const std::string& separator, std::int64_t most) {
-  if (separator.empty()) return words_of(text, most);
+  if (separator.empty()) return white_parts(text, most);
   std::vector<std::string> parts;
   std::size_t begin = 0;
   while (most < 0 || static_cast<std::int64_t>(parts.size()) < most) {

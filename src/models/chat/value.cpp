@@ -143,8 +143,8 @@ bool equal(const Value& a, const Value& b) {
 }
 
 bool less(const Value& a, const Value& b) {
-  const bool fits = a.is_plain() && b.is_plain() &&
-                    ((a.json.is_number() && b.json.is_number()) || (a.is_string() && b.is_string()));
+  const bool fits =
+      a.is_plain() && b.is_plain() && ((a.json.is_number() && b.json.is_number()) || (a.is_string() && b.is_string()));
   if (!fits) fail(text::concat(type_of(a), " and ", type_of(b), " cannot be compared"));
   return a.json < b.json;
 }
@@ -216,8 +216,7 @@ Value arithmetic(const std::string& op, const Value& a, const Value& b) {
     return all;
   }
   const auto is_number = [](const Value& x) { return x.is_plain() && (x.json.is_number() || x.json.is_boolean()); };
-  if (!is_number(a) || !is_number(b))
-    fail(text::concat("'", op, "' does not take ", type_of(a), " and ", type_of(b)));
+  if (!is_number(a) || !is_number(b)) fail(text::concat("'", op, "' does not take ", type_of(a), " and ", type_of(b)));
   if (a.json.is_number_float() || b.json.is_number_float())
     return of_numbers(op, a.json.get<double>(), b.json.get<double>());
   return of_integers(op, integer_of(a, "a number"), integer_of(b, "a number"));

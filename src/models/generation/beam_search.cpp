@@ -20,8 +20,7 @@ namespace {
 /// other, without prompts whose search is over.
 class BeamSearch {
  public:
-  BeamSearch(PretrainedModel& model, std::span<const Tokens> prompts, std::size_t first,
-             const GenerateOptions& options)
+  BeamSearch(PretrainedModel& model, std::span<const Tokens> prompts, std::size_t first, const GenerateOptions& options)
       : model_(model), options_(options), device_(model.parameters().front().device()) {
     const auto ends = options.eos_token_ids.value_or(model.config().eos_token_ids);
     ends_.insert(ends.begin(), ends.end());
@@ -151,8 +150,7 @@ void require_vocabulary(const PretrainedModel& model, const GenerateOptions& opt
 std::vector<Tokens> search_beams(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                  const GenerateOptions& options) {
   require_vocabulary(model, options);
-  const auto together =
-      options.max_batch_size > 0 ? static_cast<std::size_t>(options.max_batch_size) : prompts.size();
+  const auto together = options.max_batch_size > 0 ? static_cast<std::size_t>(options.max_batch_size) : prompts.size();
   std::vector<Tokens> texts;
   for (std::size_t first = 0; first < prompts.size(); first += together) {
     const auto some = std::span(prompts).subspan(first, std::min(together, prompts.size() - first));

@@ -23,7 +23,7 @@ struct Beam {
 class Beams {
  public:
   using Ends = std::function<bool(const Tokens& text)>;
-  /// `ends` tells of a text whether it ends with its last token.
+  /// `ends` returns whether a text ends with its last token.
   Beams(const GenerateOptions& options, Ends ends);
 
   /// Takes the candidates of a step, the best first.

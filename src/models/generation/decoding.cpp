@@ -88,12 +88,13 @@ void Decoding::admit() {
   KeyValueCache own;
   auto& cache = rows_.empty() ? cache_ : own;
   if (rows_.empty()) cache_.clear();
-  const auto outputs = model_.forward(
-      {.input_ids = ids, .attention_mask = mask, .position_ids = positions, .cache = &cache, .last = 1});
+  const auto outputs =
+      model_.forward({.input_ids = ids, .attention_mask = mask, .position_ids = positions, .cache = &cache, .last = 1});
   if (!rows_.empty()) cache_.append_rows(own);
   if (rows_.empty()) texts_ = mask_ = positions_ = scores_ = {};
   texts_ = below(texts_, ids, [](const at::Tensor& first) { return first; });
-  mask_ = below(mask_, mask.defined() ? mask : at::ones_like(ids), [](const at::Tensor& first) { return at::zeros_like(first); });
+  mask_ = below(mask_, mask.defined() ? mask : at::ones_like(ids),
+                [](const at::Tensor& first) { return at::zeros_like(first); });
   positions_ = below(positions_, last_column(positions));
   scores_ = below(scores_, outputs.logits.select(1, -1).to(at::kFloat));
   for (std::size_t i = 0; i < count; ++i) rows_.push_back(next_prompt_++);

@@ -15,7 +15,7 @@ struct PaddedPrompts {
 };
 PaddedPrompts padded(std::span<const Tokens> prompts, c10::Device device);
 
-/// Throws UsageError for prompts that the model cannot continue by so many tokens.
+/// Throws UsageError for prompts that the model cannot continue by max_new_tokens.
 void require_prompts(const std::vector<Tokens>& prompts, const ModelConfig& config, std::int64_t max_new_tokens);
 
 }  // namespace hortator::models

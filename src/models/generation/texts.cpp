@@ -69,8 +69,8 @@ std::vector<std::string> one_by_one(PretrainedModel& model, const Tokenizer& tok
 std::vector<std::string> by_beams(PretrainedModel& model, const Tokenizer& tokenizer,
                                   const std::vector<Tokens>& prompts, const TextOptions& options) {
   if (options.on_text) {
-    throw UsageError({.what = "on_text was given with num_beams",
-                      .why = "a beam's text is certain only when the search is over"});
+    throw UsageError(
+        {.what = "on_text was given with num_beams", .why = "a beam's text is certain only when the search is over"});
   }
   auto generation = options.generation;
   generation.ends = [&](std::size_t prompt, const Tokens& tokens) {

@@ -79,10 +79,10 @@ void AlignedText::append(std::u32string_view added) {
 }
 
 void AlignedText::require_bounded() const {
-  constexpr std::size_t most_times = 64, always_allowed = std::size_t{1} << 20;
+  constexpr std::size_t max_growth = 64, always_allowed = std::size_t{1} << 20;
   if (text_.size() <= always_allowed) return;
   const auto original = ranges_.back().end - ranges_.front().begin;
-  if (text_.size() <= most_times * original) return;
+  if (text_.size() <= max_growth * original) return;
   throw UsageError({.what = text::concat("The tokenizer makes ", text_.size(), " characters of ", original),
                     .why = "its normalizer or pre-tokenizer lets texts grow without bound",
                     .hint = "use another tokenizer.json"});

@@ -23,8 +23,8 @@ struct CharacterChange {
   int change = 0;
 };
 
-/// A text that is being changed, and the range of the original text that each of its characters stands for. Changes that
-/// make it many times longer are errors: a hostile file could let them fill the memory.
+/// A text that is being changed, and the range of the original text that each of its characters stands for. Changes
+/// that make it many times longer are errors: a hostile file could let them fill the memory.
 class AlignedText {
  public:
   AlignedText() = default;

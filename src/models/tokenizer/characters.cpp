@@ -46,7 +46,8 @@ bool is_word(char32_t c) {
   constexpr char32_t joiners[] = {0x200C, 0x200D};
   if (c < 0x80) return c == '_' || is_letter(c) || is_number(c);
   if (c == joiners[0] || c == joiners[1]) return true;
-  const bool is_known = u_isUAlphabetic(code_point(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
+  const bool is_known =
+      u_isUAlphabetic(code_point(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
   return (is_known && !is_later(c)) || is_later_letter(c) || is_later_number(c) || is_later_mark(c);
 }
 

@@ -2,7 +2,8 @@
 
 #include <string>
 
-/// Properties of characters, as Hugging Face tokenizers has them: each is of the version of Unicode that its tables are of.
+/// Properties of characters, as Hugging Face tokenizers has them: each is of the version of Unicode that its tables are
+/// of.
 namespace hortator::models {
 
 bool is_whitespace(char32_t c);

@@ -159,7 +159,7 @@ Decoder decoder_sequence(const ConfigFields& fields) {
 Decoder replace_decoder(const ConfigFields& fields) {
   const auto pattern = make_pattern(fields.object("pattern"));
   const auto content = code_points(fields.text("content", ""));
-  constexpr std::size_t most_bytes = std::size_t{1} << 24;
+  constexpr std::size_t max_bytes = std::size_t{1} << 24;
   return [=](Texts tokens) {
     for (auto& token : tokens) {
       AlignedText text(code_points(token));
@@ -167,7 +167,7 @@ Decoder replace_decoder(const ConfigFields& fields) {
       if (ranges.empty()) continue;
       text.replace(ranges, content);
       auto changed = to_utf8(text.text());
-      fields.require(changed.size() <= std::max(token.size(), most_bytes), "content", "it makes texts too long");
+      fields.require(changed.size() <= std::max(token.size(), max_bytes), "content", "it makes texts too long");
       token = std::move(changed);
     }
     return tokens;

@@ -11,7 +11,7 @@ bool is_later_mark(char32_t c);
 bool is_number_of_unicode_17(char32_t c);
 bool is_mark_of_unicode_17(char32_t c);
 
-/// The lower case of a capital letter of Unicode 16 or 17, and any other character itself.
+/// The lower case of a capital of Unicode 16 or 17, and any other character itself.
 char32_t later_lower_case(char32_t c);
 
 }  // namespace hortator::models

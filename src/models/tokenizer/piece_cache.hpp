@@ -12,7 +12,8 @@
 
 namespace hortator::models {
 
-/// A token model that keeps the tokens of short pieces, since the same words come again and again. Threads may share it.
+/// A token model that keeps the tokens of short pieces, since the same words come again and again. Threads may share
+/// it.
 class PieceCache final : public TokenModel {
  public:
   explicit PieceCache(std::unique_ptr<TokenModel> model) : model_(std::move(model)), entries_(entry_count) {}

@@ -1,4 +1,5 @@
-// SentencePiece's own normalization: a map of characters in the file, as a trie in a double array and the texts that they become.
+// SentencePiece's own normalization: a map of characters in the file, as a trie in a double array and the texts that
+// they become.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -63,7 +64,8 @@ class CharacterMap {
     return map;
   }
 
-  /// What a part of a text becomes: the text of the shortest entry that it begins with, as Hugging Face tokenizers does it.
+  /// What a part of a text becomes: the text of the shortest entry that it begins with, as Hugging Face tokenizers does
+  /// it.
   std::optional<std::u32string> find(std::string_view part) const {
     std::size_t node = trie_.front().offset();
     for (const auto c : part) {

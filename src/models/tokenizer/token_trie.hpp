@@ -7,7 +7,7 @@
 
 namespace hortator::models {
 
-/// Tokens by their characters: finds all with which a text goes on.
+/// Tokens by their characters: finds all that a text has at a place.
 class TokenTrie {
  public:
   void add(std::u32string_view token, std::int64_t id) {

@@ -109,9 +109,10 @@ class Unigram final : public TokenModel {
   }
 
   [[noreturn]] void refuse(const std::string& character) const {
-    throw UsageError({.what = text::concat("The text has ", text::quote(character), ", which the tokenizer does not know"),
-                      .why = text::concat(file_, " has no 'model.unk_id'"),
-                      .hint = "remove it from the text"});
+    throw UsageError(
+        {.what = text::concat("The text has ", text::quote(character), ", which the tokenizer does not know"),
+         .why = text::concat(file_, " has no 'model.unk_id'"),
+         .hint = "remove it from the text"});
   }
 
   std::string file_;

@@ -29,14 +29,15 @@ Options tokenize_options() {
 }
 
 int print_tokenize_help() {
-  std::cout << "usage: hortator tokenize --tokenizer PATH IN -o OUT [options]\n\n"
-               "Turns each line of a file into tokens: a JSON line with the ids and, for each token, where it begins and\n"
-               "ends in the text (in characters). Texts are neither cut nor padded, whatever the tokenizer's file says.\n\n"
-               "  hortator tokenize --tokenizer gpt2/ text.txt -o text.jsonl\n"
-               "  hortator tokenize --tokenizer gpt2/ --packed --end '<|endoftext|>' text.txt -o text.bin\n"
-               "  hortator tokenize --tokenizer gpt2/ --decode text.jsonl -o again.jsonl\n\n"
-               "exit code: 0; 1 a file cannot be read or written; 2 wrong usage, or a line that is not valid\n\n"
-            << tokenize_options().named;
+  std::cout
+      << "usage: hortator tokenize --tokenizer PATH IN -o OUT [options]\n\n"
+         "Turns each line of a file into tokens: a JSON line with the ids and, for each token, where it begins and\n"
+         "ends in the text (in characters). Texts are neither cut nor padded, whatever the tokenizer's file says.\n\n"
+         "  hortator tokenize --tokenizer gpt2/ text.txt -o text.jsonl\n"
+         "  hortator tokenize --tokenizer gpt2/ --packed --end '<|endoftext|>' text.txt -o text.bin\n"
+         "  hortator tokenize --tokenizer gpt2/ --decode text.jsonl -o again.jsonl\n\n"
+         "exit code: 0; 1 a file cannot be read or written; 2 wrong usage, or a line that is not valid\n\n"
+      << tokenize_options().named;
   return 0;
 }
 
@@ -57,9 +58,11 @@ TokenizeOptions plan_of(const po::variables_map& values) {
     throw UsageError({.what = "--end was given without --packed", .hint = "add --packed"});
   const auto threads = values["threads"].as<int>();
   if (threads < 1) throw UsageError({.what = text::concat("--threads: expected a number from 1, got ", threads)});
-  const auto inputs = values.contains("input") ? values["input"].as<std::vector<std::string>>() : std::vector<std::string>();
+  const auto inputs =
+      values.contains("input") ? values["input"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (inputs.size() != 1)
-    throw UsageError({.what = text::concat("Expected one input file, got ", inputs.size()), .hint = "hortator tokenize --help"});
+    throw UsageError(
+        {.what = text::concat("Expected one input file, got ", inputs.size()), .hint = "hortator tokenize --help"});
   return {.input = inputs.front(),
           .has_pairs = values.contains("pairs"),
           .adds_special_tokens = !values.contains("no-special-tokens"),

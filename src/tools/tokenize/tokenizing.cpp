@@ -16,7 +16,7 @@ namespace {
 /// Calls `use` with some lines at a time, and the number of the first. Throws UsageError if the file cannot be read.
 void for_lines(const std::filesystem::path& file,
                const std::function<void(std::vector<std::string>& lines, std::uint64_t first)>& use) {
-  constexpr std::size_t most_lines = 4096, most_bytes = std::size_t{1} << 22;
+  constexpr std::size_t max_lines = 4096, max_bytes = std::size_t{1} << 22;
   std::ifstream in(file, std::ios::binary);
   if (!in || std::filesystem::is_directory(file))
     throw UsageError({.what = text::concat("Cannot read ", text::quote(file.string()))});
@@ -32,7 +32,7 @@ void for_lines(const std::filesystem::path& file,
   for (std::string line; std::getline(in, line);) {
     bytes += line.size();
     lines.push_back(std::move(line));
-    if (lines.size() == most_lines || bytes > most_bytes) flush();
+    if (lines.size() == max_lines || bytes > max_bytes) flush();
   }
   if (in.bad()) throw Error({.what = text::concat("Reading ", text::quote(file.string()), " failed")});
   if (!lines.empty()) flush();
@@ -89,7 +89,8 @@ std::vector<std::int64_t> ids_of(const std::string& line, const TokenizeOptions&
     if (is_valid) ids.push_back(id.get<std::int64_t>());
   }
   if (!is_valid)
-    refuse_line(options, number, {.what = "expected a JSON list of ids, or an object with 'ids'", .hint = "leave out --decode"});
+    refuse_line(options, number,
+                {.what = "expected a JSON list of ids, or an object with 'ids'", .hint = "leave out --decode"});
   return ids;
 }
 

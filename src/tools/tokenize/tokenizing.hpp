@@ -22,11 +22,12 @@ struct TokenizeCounts {
   std::uint64_t texts = 0, tokens = 0;
 };
 
-/// Writes a JSON line for each line of the input: its ids and offsets, and for pairs which text each token is of. All throw
-/// UsageError with the number of a line that is not valid.
+/// Writes a JSON line for each line of the input: its ids and offsets, and for pairs which text each token is of. All
+/// throw UsageError with the number of a line that is not valid.
 TokenizeCounts write_encodings(const models::Tokenizer& tokenizer, const TokenizeOptions& options, std::ostream& out);
 
-/// Writes the tokens of all lines one after the other, as whole numbers of `bytes` bytes; after each line the token `end`.
+/// Writes the tokens of all lines one after the other, as whole numbers of `bytes` bytes; after each line the token
+/// `end`.
 TokenizeCounts write_packed(const models::Tokenizer& tokenizer, const TokenizeOptions& options,
                             std::optional<std::int64_t> end, std::size_t bytes, std::ostream& out);
 

@@ -75,7 +75,8 @@ TEST_CASE("the template of a folder is found") {
   const auto rendered = [&] { return ChatTemplate(folder.path).render({{"user", "x"}}, false); };
   write("tokenizer_config.json", R"({"chat_template": "{{ bos_token }}1", "bos_token": {"content": "<b>"}})");
   CHECK(rendered() == "<b>1");
-  write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "2"}, {"name": "default", "template": "3"}]})");
+  write("tokenizer_config.json",
+        R"({"chat_template": [{"name": "tool_use", "template": "2"}, {"name": "default", "template": "3"}]})");
   CHECK(rendered() == "3");
   write("chat_template.jinja", "{{ messages[0].content }}{{ add_generation_prompt }}");
   CHECK(rendered() == "xFalse");

@@ -80,7 +80,8 @@ TEST_CASE("prompts that enter a batch later get the texts that each has alone") 
       std::size_t most = 0, tokens = 0;
       options.on_tokens = [&](const auto& shown) {
         CHECK(shown.size() == many.size());
-        const auto active = static_cast<std::size_t>(std::ranges::count_if(shown, [](const auto& x) { return x.has_value(); }));
+        const auto active =
+            static_cast<std::size_t>(std::ranges::count_if(shown, [](const auto& x) { return x.has_value(); }));
         most = std::max(most, active);
         tokens += active;
       };
@@ -96,10 +97,11 @@ TEST_CASE("prompts that enter a batch later get the texts that each has alone") 
 TEST_CASE("a text ends where the caller says") {
   const auto model = causal_model();
   const auto whole = models::generate(*model, prompts, {.max_new_tokens = 12, .eos_token_ids = endless});
-  const auto ended = models::generate(*model, prompts,
-                                      {.max_new_tokens = 12,
-                                       .eos_token_ids = endless,
-                                       .ends = [](std::size_t prompt, const Tokens& text) { return text.size() == 3 + prompt; }});
+  const auto ended = models::generate(
+      *model, prompts,
+      {.max_new_tokens = 12, .eos_token_ids = endless, .ends = [](std::size_t prompt, const Tokens& text) {
+         return text.size() == 3 + prompt;
+       }});
   for (std::size_t row = 0; row < prompts.size(); ++row)
     CHECK(ended[row] == Tokens(whole[row].begin(), whole[row].begin() + 3 + static_cast<std::ptrdiff_t>(row)));
 }
@@ -164,9 +166,7 @@ TEST_CASE("a cache keeps what was appended, up to its capacity") {
 }
 
 TEST_CASE("caches of several batches become one, aligned at the last token") {
-  const auto of = [](std::int64_t rows, std::int64_t time) {
-    return at::randn({rows, 3, time, 4});
-  };
+  const auto of = [](std::int64_t rows, std::int64_t time) { return at::randn({rows, 3, time, 4}); };
   const auto first = of(2, 5), second = of(1, 80), more = of(3, 1);
   models::KeyValueCache cache, other;
   cache.append(0, first, first);

@@ -33,7 +33,8 @@ std::string joined(const std::vector<std::string>& pieces) {
 
 TEST_CASE("the pieces of a stream are the decoded text, each in whole characters") {
   std::size_t compared = 0;
-  for (const auto* name : {"gpt2", "roberta", "llama3", "qwen2", "bert", "bert_cased", "llama2", "metaspace", "unigram", "unigram_bytes", "albert"}) {
+  for (const auto* name : {"gpt2", "roberta", "llama3", "qwen2", "bert", "bert_cased", "llama2", "metaspace", "unigram",
+                           "unigram_bytes", "albert"}) {
     const models::Tokenizer tokenizer(folder_of(name));
     const auto texts = json::parse(test::content_of(folder_of(name) / "texts.json"));
     for (const auto& one : texts) {

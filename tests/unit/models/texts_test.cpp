@@ -16,7 +16,7 @@ using nlohmann::json;
 namespace {
 
 /// A tokenizer whose tokens are single characters, one for each id of the models in the cases.
-models::Tokenizer letters() {
+models::Tokenizer letter_tokenizer() {
   auto vocabulary = json::object();
   for (int id = 0; id < 61; ++id) vocabulary[std::string(1, static_cast<char>('0' + id))] = id;
   const json file = {{"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}},
@@ -42,7 +42,7 @@ const models::GenerateOptions endless = {
 
 TEST_CASE("texts are those of the tokens, and come as they are made") {
   const auto model = causal_model();
-  const auto tokenizer = letters();
+  const auto tokenizer = letter_tokenizer();
   std::vector<models::Tokens> tokens;
   for (const auto& prompt : prompts) tokens.push_back(tokenizer.encode(prompt).ids);
   const auto expected = models::generate(*model, tokens, endless);
@@ -58,7 +58,7 @@ TEST_CASE("texts are those of the tokens, and come as they are made") {
 
 TEST_CASE("a text ends with the first stop string") {
   const auto model = causal_model();
-  const auto tokenizer = letters();
+  const auto tokenizer = letter_tokenizer();
   const auto whole = models::generate_texts(*model, tokenizer, prompts, {.generation = endless});
   const auto stop = whole[0].substr(7, 2);
   for (const std::int64_t beams : {1, 3}) {
@@ -71,7 +71,8 @@ TEST_CASE("a text ends with the first stop string") {
       const auto at = ended[i].find(stop);
       CHECK((at == std::string::npos || at + stop.size() == ended[i].size()));
       const auto in_whole = whole[i].find(stop);
-      if (beams == 1) CHECK(ended[i] == whole[i].substr(0, in_whole == std::string::npos ? in_whole : in_whole + stop.size()));
+      if (beams == 1)
+        CHECK(ended[i] == whole[i].substr(0, in_whole == std::string::npos ? in_whole : in_whole + stop.size()));
     }
     if (beams == 1) CHECK(ended[0].size() <= 9);
   }
@@ -79,11 +80,11 @@ TEST_CASE("a text ends with the first stop string") {
 
 TEST_CASE("wrong options for texts are errors") {
   const auto model = causal_model();
-  CHECK_THROWS_WITH(models::generate_texts(*model, letters(), prompts, {.stop_strings = {""}}),
+  CHECK_THROWS_WITH(models::generate_texts(*model, letter_tokenizer(), prompts, {.stop_strings = {""}}),
                     ContainsSubstring("stop_strings has an empty string"));
   auto generation = endless;
   generation.num_beams = 2;
-  CHECK_THROWS_WITH(models::generate_texts(*model, letters(), prompts,
+  CHECK_THROWS_WITH(models::generate_texts(*model, letter_tokenizer(), prompts,
                                            {.generation = generation, .on_text = [](std::size_t, std::string_view) {}}),
                     ContainsSubstring("on_text was given with num_beams"));
 }

@@ -45,7 +45,7 @@ cmp -s texts.jsonl threads.jsonl || wrong 'three threads give other tokens'
 # errors
 printf 'ok\n\xff\n' >invalid
 run tokenize --tokenizer "$tokenizers/gpt2" invalid -o x; code_is 2; err_has 'invalid, line 2'; err_has 'not valid UTF-8 at byte 0'
-[ ! -e x ] && [ ! -e x.part ] || wrong 'a failed call has left a file'
+if [ -e x ] || [ -e x.part ]; then wrong 'a failed call has left a file'; fi
 printf '[1]\n{"ids":["a"]}\n' >ids
 run tokenize --tokenizer "$tokenizers/gpt2" --decode ids -o x; code_is 2; err_has 'ids, line 2: expected a JSON list of ids'
 run tokenize texts -o x; code_is 2; err_has 'The tokenizer is missing'
