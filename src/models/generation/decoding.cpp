@@ -91,7 +91,7 @@ void Decoding::admit() {
   const auto outputs =
       model_.forward({.input_ids = ids, .attention_mask = mask, .position_ids = positions, .cache = &cache, .last = 1});
   if (!rows_.empty()) cache_.append_rows(own);
-  if (rows_.empty()) texts_ = mask_ = positions_ = scores_ = {};
+  if (rows_.empty()) texts_ = mask_ = positions_ = scores_ = at::Tensor();
   texts_ = below(texts_, ids, [](const at::Tensor& first) { return first; });
   mask_ = below(mask_, mask.defined() ? mask : at::ones_like(ids),
                 [](const at::Tensor& first) { return at::zeros_like(first); });
