@@ -45,7 +45,7 @@ Beams beams_of(const models::GenerateOptions& options, std::int64_t end) {
   return Beams(options, [end](const Tokens& text) { return text.back() == end; });
 }
 
-constexpr std::int64_t end = 9;
+constexpr std::int64_t end_token = 9;
 
 }  // namespace
 
@@ -83,13 +83,13 @@ TEST_CASE("beams of prompts of different lengths are those of each prompt alone"
 }
 
 TEST_CASE("a beam that ends makes room only if it is among the best") {
-  auto beams = beams_of({.max_new_tokens = 5, .num_beams = 2}, end);
-  beams.advance({{-1, 0, 4}, {-2, 0, 5}, {-3, 0, end}, {-4, 0, 6}});
+  auto beams = beams_of({.max_new_tokens = 5, .num_beams = 2}, end_token);
+  beams.advance({{-1, 0, 4}, {-2, 0, 5}, {-3, 0, end_token}, {-4, 0, 6}});
   CHECK(beams.finished().empty());
   REQUIRE(beams.running().size() == 2);
-  beams.advance({{-2, 1, end}, {-3, 0, 7}, {-4, 0, end}, {-5, 1, 8}});
+  beams.advance({{-2, 1, end_token}, {-3, 0, 7}, {-4, 0, end_token}, {-5, 1, 8}});
   REQUIRE(beams.finished().size() == 1);
-  CHECK(beams.finished().front().text == Tokens{5, end});
+  CHECK(beams.finished().front().text == Tokens{5, end_token});
   CHECK(beams.finished().front().score == -1);  // -2 over two tokens
   CHECK(beams.running()[0].text == Tokens{4, 7});
   CHECK(beams.running()[1].text == Tokens{5, 8});
@@ -98,8 +98,8 @@ TEST_CASE("a beam that ends makes room only if it is among the best") {
 
 TEST_CASE("early stopping decides when beams that have ended suffice") {
   const auto after_two_ends = [](EarlyStopping stopping, float next) {
-    auto beams = beams_of({.max_new_tokens = 9, .num_beams = 2, .early_stopping = stopping}, end);
-    beams.advance({{-1, 0, end}, {-2, 0, end}, {next, 0, 4}, {next - 1, 0, 5}});
+    auto beams = beams_of({.max_new_tokens = 9, .num_beams = 2, .early_stopping = stopping}, end_token);
+    beams.advance({{-1, 0, end_token}, {-2, 0, end_token}, {next, 0, 4}, {next - 1, 0, 5}});
     return beams.is_over();
   };
   CHECK(after_two_ends(EarlyStopping::yes, -1.5F));
