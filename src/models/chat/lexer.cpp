@@ -30,11 +30,15 @@ class Lexer {
 
  private:
   bool has(std::size_t at, std::string_view text) const { return source_.compare(at, text.size(), text) == 0; }
-  std::size_t line_of(std::size_t at) const {
-    return 1 + static_cast<std::size_t>(
-                   std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  /// Counts on from the last place that was asked for.
+  std::size_t line_of(std::size_t at) {
+    if (at < counted_) counted_ = 0, line_ = 1;
+    const auto* text = source_.data();
+    line_ += static_cast<std::size_t>(std::count(text + counted_, text + at, '\n'));
+    counted_ = at;
+    return line_;
   }
-  [[noreturn]] void fail_at(std::size_t at, const std::string& what) const {
+  [[noreturn]] void fail_at(std::size_t at, const std::string& what) {
     fail(text::concat("line ", line_of(at), ": ", what));
   }
 
@@ -168,6 +172,7 @@ class Lexer {
 
   std::string source_;
   std::size_t at_ = 0;
+  std::size_t counted_ = 0, line_ = 1;   ///< of line_of()
   bool strips_ = false, trims_ = false;  ///< what the last tag does to the text after it
   bool was_trimmed_ = false;             ///< the last tag has taken the end of its line
   std::vector<Segment> segments_;

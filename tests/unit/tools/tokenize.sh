@@ -11,7 +11,7 @@ file_is() { [ "$(<"$1")" = "$2" ] || wrong "$1 should be '$2', and is '$(<"$1")'
 printf 'a b\nÜber\n\n' >texts
 run tokenize --tokenizer "$tokenizers/gpt2" texts -o texts.jsonl; code_is 0; out_has '3 texts'; out_has 'as JSON lines'
 [ "$(wc -l <texts.jsonl)" = 3 ] || wrong 'a line for each text was expected'
-grep -q '"offsets":\[\[0,1\],\[1,3\]\]' texts.jsonl || wrong 'the offsets of the first text are wrong'
+grep -q '"offsets":\[\[0,1\],\[2,3\]\]' texts.jsonl || wrong 'the offsets of the first text are wrong'
 [ "$(tail -1 texts.jsonl)" = '{"ids":[],"offsets":[]}' ] || wrong 'the empty text has tokens'
 [ ! -e texts.jsonl.part ] || wrong 'the temporary file is still there'
 run tokenize --tokenizer "$tokenizers/gpt2/tokenizer.json" --decode texts.jsonl -o again.jsonl; code_is 0
