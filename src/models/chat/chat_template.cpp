@@ -64,8 +64,10 @@ ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
   *this = ChatTemplate(source, special_tokens(config));
 }
 
-ChatTemplate::ChatTemplate(const std::string& source, std::map<std::string, std::string> variables)
-    : parts_(std::make_shared<const Parts>(Parts{chat::parse(source), std::move(variables)})) {}
+ChatTemplate::ChatTemplate(const std::string& source, std::map<std::string, std::string> variables) {
+  if (!core::is_utf8(source)) chat::fail("it is not valid UTF-8");
+  parts_ = std::make_shared<const Parts>(Parts{chat::parse(source), std::move(variables)});
+}
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const {
   auto all = Json::array();

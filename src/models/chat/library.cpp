@@ -52,7 +52,8 @@ Json list_of(const std::vector<std::string>& texts) {
 
 /// JSON as Python's json.dumps writes it: with spaces after commas and colons, or indented.
 std::string dumped(const Json& json, int indent, int level = 0) {
-  if (!json.is_structured() || json.empty()) return json.dump(-1, ' ', /*ensure_ascii=*/false);
+  if (!json.is_structured() || json.empty())
+    return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
   const auto line = [&](int deep) {
     return indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * deep), ' ');
   };
@@ -61,7 +62,7 @@ std::string dumped(const Json& json, int indent, int level = 0) {
   for (const auto& [key, one] : json.items()) {
     if (!is_first) all += (indent < 0 ? ", " : ",") + line(level + 1);
     is_first = false;
-    if (json.is_object()) all += Json(key).dump() + ": ";
+    if (json.is_object()) all += dumped(key, indent) + ": ";
     all += dumped(one, indent, level + 1);
   }
   return all + line(level) + (json.is_object() ? "}" : "]");

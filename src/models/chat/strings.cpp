@@ -26,6 +26,8 @@ std::vector<std::string> white_parts(const std::string& text, std::int64_t most)
 }  // namespace
 
 std::string stripped(const std::string& text, std::string_view removed, bool left, bool right) {
+  if (std::ranges::any_of(removed, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+    fail("'strip' and 'trim' are supported for characters of ASCII only");
   const auto begin = left ? std::min(text.find_first_not_of(removed), text.size()) : 0;
   const auto last = right ? text.find_last_not_of(removed) : text.size() - 1;
   const auto end = text.empty() || last == std::string::npos ? 0 : last + 1;

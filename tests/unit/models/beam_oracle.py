@@ -35,12 +35,26 @@ def case(model, r):
     tokens = torch.tensor(prompts)
     with torch.no_grad():
         found = model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0, **options)
-    ends = set(options['eos_token_id'])
+    return {'prompts': prompts, 'options': options, 'texts': texts_of(found[:, time:], options)}
+
+
+def texts_of(rows, options):
     texts = []
-    for row in found[:, time:].tolist():
-        end = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
+    for row in rows.tolist():
+        end = next((i + 1 for i, token in enumerate(row) if token in options['eos_token_id']), len(row))
         texts.append(row[:end])
-    return {'prompts': prompts, 'options': options, 'texts': texts}
+    return texts
+
+
+def is_certain(model, one):
+    """Whether each prompt alone has the same texts: where rounding decides between beams, transformers gives others."""
+    texts = []
+    for prompt in one['prompts']:
+        tokens = torch.tensor([prompt])
+        with torch.no_grad():
+            found = model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0, **one['options'])
+        texts += texts_of(found[:, len(prompt):], one['options'])
+    return texts == one['texts']
 
 
 def main():
@@ -52,7 +66,8 @@ def main():
             continue
         model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
         r = random.Random(f'beams {folder.name}')
-        lines = [json.dumps(case(model, r), separators=(',', ':')) for _ in range(int(sys.argv[2]))]
+        cases = [case(model, r) for _ in range(int(sys.argv[2]))]
+        lines = [json.dumps(one, separators=(',', ':')) for one in cases if is_certain(model, one)]
         (folder / 'beams.json').write_text('[' + ',\n'.join(lines) + ']\n')
 
 

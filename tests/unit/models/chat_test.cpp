@@ -55,6 +55,8 @@ TEST_CASE("what is not supported is named, with its line") {
   CHECK_THAT(error_of("{{ (1 }}"), ContainsSubstring("line 1"));
   CHECK_THAT(error_of("{{ 'open }}"), ContainsSubstring("the string does not end"));
   CHECK_THAT(error_of("{{ 1 / 0 }}"), ContainsSubstring("Division by zero"));
+  CHECK_THAT(error_of("{{ '\xFF' | tojson }}"), ContainsSubstring("not valid UTF-8"));
+  CHECK_THAT(error_of("{{ 'x'.strip('\u00E9') }}"), ContainsSubstring("ASCII only"));
 }
 
 TEST_CASE("a hostile template ends") {
