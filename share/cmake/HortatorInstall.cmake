@@ -23,7 +23,7 @@ install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INS
 set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hortator_verb_env hortator_verb_estimate-memory
-          hortator_verb_test)
+          hortator_verb_test hortator_verb_tokenize)
 foreach(verb IN LISTS verbs)
   set_property(TARGET ${verb} APPEND PROPERTY INSTALL_RPATH ${library_folders})
 endforeach()

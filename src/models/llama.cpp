@@ -38,7 +38,8 @@ std::vector<std::optional<std::int64_t>> windows_of(const ConfigFields& fields, 
     return windows;
   }
   const bool is_used = fields.flag("use_sliding_window", false);
-  const auto first = fields.has("max_window_layers") ? fields.integers("max_window_layers").front() : 28;
+  constexpr std::int64_t default_first = 28;
+  const auto first = fields.token("max_window_layers").value_or(default_first);
   const auto types = fields.texts("layer_types");
   fields.require(types.empty() || types.size() == windows.size(), "layer_types", "expected one type a layer");
   for (std::size_t i = 0; i < windows.size(); ++i) {

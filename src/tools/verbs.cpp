@@ -67,6 +67,7 @@ const std::vector<Verb>& verbs() {
       {"env", "prints versions, machine and environment for a bug report"},
       {"checkpoint", "lists, verifies, compares, imports and exports checkpoints"},
       {"estimate-memory", "estimates the memory that a model needs, from its files"},
+      {"tokenize", "turns the lines of a file into a model's tokens, and back"},
       {"bench", "runs benchmarks, each against a reference in the same process"},
       {"completion", "prints a script for bash completion of verbs and options", completion_verb},
   };

@@ -37,6 +37,7 @@ int installation_verb(const Arguments& arguments);  ///< the ranks that test_ver
 /// The options of `hortator test`, for the command and for the ranks that it starts.
 Options test_options();
 int estimate_memory_verb(const Arguments& arguments);
+int tokenize_verb(const Arguments& arguments);
 
 /// One line for each verb: "  launch  starts a program on several ranks".
 std::string listing(const std::vector<Verb>& verbs);

@@ -5,7 +5,9 @@
 #include <torch/torch.h>
 
 #include <hortator/hortator.hpp>
+#include <hortator/models/chat_template.hpp>
 #include <hortator/models/generate.hpp>
+#include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <iostream>
 
@@ -33,6 +35,8 @@ extern std::int64_t step;
 extern std::string path;
 extern std::vector<double> results;
 extern std::vector<std::string> prompts;
+extern std::shared_ptr<hortator::models::PretrainedModel> language_model;
+extern hortator::models::Tokenizer tokenizer;
 using Loader = decltype(hortator::data_loader(std::declval<Digits>(), hortator::LoaderOptions()));
 extern Loader loader;
 

@@ -12,6 +12,13 @@ namespace hortator::models {
 /// The tokens of one text.
 using Tokens = std::vector<std::int64_t>;
 
+/// When beam search stops. Each name is a value of transformers' early_stopping.
+enum class EarlyStopping {
+  no,    ///< when no beam is likely to become better than those that have ended
+  yes,   ///< when as many beams have ended as are searched
+  never  ///< when no beam can become better at any length
+};
+
 /// Options of generate(). Without `sample` the likeliest token follows; with it, a random one.
 struct GenerateOptions {
   std::int64_t max_new_tokens = 64;
@@ -27,13 +34,24 @@ struct GenerateOptions {
   /// that a text does not depend on the ranks and batches that the prompts are distributed over.
   std::vector<std::uint64_t> prompt_numbers = {};
   std::optional<std::vector<std::int64_t>> eos_token_ids = {};  ///< that end a text; by default those of config.json
-  bool static_cache = false;                                    ///< allocates the cache for all tokens at the beginning
-  /// Called with the new token of each prompt after each step, empty for texts that have ended.
+  /// Called with the new tokens of a prompt's text after each of them; the text ends where it returns true.
+  std::function<bool(std::size_t prompt, const Tokens& text)> ends = {};
+  bool static_cache = false;  ///< allocates the cache for all tokens at the beginning
+  /// At most that many prompts at a time: when a text ends, the next prompt takes its place. 0: all.
+  std::int64_t max_batch_size = 0;
+  /// Called with the new token of each prompt after each step, empty for texts that have ended or wait.
   std::function<void(const std::vector<std::optional<std::int64_t>>&)> on_tokens = {};
+
+  // Beam search: not the likeliest token after each other, but the likeliest texts.
+  std::int64_t num_beams = 1;             ///< texts of a prompt that are continued together; 1: no search
+  std::int64_t num_return_sequences = 1;  ///< texts of a prompt that are returned, the best first
+  double length_penalty = 1.0;  ///< the sum of log-probabilities is divided by length^this: above 0 for longer texts
+  EarlyStopping early_stopping = EarlyStopping::no;
 };
 
-/// Continues each prompt, all as one batch, and returns the new tokens, with the one that ends a text. Prompts may have
-/// different lengths. The model is in evaluation mode meanwhile. Local to this process.
+/// Continues each prompt and returns the new tokens, with the one that ends a text: num_return_sequences texts a
+/// prompt, one prompt after the other. Prompts may have different lengths. The model is in evaluation mode meanwhile.
+/// Local to this process.
 HORTATOR_API std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                           const GenerateOptions& options = {});
 

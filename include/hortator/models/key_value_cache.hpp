@@ -26,6 +26,13 @@ class HORTATOR_API KeyValueCache {
   /// Replaces the batch by these of its rows: a row may be dropped or repeated.
   void select(const at::Tensor& rows);
 
+  /// Adds the rows of another cache below these. All end at the same token: before a shorter row there is padding,
+  /// which an attention mask has to exclude. Not for a cache with a capacity.
+  void append_rows(const KeyValueCache& other);
+  /// Removes the first tokens of all rows.
+  void forget(std::int64_t tokens);
+  void clear() { layers_.clear(); }
+
  private:
   struct Layer {
     at::Tensor keys, values;  ///< [batch, heads, room, width]

@@ -49,11 +49,37 @@ class HORTATOR_API Tokenizer {
   std::optional<std::int64_t> id_of(const std::string& token) const;
   std::optional<std::string> token_of(std::int64_t id) const;
   std::size_t vocabulary_size() const;  ///< with added tokens
+  std::int64_t largest_id() const;
+
+  /// The same tokenizer, which neither cuts texts nor pads them.
+  Tokenizer without_limits() const;
 
   struct Parts;
 
  private:
   std::shared_ptr<const Parts> parts_;
+  bool has_limits_ = true;
+};
+
+/// Makes text of tokens that come one after the other. A character comes out once all of its bytes have come.
+class HORTATOR_API TextStream {
+ public:
+  explicit TextStream(Tokenizer tokenizer, bool skip_special_tokens = true)
+      : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
+
+  /// The text that the token completes; often empty.
+  std::string push(std::int64_t id);
+  /// The text of bytes that no character completes.
+  std::string finish();
+
+ private:
+  std::string after_shown(const std::string& text) const;
+
+  Tokenizer tokenizer_;
+  bool skip_special_tokens_;
+  std::vector<std::int64_t> ids_ = {};  ///< the last ones: how a token is written may depend on those before
+  std::size_t settled_ = 0;             ///< how many of them have come out
+  std::string shown_ = {};              ///< their text
 };
 
 }  // namespace hortator::models

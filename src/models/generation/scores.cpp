@@ -29,6 +29,21 @@ at::Tensor nucleus(const at::Tensor& scores, double top_p) {
   return scores.masked_fill(removed.scatter(1, order, removed), never);
 }
 
+void require_valid_beams(const GenerateOptions& options) {
+  require_option(options.num_beams >= 1, "num_beams", "a number from 1", static_cast<double>(options.num_beams));
+  const bool fits = options.num_return_sequences >= 1 && options.num_return_sequences <= options.num_beams;
+  require_option(fits, "num_return_sequences", "a number from 1 to num_beams",
+                 static_cast<double>(options.num_return_sequences));
+  require_option(std::isfinite(options.length_penalty), "length_penalty", "a finite number", options.length_penalty);
+  if (options.num_beams == 1) return;
+  const auto refuse = [](bool is_set, const char* name, const char* why) {
+    if (is_set) throw UsageError({.what = text::concat(name, " was given with num_beams"), .why = why});
+  };
+  refuse(options.sample, "sample", "beam search takes the likeliest tokens");
+  refuse(static_cast<bool>(options.on_tokens), "on_tokens", "a beam's tokens are certain only when the search is over");
+  refuse(options.static_cache, "static_cache", "beams are copied within a cache that grows");
+}
+
 }  // namespace
 
 void require_valid(const GenerateOptions& options) {
@@ -44,12 +59,26 @@ void require_valid(const GenerateOptions& options) {
   require_option(options.min_p >= 0 && options.min_p <= 1, "min_p", "a number from 0 to 1", options.min_p);
   require_option(finite(options.repetition_penalty) && options.repetition_penalty > 0, "repetition_penalty",
                  "a number above 0", options.repetition_penalty);
+  require_option(options.max_batch_size >= 0, "max_batch_size", "a number from 0",
+                 static_cast<double>(options.max_batch_size));
+  if (options.static_cache && options.max_batch_size > 0) {
+    throw UsageError({.what = "static_cache and max_batch_size were given together",
+                      .why = "a batch that prompts enter later has no largest length",
+                      .hint = "leave out one of them"});
+  }
+  require_valid_beams(options);
 }
 
 at::Tensor penalised(const at::Tensor& scores, const at::Tensor& texts, double penalty) {
   if (penalty == 1.0) return scores;
   const auto present = scores.gather(1, texts);
   return scores.scatter(1, texts, at::where(present.lt(0), present * penalty, present / penalty));
+}
+
+at::Tensor without_tokens(const at::Tensor& scores, const std::set<std::int64_t>& tokens) {
+  if (tokens.empty()) return scores;
+  const std::vector<std::int64_t> listed(tokens.begin(), tokens.end());
+  return scores.index_fill(1, at::tensor(listed, scores.options().dtype(at::kLong)), never);
 }
 
 at::Tensor restricted(at::Tensor scores, const GenerateOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <hortator/models/generate.hpp>
+#include <set>
 
 namespace hortator::models {
 
@@ -12,6 +13,9 @@ void require_valid(const GenerateOptions& options);
 
 /// Changes the scores [batch, vocabulary] of tokens that the texts [batch, time] have, by the repetition penalty.
 at::Tensor penalised(const at::Tensor& scores, const at::Tensor& texts, double penalty);
+
+/// The scores with those of some tokens at -infinity.
+at::Tensor without_tokens(const at::Tensor& scores, const std::set<std::int64_t>& tokens);
 
 /// Removes unlikely tokens as the options ask: their scores become -infinity. Applies the temperature first. Pure.
 at::Tensor restricted(at::Tensor scores, const GenerateOptions& options);

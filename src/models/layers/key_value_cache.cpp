@@ -58,4 +58,36 @@ void KeyValueCache::select(const at::Tensor& rows) {
   }
 }
 
+void KeyValueCache::append_rows(const KeyValueCache& other) {
+  if (capacity_ > 0) {
+    throw UsageError({.what = "Rows were added to a cache with a capacity",
+                      .why = "its memory is for one batch",
+                      .hint = "construct it without a capacity"});
+  }
+  const auto longest = std::max(time(), other.time());
+  const auto together = [&](const at::Tensor& above, std::int64_t time, const at::Tensor& below, std::int64_t added) {
+    const auto rows = above.size(0) + below.size(0);
+    auto all = at::zeros({rows, above.size(1), longest + first_room, above.size(3)}, above.options());
+    all.narrow(0, 0, above.size(0)).narrow(2, longest - time, time).copy_(above.narrow(2, 0, time));
+    all.narrow(0, above.size(0), below.size(0)).narrow(2, longest - added, added).copy_(below.narrow(2, 0, added));
+    return all;
+  };
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    auto& layer = layers_[i];
+    const auto& more = other.layers_.at(i);
+    layer.keys = together(layer.keys, layer.time, more.keys, more.time);
+    layer.values = together(layer.values, layer.time, more.values, more.time);
+    layer.time = longest;
+  }
+}
+
+void KeyValueCache::forget(std::int64_t tokens) {
+  for (auto& layer : layers_) {
+    const auto kept = [&](const at::Tensor& x) { return x.narrow(2, tokens, x.size(2) - tokens).clone(); };
+    layer.keys = kept(layer.keys);
+    layer.values = kept(layer.values);
+    layer.time -= tokens;
+  }
+}
+
 }  // namespace hortator::models

@@ -1,7 +1,9 @@
 #include "models/tokenizer/aligned_text.hpp"
 
+#include <hortator/error.hpp>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
@@ -45,6 +47,7 @@ void AlignedText::transform(const std::vector<CharacterChange>& characters) {
   }
   text_ = std::move(text);
   ranges_ = std::move(ranges);
+  require_bounded();
 }
 
 void AlignedText::keep_if(const std::function<bool(char32_t)>& keeps) {
@@ -66,12 +69,23 @@ void AlignedText::prepend(std::u32string_view added) {
   if (text_.empty()) return;
   text_.insert(0, added);
   ranges_.insert(ranges_.begin(), added.size(), TextRange(ranges_.front()));
+  require_bounded();
 }
 
 void AlignedText::append(std::u32string_view added) {
   if (text_.empty()) return;
   text_.append(added);
   ranges_.insert(ranges_.end(), added.size(), TextRange(ranges_.back()));
+}
+
+void AlignedText::require_bounded() const {
+  constexpr std::size_t max_growth = 64, always_allowed = std::size_t{1} << 20;
+  if (text_.size() <= always_allowed) return;
+  const auto original = ranges_.back().end - ranges_.front().begin;
+  if (text_.size() <= max_growth * original) return;
+  throw UsageError({.what = text::concat("The tokenizer makes ", text_.size(), " characters of ", original),
+                    .why = "its normalizer or pre-tokenizer lets texts grow without bound",
+                    .hint = "use another tokenizer.json"});
 }
 
 void AlignedText::strip(bool left, bool right) {
@@ -97,6 +111,7 @@ void AlignedText::replace(const std::vector<TextRange>& ranges, std::u32string_v
   }
   keep_until(text_.size());
   *this = std::move(changed);
+  require_bounded();
 }
 
 }  // namespace hortator::models

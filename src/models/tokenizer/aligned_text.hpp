@@ -23,7 +23,8 @@ struct CharacterChange {
   int change = 0;
 };
 
-/// A text that is being changed, and the range of the original text that each of its characters stands for.
+/// A text that is being changed, and the range of the original text that each of its characters stands for. Changes
+/// that make it many times longer are errors: a hostile file could let them fill the memory.
 class AlignedText {
  public:
   AlignedText() = default;
@@ -49,6 +50,8 @@ class AlignedText {
   void replace(const std::vector<TextRange>& ranges, std::u32string_view by);
 
  private:
+  void require_bounded() const;
+
   std::u32string text_;
   std::vector<TextRange> ranges_;
 };

@@ -131,15 +131,9 @@ class BytePairs final : public TokenModel {
     if (!falls_back_to_bytes_) return false;
     std::string utf8;
     append_utf8(utf8, character);
-    std::vector<Symbol> bytes;
-    for (const auto byte : utf8) {
-      const auto found =
-          vocabulary_.find(text::print("<0x%02X>", static_cast<unsigned>(static_cast<unsigned char>(byte))));
-      if (found == vocabulary_.end()) return false;
-      bytes.push_back({.id = found->second, .range = {at, at + 1}});
-    }
-    symbols.insert(symbols.end(), bytes.begin(), bytes.end());
-    return true;
+    const auto ids = byte_tokens(vocabulary_, utf8);
+    for (const auto id : ids) symbols.push_back({.id = id, .range = {at, at + 1}});
+    return !ids.empty();
   }
 
   using Candidate = std::tuple<std::size_t, std::ptrdiff_t, std::int64_t>;  ///< rank, left symbol, merged id

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "core/text/json.hpp"
@@ -158,13 +159,16 @@ Decoder decoder_sequence(const ConfigFields& fields) {
 Decoder replace_decoder(const ConfigFields& fields) {
   const auto pattern = make_pattern(fields.object("pattern"));
   const auto content = code_points(fields.text("content", ""));
+  constexpr std::size_t max_bytes = std::size_t{1} << 24;
   return [=](Texts tokens) {
     for (auto& token : tokens) {
       AlignedText text(code_points(token));
       const auto ranges = pattern(text.text());
       if (ranges.empty()) continue;
       text.replace(ranges, content);
-      token = to_utf8(text.text());
+      auto changed = to_utf8(text.text());
+      fields.require(changed.size() <= std::max(token.size(), max_bytes), "content", "it makes texts too long");
+      token = std::move(changed);
     }
     return tokens;
   };

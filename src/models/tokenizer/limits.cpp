@@ -44,6 +44,14 @@ std::pair<std::size_t, std::size_t> longest_first(std::size_t first, std::size_t
   return swaps ? std::pair(longer, shorter) : std::pair(shorter, longer);
 }
 
+/// A length that texts are padded to: larger ones would only fill the memory.
+std::size_t limited(const ConfigFields& fields, const std::string& name, std::int64_t absent) {
+  constexpr std::int64_t longest = std::int64_t{1} << 20;
+  const auto length = fields.integer(name, absent);
+  fields.require(length <= longest, name, text::concat("expected at most ", longest));
+  return static_cast<std::size_t>(length);
+}
+
 }  // namespace
 
 std::optional<Truncation> make_truncation(const ConfigFields& fields) {
@@ -70,12 +78,12 @@ std::optional<Padding> make_padding(const ConfigFields& fields) {
   Padding padding{.pads_left = direction == "Left"};
   if (fields.is_object("strategy")) {
     const auto strategy = fields.object("strategy");
-    padding.length = static_cast<std::size_t>(strategy.integer("Fixed"));
+    padding.length = limited(strategy, "Fixed", 1);
     strategy.require_all_used();
   } else {
     fields.require_value("strategy", "BatchLongest");
   }
-  padding.multiple_of = static_cast<std::size_t>(fields.integer("pad_to_multiple_of", 1));
+  padding.multiple_of = limited(fields, "pad_to_multiple_of", 1);
   padding.id = fields.token("pad_id").value_or(0);
   padding.type_id = fields.token("pad_type_id").value_or(0);
   padding.token = fields.text("pad_token", "[PAD]");

@@ -20,5 +20,7 @@ std::string Tokenizer::decode(const std::vector<std::int64_t>&, bool) const { re
 std::optional<std::int64_t> Tokenizer::id_of(const std::string&) const { return {}; }
 std::optional<std::string> Tokenizer::token_of(std::int64_t) const { return {}; }
 std::size_t Tokenizer::vocabulary_size() const { return 0; }
+std::int64_t Tokenizer::largest_id() const { return 0; }
+Tokenizer Tokenizer::without_limits() const { return *this; }
 
 }  // namespace hortator::models

@@ -21,6 +21,10 @@ void strip_marks(AlignedText& text) {
   text.keep_if([](char32_t c) { return !is_mark(c); });
 }
 
+void strip_nonspacing_marks(AlignedText& text) {
+  text.keep_if([](char32_t c) { return !is_nonspacing_mark(c); });
+}
+
 Normalizer to_form(NormalizationForm form) {
   return [form](AlignedText& text) {
     const auto is_ascii = std::ranges::all_of(text.text(), [](char32_t c) { return c < 0x80; });
@@ -63,7 +67,7 @@ Normalizer bert_normalizer(const ConfigFields& fields) {
   return [=](AlignedText& text) {
     if (cleans) clean(text);
     if (spaces) space_ideographs(text);
-    if (strips) decompose(text), strip_marks(text);
+    if (strips) decompose(text), strip_nonspacing_marks(text);
     if (lowers) lower(text);
   };
 }
@@ -93,6 +97,7 @@ Normalizer normalizer_of_type(const ConfigFields& fields, const std::string& typ
     const auto added = code_points(text_field(fields, "prepend"));
     return [added](AlignedText& text) { text.prepend(added); };
   }
+  if (type == "Precompiled") return make_precompiled(fields);
   const auto pattern = make_pattern(fields.object("pattern"));
   const auto content = code_points(fields.text("content", ""));
   return [pattern, content](AlignedText& text) {
@@ -108,7 +113,7 @@ Normalizer make_normalizer(const ConfigFields& fields) {
   const auto type = text_field(fields, "type");
   fields.require_one_of("type", type,
                         {"Sequence", "BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents",
-                         "Strip", "Prepend", "Replace"});
+                         "Strip", "Prepend", "Replace", "Precompiled"});
   auto normalizer = normalizer_of_type(fields, type);
   fields.require_all_used();
   return normalizer;

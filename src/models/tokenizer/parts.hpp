@@ -26,10 +26,11 @@ using PreTokenizer = std::function<std::vector<AlignedText>(std::vector<AlignedT
 /// Makes text of tokens again, step by step.
 using Decoder = std::function<std::vector<std::string>(std::vector<std::string>)>;
 
-/// Part of a piece.
+/// Part of a piece. It is shown as the token of its id, or as the text that is there.
 struct PieceToken {
   std::int64_t id = 0;
   TextRange range = {};
+  bool is_shown_as_text = false;
 };
 
 /// Finds the tokens of a piece.
@@ -51,6 +52,7 @@ class PostProcessor {
 // All throw UsageError, with the name of the part, for what is not supported. Empty fields make an empty function or
 // null.
 Normalizer make_normalizer(const ConfigFields& fields);
+Normalizer make_precompiled(const ConfigFields& fields);
 PreTokenizer make_pre_tokenizer(const ConfigFields& fields);
 Decoder make_decoder(const ConfigFields& fields);
 std::unique_ptr<PostProcessor> make_post_processor(const ConfigFields& fields);
@@ -58,6 +60,9 @@ std::unique_ptr<PostProcessor> make_post_processor(const ConfigFields& fields);
 std::unique_ptr<TokenModel> make_token_model(const ConfigFields& fields, const nlohmann::json& stored);
 std::unique_ptr<TokenModel> make_byte_pairs(const ConfigFields& fields, const nlohmann::json& stored);
 std::unique_ptr<TokenModel> make_word_pieces(const ConfigFields& fields, const nlohmann::json& stored);
+std::unique_ptr<TokenModel> make_unigram(const ConfigFields& fields, const nlohmann::json& stored);
+/// The ids of the tokens <0x00> to <0xFF> of a text's bytes; empty if the vocabulary does not have all of them.
+std::vector<std::int64_t> byte_tokens(const Vocabulary& vocabulary, std::string_view bytes);
 /// Throws UsageError about one of these lists.
 void require_list(bool holds, const ConfigFields& fields, const std::string& name, const std::string& expected);
 Vocabulary vocabulary_of(const ConfigFields& fields, const nlohmann::json& stored);

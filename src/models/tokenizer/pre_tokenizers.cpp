@@ -182,7 +182,7 @@ PreTokenizer pre_tokenizer_of_type(const ConfigFields& fields, const std::string
   if (type == "Punctuation") return splitter(each_character(is_punctuation_mark), behavior_of(fields, "Isolated"));
   if (type == "Digits") {
     const bool single = fields.flag("individual_digits", false);
-    return splitter(each_character(is_number), single ? SplitBehavior::isolated : SplitBehavior::contiguous);
+    return splitter(each_character(is_numeral), single ? SplitBehavior::isolated : SplitBehavior::contiguous);
   }
   if (type == "CharDelimiterSplit") {
     const auto delimiter = code_points(text_field(fields, "delimiter"));

@@ -2,6 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "models/tokenizer/parts.hpp"
+#include "models/tokenizer/piece_cache.hpp"
 
 namespace hortator::models {
 
@@ -26,14 +27,27 @@ Vocabulary vocabulary_of(const ConfigFields& fields, const nlohmann::json& store
   return vocabulary;
 }
 
+std::vector<std::int64_t> byte_tokens(const Vocabulary& vocabulary, std::string_view bytes) {
+  std::vector<std::int64_t> ids;
+  for (const auto byte : bytes) {
+    const auto value = static_cast<unsigned>(static_cast<unsigned char>(byte));
+    const auto found = vocabulary.find(text::print("<0x%02X>", value));
+    if (found == vocabulary.end()) return {};
+    ids.push_back(found->second);
+  }
+  return ids;
+}
+
 std::unique_ptr<TokenModel> make_token_model(const ConfigFields& fields, const nlohmann::json& stored) {
   // older files leave the type out
-  const auto absent = fields.has("max_input_chars_per_word") ? "WordPiece" : "BPE";
+  const auto* absent = fields.has("max_input_chars_per_word") ? "WordPiece" : fields.has("unk_id") ? "Unigram" : "BPE";
   const auto type = fields.text("type", absent);
-  fields.require_one_of("type", type, {"BPE", "WordPiece"});
-  auto model = type == "BPE" ? make_byte_pairs(fields, stored) : make_word_pieces(fields, stored);
+  fields.require_one_of("type", type, {"BPE", "WordPiece", "Unigram"});
+  auto model = type == "BPE"         ? make_byte_pairs(fields, stored)
+               : type == "WordPiece" ? make_word_pieces(fields, stored)
+                                     : make_unigram(fields, stored);
   fields.require_all_used();
-  return model;
+  return std::make_unique<PieceCache>(std::move(model));
 }
 
 }  // namespace hortator::models

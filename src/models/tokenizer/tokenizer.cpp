@@ -13,6 +13,7 @@
 #include "models/tokenizer/added_tokens.hpp"
 #include "models/tokenizer/limits.hpp"
 #include "models/tokenizer/parts.hpp"
+#include "models/tokenizer/token_table.hpp"
 #include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
@@ -66,12 +67,13 @@ struct Tokenizer::Parts {
         padding(make_padding(fields.object("padding"))),
         added(added_tokens(fields)),
         as_written(those(added, false), [](AlignedText&) {}),
-        as_normalized(those(added, true), normalizer) {
+        as_normalized(those(added, true), normalizer),
+        tokens(model->vocabulary().size() + added.size()) {
     fields.skip("version");
     fields.require_all_used();
-    for (const auto& [token, id] : model->vocabulary()) tokens.emplace(id, token);
+    for (const auto& [token, id] : model->vocabulary()) tokens.set(id, token);
     for (const auto& one : added) {
-      tokens[one.id] = one.normalized ? normalized_content(one) : one.content;
+      tokens.set(one.id, one.normalized ? normalized_content(one) : one.content);
       added_ids.insert_or_assign(one.content, one.id);
       if (one.special) special.insert(one.id);
     }
@@ -105,13 +107,16 @@ struct Tokenizer::Parts {
     return encoding;
   }
 
-  Encoding encode(std::string_view utf8, const std::optional<std::string>& pair, bool add_special_tokens) const {
+  struct EncodeOptions {
+    bool adds_special_tokens = true, has_limits = true;
+  };
+  Encoding encode(std::string_view utf8, const std::optional<std::string>& pair, const EncodeOptions& options) const {
     auto first = encode_text(utf8, 0);
     std::optional<Encoding> second;
     if (pair) second = encode_text(*pair, 1);
-    const auto count = add_special_tokens ? post_processor->added(pair.has_value()) : 0;
-    if (truncation) truncate(*truncation, count, first, second);
-    return post_processor->process(std::move(first), std::move(second), add_special_tokens);
+    const auto count = options.adds_special_tokens ? post_processor->added(pair.has_value()) : 0;
+    if (truncation && options.has_limits) truncate(*truncation, count, first, second);
+    return post_processor->process(std::move(first), std::move(second), options.adds_special_tokens);
   }
 
   void add_pieces(Encoding& encoding, AlignedText text, std::int64_t type_id) const {
@@ -119,8 +124,10 @@ struct Tokenizer::Parts {
     pieces.push_back(std::move(text));
     for (const auto& piece : pre_tokenizer(std::move(pieces))) {
       if (piece.empty()) continue;
-      for (const auto& [id, range] : model->tokenize(piece.text()))
-        add(encoding, {.id = id, .token = tokens.at(id), .range = piece.original(range)}, type_id);
+      for (const auto& [id, range, is_text] : model->tokenize(piece.text())) {
+        auto token = is_text ? to_utf8(piece.text().substr(range.begin, range.size())) : *tokens.find(id);
+        add(encoding, {.id = id, .token = std::move(token), .range = piece.original(range)}, type_id);
+      }
     }
   }
 
@@ -152,7 +159,7 @@ struct Tokenizer::Parts {
   std::optional<Padding> padding;
   std::vector<AddedToken> added;
   AddedTokenFinder as_written, as_normalized;
-  std::unordered_map<std::int64_t, std::string> tokens;
+  TokenTable tokens;
   Vocabulary added_ids;
   std::set<std::int64_t> special;
 };
@@ -165,8 +172,8 @@ Tokenizer::Tokenizer(const std::filesystem::path& path) {
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
-  std::vector<Encoding> one = {parts_->encode(text, {}, add_special_tokens)};
-  if (parts_->padding) pad(*parts_->padding, one);
+  std::vector<Encoding> one = {parts_->encode(text, {}, {add_special_tokens, has_limits_})};
+  if (parts_->padding && has_limits_) pad(*parts_->padding, one);
   return std::move(one.front());
 }
 
@@ -182,7 +189,7 @@ std::vector<Encoding> Tokenizer::encode_batch(const std::vector<TextInput>& inpu
   const auto work = [&] {
     for (auto i = next++; i < inputs.size(); i = next++) {
       try {
-        encodings[i] = parts_->encode(inputs[i].text, inputs[i].pair, add_special_tokens);
+        encodings[i] = parts_->encode(inputs[i].text, inputs[i].pair, {add_special_tokens, has_limits_});
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -195,7 +202,7 @@ std::vector<Encoding> Tokenizer::encode_batch(const std::vector<TextInput>& inpu
   }
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
-  if (parts_->padding) pad(*parts_->padding, encodings);
+  if (parts_->padding && has_limits_) pad(*parts_->padding, encodings);
   return encodings;
 }
 
@@ -203,8 +210,7 @@ std::string Tokenizer::decode(const std::vector<std::int64_t>& ids, bool skip_sp
   std::vector<std::string> tokens;
   for (const auto id : ids) {
     if (skip_special_tokens && parts_->special.contains(id)) continue;
-    const auto found = parts_->tokens.find(id);
-    if (found != parts_->tokens.end()) tokens.push_back(found->second);
+    if (const auto* token = parts_->tokens.find(id)) tokens.push_back(*token);
   }
   return text::join(parts_->decoder(std::move(tokens)), "");
 }
@@ -218,10 +224,18 @@ std::optional<std::int64_t> Tokenizer::id_of(const std::string& token) const {
 }
 
 std::optional<std::string> Tokenizer::token_of(std::int64_t id) const {
-  const auto found = parts_->tokens.find(id);
-  return found == parts_->tokens.end() ? std::nullopt : std::optional(found->second);
+  const auto* token = parts_->tokens.find(id);
+  return token == nullptr ? std::nullopt : std::optional(*token);
 }
 
 std::size_t Tokenizer::vocabulary_size() const { return parts_->tokens.size(); }
+
+std::int64_t Tokenizer::largest_id() const { return parts_->tokens.largest_id(); }
+
+Tokenizer Tokenizer::without_limits() const {
+  auto same = *this;
+  same.has_limits_ = false;
+  return same;
+}
 
 }  // namespace hortator::models

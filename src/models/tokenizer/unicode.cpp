@@ -11,21 +11,14 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters.hpp"
 
 namespace hortator::models {
 namespace {
 
 UChar32 icu(char32_t c) { return static_cast<UChar32>(c); }
 
-bool has_category(char32_t c, std::uint32_t mask) { return (U_MASK(u_charType(icu(c))) & mask) != 0; }
-
-/// Whether a version of Unicode has the character. Hugging Face tokenizers uses tables of older versions.
-bool is_in_unicode(char32_t c, int version) {
-  UVersionInfo since{};
-  u_charAge(icu(c), since);
-  return since[0] > 0 && since[0] <= version;
-}
-constexpr int version_of_categories = 8, version_of_normalization = 9;
+constexpr int version_of_normalization = 9;
 
 /// Decodes one character and moves on; false for bytes that are not UTF-8 (RFC 3629).
 bool next_code_point(std::string_view utf8, std::size_t& at, char32_t& character) {
@@ -163,51 +156,17 @@ void append_utf8(std::string& utf8, char32_t c) {
   put(0x80 | (c & 0x3F));
 }
 
+std::size_t utf8_size(std::u32string_view text) {
+  std::size_t size = 0;
+  for (const auto c : text) size += c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  return size;
+}
+
 std::string to_utf8(std::u32string_view text) {
   std::string utf8;
   utf8.reserve(text.size());
   for (const auto c : text) append_utf8(utf8, c);
   return utf8;
-}
-
-bool is_whitespace(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
-  return u_isUWhiteSpace(icu(c)) != 0;
-}
-
-bool is_letter(char32_t c) {
-  if (c < 0x80) return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-  return has_category(c, U_GC_L_MASK);
-}
-
-bool is_number(char32_t c) {
-  if (c < 0x80) return c >= '0' && c <= '9';
-  return has_category(c, U_GC_N_MASK);
-}
-
-bool is_punctuation(char32_t c) {
-  if (c == 0x166D || c == 0x111C9) return true;  // in later versions of Unicode they are not
-  return has_category(c, U_GC_P_MASK) && is_in_unicode(c, version_of_categories);
-}
-
-bool is_mark(char32_t c) {
-  if (c < 0x80 || c == 0x111C9) return false;
-  if (c == 0x1CF2 || c == 0x1CF3) return true;  // in later versions of Unicode they are not
-  return has_category(c, U_GC_M_MASK) && is_in_unicode(c, version_of_normalization);
-}
-
-bool is_control(char32_t c) {
-  return has_category(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK) && is_in_unicode(c, version_of_categories);
-}
-
-bool is_word(char32_t c) {
-  return c == '_' || u_isUAlphabetic(icu(c)) != 0 || has_category(c, U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK);
-}
-
-std::u32string lower_case(char32_t c) {
-  if (c < 0x80) return {c >= 'A' && c <= 'Z' ? c + 32 : c};
-  if (c == 0x130) return {U'i', 0x307};  // the only one that becomes two
-  return {static_cast<char32_t>(u_tolower(icu(c)))};
 }
 
 std::vector<CharacterChange> normalized(const std::u32string& text, NormalizationForm form) {
@@ -270,7 +229,10 @@ std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
   UErrorCode error = U_ZERO_ERROR;
   const std::unique_ptr<URegularExpression, void (*)(URegularExpression*)> own(
       uregex_clone(compiled_->expression, &error), uregex_close);
-  uregex_setStackLimit(own.get(), 0, &error);  // long runs need more than the default
+  // Long runs need more than the default. An expression that goes back for ever is stopped after a few seconds.
+  constexpr std::int32_t stack_bytes = 1 << 28, time_steps = 3000;
+  uregex_setStackLimit(own.get(), stack_bytes, &error);
+  uregex_setTimeLimit(own.get(), time_steps, &error);
   uregex_setText(own.get(), utf16.data(), static_cast<std::int32_t>(utf16.size()), &error);
   std::vector<TextRange> all;
   while (U_SUCCESS(error) && uregex_findNext(own.get(), &error)) {

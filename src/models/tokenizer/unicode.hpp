@@ -7,24 +7,15 @@
 #include <vector>
 
 #include "models/tokenizer/aligned_text.hpp"
+#include "models/tokenizer/characters.hpp"
 
 namespace hortator::models {
 
 /// The code points of UTF-8 text. Throws UsageError, with the place of the first wrong byte, for other bytes.
 std::u32string code_points(std::string_view utf8);
 std::string to_utf8(std::u32string_view text);
+std::size_t utf8_size(std::u32string_view text);  ///< in bytes
 void append_utf8(std::string& utf8, char32_t character);
-
-// By the properties of Unicode.
-bool is_whitespace(char32_t c);
-bool is_letter(char32_t c);       ///< \p{L}
-bool is_number(char32_t c);       ///< \p{N}
-bool is_punctuation(char32_t c);  ///< \p{P} of Unicode 8
-bool is_mark(char32_t c);         ///< \p{M} of Unicode 9
-bool is_control(char32_t c);      ///< \p{Cc}, \p{Cf} and \p{Co} of Unicode 8
-bool is_word(char32_t c);         ///< \w
-/// Lower case of one character, which may be several.
-std::u32string lower_case(char32_t c);
 
 enum class NormalizationForm { nfc, nfd, nfkc, nfkd };
 /// The normalised text, with the change that each character makes.

@@ -61,6 +61,51 @@ TEST_CASE("a text ends with an end token, and not before the minimum") {
   for (const auto& row : late) CHECK(row.size() == 12);
 }
 
+TEST_CASE("prompts that enter a batch later get the texts that each has alone") {
+  const auto model = causal_model();
+  std::vector<Tokens> many;
+  for (std::int64_t i = 0; i < 9; ++i) {
+    many.emplace_back();
+    for (std::int64_t j = 0; j <= i * 5 % 7; ++j) many.back().push_back(3 + (i * 11 + j * 7) % 50);
+  }
+  for (const bool sample : {false, true}) {
+    models::GenerateOptions options{.max_new_tokens = 30,
+                                    .repetition_penalty = 1.2,
+                                    .sample = sample,
+                                    .seed = 5,
+                                    .eos_token_ids = std::vector<std::int64_t>{7, 8, 15, 16, 23, 31, 42}};
+    const auto together = models::generate(*model, many, options);
+    for (const std::int64_t rows : {1, 2, 4, 100}) {
+      options.max_batch_size = rows;
+      std::size_t most = 0, tokens = 0;
+      options.on_tokens = [&](const auto& shown) {
+        CHECK(shown.size() == many.size());
+        const auto active =
+            static_cast<std::size_t>(std::ranges::count_if(shown, [](const auto& x) { return x.has_value(); }));
+        most = std::max(most, active);
+        tokens += active;
+      };
+      CHECK(models::generate(*model, many, options) == together);
+      CHECK(most == std::min<std::size_t>(static_cast<std::size_t>(rows), many.size()));
+      std::size_t expected = 0;
+      for (const auto& text : together) expected += text.size();
+      CHECK(tokens == expected);
+    }
+  }
+}
+
+TEST_CASE("a text ends where the caller says") {
+  const auto model = causal_model();
+  const auto whole = models::generate(*model, prompts, {.max_new_tokens = 12, .eos_token_ids = endless});
+  const auto ended = models::generate(
+      *model, prompts,
+      {.max_new_tokens = 12, .eos_token_ids = endless, .ends = [](std::size_t prompt, const Tokens& text) {
+         return text.size() == 3 + prompt;
+       }});
+  for (std::size_t row = 0; row < prompts.size(); ++row)
+    CHECK(ended[row] == Tokens(whole[row].begin(), whole[row].begin() + 3 + static_cast<std::ptrdiff_t>(row)));
+}
+
 TEST_CASE("the model's mode is what it was, and wrong calls are errors") {
   const auto model = causal_model();
   model->train();
@@ -118,4 +163,22 @@ TEST_CASE("a cache keeps what was appended, up to its capacity") {
     CHECK(at::equal(all_keys[0].narrow(1, 0, 150), keys[1]));
     if (capacity > 0) CHECK_THROWS_WITH(cache.append(0, keys, values), ContainsSubstring("room for 200 tokens"));
   }
+}
+
+TEST_CASE("caches of several batches become one, aligned at the last token") {
+  const auto of = [](std::int64_t rows, std::int64_t time) { return at::randn({rows, 3, time, 4}); };
+  const auto first = of(2, 5), second = of(1, 80), more = of(3, 1);
+  models::KeyValueCache cache, other;
+  cache.append(0, first, first);
+  other.append(0, second, 2 * second);
+  cache.append_rows(other);
+  CHECK(cache.time() == 80);
+  cache.forget(70);
+  const auto [keys, values] = cache.append(0, more, more);
+  CHECK(cache.time() == 11);
+  CHECK(at::equal(keys.narrow(0, 0, 2).narrow(2, 5, 5), first));
+  CHECK(at::equal(values[2].narrow(1, 0, 10), 2 * second[0].narrow(1, 70, 10)));
+  CHECK(at::equal(keys.narrow(2, 10, 1), more));
+  models::KeyValueCache limited(100);
+  CHECK_THROWS_WITH(limited.append_rows(other), ContainsSubstring("without a capacity"));
 }

@@ -16,4 +16,5 @@ trap 'rm -rf "$folder"' EXIT
 # shellcheck disable=SC2086
 "$python" "$here/oracle.py" "$folder" 1000 "$count" $families
 if "$python" -c 'import torchvision' 2>/dev/null; then "$python" "$here/oracle.py" "$folder" 1000 1 resnet18 resnet34 resnet50 resnet101; fi
+"$python" "$here/beam_oracle.py" "$folder" 10
 HORTATOR_MODEL_CASES=$folder "$program"

@@ -8,6 +8,7 @@ import json
 import pathlib
 import random
 import sys
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -147,11 +148,81 @@ def metaspace():
     return tokenizer
 
 
-KINDS = {f.__name__: f for f in (gpt2, roberta, llama3, qwen2, bert, bert_cased, llama2, rare_parts, metaspace)}
+def double_array(entries):
+    """A map of texts as SentencePiece stores it: a trie in a double array (Darts), and the texts that they become."""
+    texts, starts = b'', {}
+    for text in sorted(set(entries.values())):
+        starts[text] = len(texts)
+        texts += text.encode() + b'\0'
+    trie = {}
+    for text in entries:
+        node = trie
+        for byte in text.encode():
+            node = node.setdefault(byte, {})
+        node[0] = starts[entries[text]]
+    units, taken, pending = {}, {0}, [(0, trie)]
+    while pending:
+        at, node = pending.pop()
+        base = next(b for b in range(1, 1 << 20) if not any(b ^ byte in taken for byte in node) and (at ^ b) < 1 << 21)
+        taken |= {base ^ byte for byte in node}
+        units[at] = units.get(at, 0) | (at ^ base) << 10 | (0x100 if 0 in node else 0)
+        for byte, child in node.items():
+            units[base ^ byte] = child | 1 << 31 if byte == 0 else byte
+            if byte:
+                pending.append((base ^ byte, child))
+    array = b''.join(units.get(at, 0).to_bytes(4, 'little') for at in range((max(units) | 0xff) + 1))
+    return len(array).to_bytes(4, 'little') + array + texts
 
 
-def case(tokenizer, r):
-    one = {'text': text(r), 'special': r.random() < 0.7}
+CHARACTER_MAP = ({chr(c): unicodedata.normalize('NFKC', chr(c)) for c in [*range(0xa0, 0x180), *range(0x2000, 0x2100), *range(0xff00, 0xff80)]
+                  if unicodedata.normalize('NFKC', chr(c)) != chr(c)} |
+                 {'e\u0301': 'é', 'n\u0303': 'ñ', '\u0301': '', '\x01': '', '\u200b': '', '\u200d': ' ', '\t': ' ', '\n': ' ', '\r\n': '||', 'ß': 'sss',
+                  'か\u3099': 'が', '😀': ':-)', '①': '(1)', 'ﬁ': 'fi', '\u00b2': '2'})
+
+
+def unigram(normalizer=None, splitter=None, size=400, bytes_too=False):
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizer or normalizers.Precompiled(double_array(CHARACTER_MAP))
+    tokenizer.pre_tokenizer = splitter or pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = ['<unk>', '<s>', '</s>'] + [f'<0x{byte:02X}>' for byte in range(256)] * bytes_too
+    tokenizer.train_from_iterator(CORPUS * 3, trainers.UnigramTrainer(vocab_size=size, show_progress=False, unk_token='<unk>', special_tokens=special))
+    tokenizer.post_processor = processors.TemplateProcessing(single='<s> $A </s>', pair='<s> $A </s> $B </s>', special_tokens=[('<s>', 1), ('</s>', 2)])
+    return tokenizer
+
+
+def unigram_bytes():
+    """Bytes for unknown characters; pieces are whole texts."""
+    tokenizer = unigram(normalizers.Sequence([normalizers.Replace(' ', '▁')]), pre_tokenizers.Metaspace(split=False, prepend_scheme='first'), 600, True)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(prepend_scheme='first')])
+    stored = json.loads(tokenizer.to_str())
+    stored['model']['byte_fallback'] = True
+    stored['added_tokens'] = [one for one in stored['added_tokens'] if not one['content'].startswith('<0x')]
+    return Tokenizer.from_str(json.dumps(stored))
+
+
+def albert():
+    parts = [normalizers.Replace('``', '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
+             normalizers.Precompiled(double_array(CHARACTER_MAP)), normalizers.Replace(Regex(' {2,}'), ' ')]
+    return unigram(normalizers.Sequence(parts), pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
+
+
+KINDS = {f.__name__: f for f in (gpt2, roberta, llama3, qwen2, bert, bert_cased, llama2, rare_parts, metaspace, unigram, unigram_bytes, albert)}
+EVERY_CHARACTER = {'bert', 'rare_parts', 'llama3', 'metaspace', 'unigram', 'albert'}  # the kinds whose parts look characters up
+
+
+def texts(r, name, count):
+    """Random texts; if they are many, then also texts that have all characters of the first planes together."""
+    for _ in range(count):
+        yield text(r)
+    if count >= 10000 and name in EVERY_CHARACTER:
+        known = [chr(c) for c in range(0x33480) if not 0xd800 <= c < 0xe000]
+        for begin in range(0, len(known), 6):
+            yield ' '.join('a' + c + 'b' for c in known[begin:begin + 6])
+
+
+def case(tokenizer, r, first):
+    one = {'text': first, 'special': r.random() < 0.7}
     if r.random() < 0.3:
         one['pair'] = text(r)
     try:
@@ -173,7 +244,7 @@ def main():
         tokenizer = KINDS[name]()
         (folder / 'tokenizer.json').write_text(tokenizer.to_str())
         r = random.Random(f'{name} {sys.argv[2]}')
-        lines = [json.dumps(case(tokenizer, r), separators=(',', ':')) for _ in range(int(sys.argv[3]))]
+        lines = [json.dumps(case(tokenizer, r, first), separators=(',', ':')) for first in texts(r, name, int(sys.argv[3]))]
         (folder / 'texts.json').write_text('[' + ',\n'.join(lines) + ']\n')
 
 

@@ -1,12 +1,15 @@
 // Tokenizers against Hugging Face tokenizers, on stored texts that tokenizer_oracle.py wrote.
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/models/tokenizer.hpp>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "models/tokenizer/aligned_text.hpp"
+#include "models/tokenizer/character_clusters.hpp"
 #include "models/tokenizer/splitters.hpp"
 #include "models/tokenizer/unicode.hpp"
 #include "support/catch.hpp"
@@ -110,11 +113,12 @@ TEST_CASE("text that is not UTF-8 is an error that names the byte") {
 
 TEST_CASE("an unsupported part of the file is named") {
   CHECK(error_of(small) == "no error");
-  CHECK_THAT(error_of(changed("/normalizer", {{"type", "Precompiled"}})),
-             ContainsSubstring("'normalizer.type' is \"Precompiled\""));
+  CHECK_THAT(error_of(changed("/normalizer", {{"type", "Nmt"}})), ContainsSubstring("'normalizer.type' is \"Nmt\""));
   CHECK_THAT(error_of(changed("/model/type", "WordLevel")), ContainsSubstring("'model.type'"));
   CHECK_THAT(error_of(changed("/model/dropout", 0.1)), ContainsSubstring("'model.dropout'"));
   CHECK_THAT(error_of(changed("/model/surprise", 1)), ContainsSubstring("'model.surprise'"));
+  CHECK_THAT(error_of(changed("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}})),
+             ContainsSubstring("'normalizer.precompiled_charsmap'"));
   CHECK_THAT(error_of(changed("/surprise", 1)), ContainsSubstring("'surprise'"));
   CHECK_THAT(error_of(changed("/model/merges", json::array({json::array({"a", "c"})}))),
              ContainsSubstring("'model.merges'"));
@@ -152,6 +156,44 @@ TEST_CASE("the splitters find what their regular expressions match") {
   }
 }
 
+TEST_CASE("characters have the properties of Python's tables, whatever ICU's release") {
+  CHECK(models::is_word(0x200D));      // a joiner
+  CHECK(models::is_letter(0x13460));   // of Unicode 16
+  CHECK(models::is_number(0x1CCF0));   // of Unicode 16
+  CHECK(!models::is_number(0x11DE0));  // of Unicode 17
+  CHECK(models::is_numeral(0x11DE0));
+  CHECK(models::lower_case(0x16EA1) == U"\U00016EBC");
+  CHECK(models::is_mark(0x0903));
+  CHECK(!models::is_nonspacing_mark(0x0903));  // a spacing mark
+  CHECK(models::is_nonspacing_mark(0x0301));
+}
+
+TEST_CASE("clusters of characters are what a reader takes for one") {
+  const auto sizes = [](const std::u32string& text) {
+    std::vector<std::size_t> all;
+    for (const auto& range : models::character_clusters(text)) all.push_back(range.size());
+    return all;
+  };
+  using Sizes = std::vector<std::size_t>;
+  CHECK(sizes(U"ae\u0301\u0323b") == Sizes{1, 3, 1});
+  CHECK(sizes(U"\r\n\n\r") == Sizes{2, 1, 1});
+  CHECK(sizes(U"\n\u0301") == Sizes{1, 1});
+  CHECK(sizes(U"\u1112\u1161\u11AB\u1112") == Sizes{3, 1});
+  CHECK(sizes(U"\u00A9\u200D\u00A9x") == Sizes{3, 1});
+  CHECK(sizes(U"x\u200D\u00A9") == Sizes{2, 1});
+}
+
+TEST_CASE("Unigram without an unknown token refuses other characters") {
+  const auto vocabulary = json::array({json::array({"a", -1.0}), json::array({"b", -2.0}), json::array({"ab", -2.5})});
+  const auto file = json{{"model", {{"type", "Unigram"}, {"vocab", vocabulary}}}};
+  const test::OwnFolder folder("unigram");
+  std::filesystem::create_directories(folder.path);
+  std::ofstream(folder.path / "tokenizer.json") << file;
+  const models::Tokenizer tokenizer(folder.path);
+  CHECK(tokenizer.encode("aab").ids == std::vector<std::int64_t>{0, 2});
+  CHECK_THROWS_WITH(tokenizer.encode("ac"), ContainsSubstring("'c', which the tokenizer does not know"));
+}
+
 TEST_CASE("a changed text keeps the ranges of the original") {
   models::AlignedText text(U"a1234b");
   text.replace({{1, 5}}, U"xy");
@@ -167,4 +209,21 @@ TEST_CASE("a line of a megabyte is encoded") {
   const std::string spaces(1 << 20, ' '), line(1 << 20, 'a');
   CHECK(tokenizer.decode(tokenizer.encode(spaces).ids) == spaces);
   CHECK(tokenizer.decode(tokenizer.encode(line).ids) == line);
+}
+
+// For tests/tools/tokenizer-speed.py: prints the seconds that all lines of a file take.
+TEST_CASE("lines are encoded", "[.speed]") {
+  const auto* folder = std::getenv("HORTATOR_SPEED_TOKENIZER");
+  const auto* file = std::getenv("HORTATOR_SPEED_TEXT");
+  REQUIRE(folder != nullptr);
+  REQUIRE(file != nullptr);
+  const auto tokenizer = models::Tokenizer(folder).without_limits();
+  std::vector<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t tokens = 0;
+  for (const auto& line : lines) tokens += tokenizer.encode(line).ids.size();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::cout << "tokens " << tokens << " seconds " << seconds.count() << '\n';
 }

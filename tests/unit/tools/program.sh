@@ -163,7 +163,7 @@ man=$source_dir/../../../share/man/hortator.1
 man_text=$(sed 's/\\-/-/g' "$man")
 for verb in config launch job sweep new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page does not have $verb"; done
 for verb in config launch job sweep doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
-  estimate-memory bench; do
+  estimate-memory tokenize bench; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
     grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page does not have $flag of $verb"

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <hortator/export.hpp>
+#include <hortator/models/generate.hpp>
+#include <hortator/models/tokenizer.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator::models {
+
+/// Options of generate_texts().
+struct TextOptions {
+  GenerateOptions generation = {};
+  std::vector<std::string> stop_strings = {};  ///< a text ends with the first of these that it contains
+  bool add_special_tokens = true;              ///< to prompts; not to those that a chat template has made
+  /// Called with a prompt's new text as it comes, in whole characters.
+  std::function<void(std::size_t prompt, std::string_view more)> on_text = {};
+};
+
+/// Continues each prompt and returns the new text, without special tokens: num_return_sequences texts a prompt, one
+/// prompt after the other. Local to this process.
+HORTATOR_API std::vector<std::string> generate_texts(PretrainedModel& model, const Tokenizer& tokenizer,
+                                                     const std::vector<std::string>& prompts,
+                                                     const TextOptions& options = {});
+
+}  // namespace hortator::models

@@ -1,0 +1,94 @@
+#include <hortator/error.hpp>
+#include <hortator/models/chat_template.hpp>
+
+#include "core/text/json.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "formats/file/file_error.hpp"
+#include "models/chat/program.hpp"
+
+namespace hortator::models {
+
+struct ChatTemplate::Parts {
+  chat::Block program;
+  std::map<std::string, std::string> variables;
+};
+
+namespace {
+
+using chat::Json;
+
+Json read_json(const std::filesystem::path& file) {
+  const auto content = core::read_at_most(file, core::max_record_bytes);
+  return content ? core::parse_record<Json>(*content) : Json();
+}
+
+/// The template in tokenizer_config.json: a text, or a list of which one is named default.
+std::string listed_template(const Json& config) {
+  const auto found = config.is_object() ? config.find("chat_template") : config.end();
+  if (!config.is_object() || found == config.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return "";
+  for (const auto& one : *found) {
+    const bool is_named = one.is_object() && one.contains("name") && one.contains("template");
+    if (is_named && one["name"] == "default" && one["template"].is_string()) return one["template"].get<std::string>();
+  }
+  return "";
+}
+
+/// bos_token and so on: each a text, or an object with its content.
+std::map<std::string, std::string> special_tokens(const Json& config) {
+  std::map<std::string, std::string> tokens;
+  if (!config.is_object()) return tokens;
+  for (const auto& [name, value] : config.items()) {
+    if (!name.ends_with("_token")) continue;
+    if (value.is_string()) tokens[name] = value.get<std::string>();
+    if (value.is_object() && value.contains("content") && value["content"].is_string())
+      tokens[name] = value["content"].get<std::string>();
+  }
+  return tokens;
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
+  const auto config = read_json(folder / "tokenizer_config.json");
+  const auto own = core::read_at_most(folder / "chat_template.jinja", core::max_record_bytes);
+  const auto source = own ? *own : listed_template(config);
+  if (source.empty()) {
+    throw formats::FileError(
+        {.what = text::concat(folder, " has no chat template"),
+         .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json",
+         .hint = "use a model that was trained on conversations, or write the prompt yourself"});
+  }
+  *this = ChatTemplate(source, special_tokens(config));
+}
+
+ChatTemplate::ChatTemplate(const std::string& source, std::map<std::string, std::string> variables) {
+  if (!core::is_utf8(source)) chat::fail("it is not valid UTF-8");
+  parts_ = std::make_shared<const Parts>(Parts{chat::parse(source), std::move(variables)});
+}
+
+std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const {
+  auto all = Json::array();
+  for (const auto& [role, content] : messages) all.push_back({{"role", role}, {"content", content}});
+  return render_json(all.dump(), add_generation_prompt);
+}
+
+std::string ChatTemplate::render_json(const std::string& messages, bool add_generation_prompt) const {
+  auto list = core::parse_record<Json>(messages);
+  if (!list.is_array())
+    throw UsageError(
+        {.what = "The messages are not a JSON list", .hint = "expected [{\"role\": ..., \"content\": ...}]"});
+  chat::Scope scope{.names = chat::functions()};
+  for (const auto& [name, value] : parts_->variables) scope.names[name] = Json(value);
+  scope.names["messages"] = std::move(list);
+  scope.names["add_generation_prompt"] = Json(add_generation_prompt);
+  scope.names["tools"] = scope.names["documents"] = Json();
+  chat::Rendering rendering;
+  rendering.scope = &scope;
+  chat::run(parts_->program, rendering);
+  return std::move(rendering.out);
+}
+
+}  // namespace hortator::models

@@ -1,0 +1,74 @@
+#include "models/chat/strings.hpp"
+
+#include <algorithm>
+
+#include "models/chat/value.hpp"
+
+namespace hortator::models::chat {
+namespace {
+
+bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+std::vector<std::string> white_parts(const std::string& text, std::int64_t most) {
+  std::vector<std::string> parts;
+  auto at = text.find_first_not_of(white_space);
+  while (at != std::string::npos) {
+    const bool takes_rest = most >= 0 && static_cast<std::int64_t>(parts.size()) == most;
+    const auto end = takes_rest ? std::string::npos : text.find_first_of(white_space, at);
+    parts.push_back(stripped(text.substr(at, end - at), white_space, false, takes_rest));
+    at = end == std::string::npos ? end : text.find_first_not_of(white_space, end);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string stripped(const std::string& text, std::string_view removed, bool left, bool right) {
+  if (std::ranges::any_of(removed, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+    fail("'strip' and 'trim' are supported for characters of ASCII only");
+  const auto begin = left ? std::min(text.find_first_not_of(removed), text.size()) : 0;
+  const auto last = right ? text.find_last_not_of(removed) : text.size() - 1;
+  const auto end = text.empty() || last == std::string::npos ? 0 : last + 1;
+  return begin < end ? text.substr(begin, end - begin) : "";
+}
+
+std::vector<std::string> parts_of(const std::string& text, const std::string& separator, std::int64_t most) {
+  if (separator.empty()) return white_parts(text, most);
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (most < 0 || static_cast<std::int64_t>(parts.size()) < most) {
+    const auto end = text.find(separator, begin);
+    if (end == std::string::npos) break;
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to, std::int64_t most) {
+  if (from.empty()) fail("'replace' an empty string is not supported");
+  std::size_t at = 0;
+  for (std::int64_t count = 0; most < 0 || count < most; ++count) {
+    at = text.find(from, at);
+    if (at == std::string::npos) break;
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+  return text;
+}
+
+std::string in_case(std::string text, LetterCase letter_case) {
+  bool begins_word = true;
+  for (auto& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) fail("upper and lower case are supported for letters of ASCII only");
+    const bool is_upper = letter_case == LetterCase::upper || (letter_case != LetterCase::lower && begins_word);
+    c = is_upper ? upper(c) : lower(c);
+    begins_word = letter_case == LetterCase::title && !is_letter(c);
+  }
+  return text;
+}
+
+}  // namespace hortator::models::chat

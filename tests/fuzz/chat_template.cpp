@@ -1,0 +1,16 @@
+// Fuzzes chat templates: any text is refused, or renders a conversation or refuses it.
+#include <cstdint>
+#include <hortator/error.hpp>
+#include <hortator/models/chat_template.hpp>
+
+using namespace hortator;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const models::ChatTemplate chat(std::string(reinterpret_cast<const char*>(data), size),
+                                    {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
+    chat.render({{"system", "Be kind."}, {"user", " hello\n"}, {"assistant", "d\u00e9j\u00e0"}});
+  } catch (const Error&) {
+  }
+  return 0;
+}

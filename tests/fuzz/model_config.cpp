@@ -1,0 +1,21 @@
+// Fuzzes the reader of a model's config.json: any file is refused, or describes a model, whose parameters are not made.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <hortator/models/pretrained.hpp>
+
+using namespace hortator;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A folder without weights: the model is described, and then refused.
+  static const std::filesystem::path folder = std::filesystem::current_path() / "model.fuzzed";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "config.json", std::ios::binary)
+      .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  try {
+    models::from_pretrained(folder);
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,86 @@
+// Chat templates against Jinja, on stored cases that chat_oracle.py wrote.
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <hortator/models/chat_template.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace hortator;
+using models::ChatTemplate;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string error_of(const std::string& source) {
+  try {
+    return ChatTemplate(source).render({{"user", "x"}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+const std::map<std::string, std::string> tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+
+}  // namespace
+
+TEST_CASE("conversations become the texts that Jinja makes of them") {
+  const auto cases = ordered_json::parse(test::content_of(CHAT_CASES));
+  CHECK(cases.size() > 50);
+  for (const auto& one : cases) {
+    INFO(one.dump(2));
+    const ChatTemplate chat(one.at("template").get<std::string>(), tokens);
+    const auto messages = one.at("messages").dump();
+    const bool prompts = one.at("add_generation_prompt");
+    if (one.contains("error")) {
+      CHECK_THROWS_AS(chat.render_json(messages, prompts), UsageError);
+    } else {
+      CHECK(chat.render_json(messages, prompts) == one.at("text").get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("a template that refuses the messages says why") {
+  CHECK_THAT(error_of("{{ raise_exception('no system role') }}"), ContainsSubstring("no system role"));
+}
+
+TEST_CASE("what is not supported is named, with its line") {
+  CHECK_THAT(error_of("a\n{% include 'b' %}"), ContainsSubstring("line 2: the statement 'include'"));
+  CHECK_THAT(error_of("{{ 1 | pprint }}"), ContainsSubstring("the filter 'pprint' is not supported; there are"));
+  CHECK_THAT(error_of("{{ 1 is filter }}"), ContainsSubstring("the test 'filter'"));
+  CHECK_THAT(error_of("\n{{ cycler(1) }}"), ContainsSubstring("line 2: what is called is not a function"));
+  CHECK_THAT(error_of("{% if true %}"), ContainsSubstring("'endif' is missing"));
+  CHECK_THAT(error_of("{{ (1 }}"), ContainsSubstring("line 1"));
+  CHECK_THAT(error_of("{{ 'open }}"), ContainsSubstring("the string does not end"));
+  CHECK_THAT(error_of("{{ 1 / 0 }}"), ContainsSubstring("Division by zero"));
+  CHECK_THAT(error_of("{{ '\xFF' | tojson }}"), ContainsSubstring("not valid UTF-8"));
+  CHECK_THAT(error_of("{{ 'x'.strip('\u00E9') }}"), ContainsSubstring("ASCII only"));
+}
+
+TEST_CASE("a hostile template ends") {
+  CHECK_THAT(error_of("{% for a in range(99999) %}{% for b in range(99999) %}{% set c = 1 %}{% endfor %}{% endfor %}"),
+             ContainsSubstring("does not come to an end"));
+  CHECK_THAT(error_of("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), ContainsSubstring("too deeply"));
+  CHECK_THAT(error_of("{{ " + std::string(50'000, '(') + "1" + std::string(50'000, ')') + " }}"),
+             ContainsSubstring("too deeply"));
+  std::string nested;
+  for (int i = 0; i < 10'000; ++i) nested += "{% if 1 %}";
+  CHECK_THAT(error_of(nested), ContainsSubstring("too deeply"));
+}
+
+TEST_CASE("the template of a folder is found") {
+  const test::OwnFolder folder("chat");
+  std::filesystem::create_directories(folder.path);
+  CHECK_THROWS_WITH(ChatTemplate(folder.path), ContainsSubstring("has no chat template"));
+  const auto write = [&](const char* file, const std::string& text) { std::ofstream(folder.path / file) << text; };
+  const auto rendered = [&] { return ChatTemplate(folder.path).render({{"user", "x"}}, false); };
+  write("tokenizer_config.json", R"({"chat_template": "{{ bos_token }}1", "bos_token": {"content": "<b>"}})");
+  CHECK(rendered() == "<b>1");
+  write("tokenizer_config.json",
+        R"({"chat_template": [{"name": "tool_use", "template": "2"}, {"name": "default", "template": "3"}]})");
+  CHECK(rendered() == "3");
+  write("chat_template.jinja", "{{ messages[0].content }}{{ add_generation_prompt }}");
+  CHECK(rendered() == "xFalse");
+}
