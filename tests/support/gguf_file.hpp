@@ -14,12 +14,17 @@ namespace hortator::test {
 /// Writes small GGUF files, also invalid ones.
 class GgufFile {
  public:
-  static constexpr std::uint32_t u32 = 4, text = 8, list = 9;
+  static constexpr std::uint32_t u32 = 4, f32 = 6, text = 8;
 
   std::uint32_t version = 3;
 
   void set(const std::string& name, std::uint32_t value) {
     begin_value(name, u32);
+    append(values_, value);
+  }
+  void set(const std::string& name, int value) { set(name, static_cast<std::uint32_t>(value)); }
+  void set(const std::string& name, float value) {
+    begin_value(name, f32);
     append(values_, value);
   }
   void set(const std::string& name, const std::string& value) {

@@ -3,27 +3,17 @@
 #include <hortator/datasets/image_transforms.hpp>
 #include <hortator/error.hpp>
 
+#include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "data/images/image_checks.hpp"
 
 namespace hortator::images {
-namespace {
-
-/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t scrambled(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
-}  // namespace
 
 SampleRandom::SampleRandom(std::uint64_t seed, std::int64_t epoch, std::int64_t sample)
-    : key_(scrambled(scrambled(scrambled(seed) ^ static_cast<std::uint64_t>(epoch)) ^
+    : key_(core::mix(core::mix(core::mix(0, seed), static_cast<std::uint64_t>(epoch)),
                      static_cast<std::uint64_t>(sample))) {}
 
-std::uint64_t SampleRandom::next() { return scrambled(key_ ^ scrambled(counter_++)); }
+std::uint64_t SampleRandom::next() { return core::mix(key_, core::mix(0, counter_++)); }
 
 double SampleRandom::uniform(double low, double high) {
   constexpr double steps = 1ULL << 53;
@@ -32,7 +22,7 @@ double SampleRandom::uniform(double low, double high) {
 
 std::int64_t SampleRandom::below(std::int64_t end) {
   if (end < 1) throw UsageError({.what = text::concat("There is no whole number from 0 to ", end - 1)});
-  return static_cast<std::int64_t>(static_cast<unsigned __int128>(next()) * static_cast<std::uint64_t>(end) >> 64);
+  return static_cast<std::int64_t>(core::high_product(next(), static_cast<std::uint64_t>(end)));
 }
 
 Transform normalise(std::vector<double> mean, std::vector<double> deviation) {

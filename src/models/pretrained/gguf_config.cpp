@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <hortator/error.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/text/text.hpp"
@@ -36,11 +38,11 @@ class GgufFields {
     const auto* value = found == header_.metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
     return value == nullptr ? "" : *value;
   }
-  /// A token of the tokenizer; null if there is none.
-  nlohmann::ordered_json token(const std::string& name) const {
+  /// A token of the tokenizer.
+  std::optional<std::uint64_t> token(const std::string& name) const {
     const auto found = header_.metadata.find("tokenizer.ggml." + name);
     const auto* value = found == header_.metadata.end() ? nullptr : std::get_if<std::uint64_t>(&found->second);
-    return value == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(*value);
+    return value == nullptr ? std::nullopt : std::optional(*value);
   }
   const formats::GgufTensor* tensor(const std::string& name) const {
     const auto found = std::ranges::find(header_.tensors, name, &formats::GgufTensor::name);
@@ -107,7 +109,7 @@ nlohmann::ordered_json gguf_config(const GgufHeader& header, const std::filesyst
   if (embedding == nullptr || embedding->shape.size() != 2) fields.refuse("has no matrix 'token_embd.weight'");
   const auto heads = fields.number("attention.head_count");
   nlohmann::ordered_json config = {
-      {"architectures", {name}},
+      {"architectures", nlohmann::ordered_json::array({name})},
       {"model_type", fields.architecture()},
       {"vocab_size", embedding->shape.front()},
       {"hidden_size", fields.number("embedding_length")},
@@ -119,9 +121,11 @@ nlohmann::ordered_json gguf_config(const GgufHeader& header, const std::filesyst
       {"rms_norm_eps", fields.real("attention.layer_norm_rms_epsilon", 1e-5)},
       {"rope_theta", fields.real("rope.freq_base", 10000)},
       {"tie_word_embeddings", fields.tensor("output.weight") == nullptr},
-      {"bos_token_id", fields.token("bos_token_id")},
-      {"eos_token_id", fields.token("eos_token_id")},
-      {"pad_token_id", fields.token("padding_token_id")}};
+  };
+  for (const auto& [field, key] : {std::pair("bos_token_id", "bos_token_id"),
+                                   {"eos_token_id", "eos_token_id"},
+                                   {"pad_token_id", "padding_token_id"}})
+    if (const auto token = fields.token(key)) config[field] = *token;
   if (const auto width = weights::gguf_number(header, "attention.key_length")) config["head_dim"] = *width;
   if (fields.architecture() == "llama") config["attention_bias"] = fields.tensor("blk.0.attn_q.bias") != nullptr;
   return config;

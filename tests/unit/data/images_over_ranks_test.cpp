@@ -46,7 +46,7 @@ TEST_CASE("random transforms of images depend on seed, epoch and sample, not on 
       for (auto& batch : loader) {
         const auto [all_images, labels] = accelerator.gather_for_metrics(batch.data, batch.target);
         for (std::int64_t row = 0; row < labels.size(0); ++row) {
-          const auto sample = labels[row].template item<std::int64_t>();
+          const auto sample = labels[row].item<std::int64_t>();
           const auto expected = plain(Pictures{count}.get(sample).data, sample);
           CHECK(at::equal(all_images[row], expected));
           if (sample == 4) seen.push_back(expected);

@@ -21,7 +21,7 @@ std::string stored_results() {
   return other != nullptr ? other : TORCHVISION_CASES;
 }
 
-at::Tensor apply(const Transform& transform, const at::Tensor& image) {
+at::Tensor applied(const Transform& transform, const at::Tensor& image) {
   SampleRandom random(1, 2, 3);
   return transform(image, random);
 }
@@ -32,17 +32,17 @@ at::Tensor result_of(const std::string& name, const at::Tensor& image) {
   const auto& transform = parts.at(1);
   const auto argument = std::stoll(parts.at(2));
   const auto factor = static_cast<double>(argument) / 100;
-  if (transform == "resize") return apply(resize(argument, std::stoll(parts.at(3))), image);
-  if (transform == "shorter") return apply(resize_shorter_side(argument), image);
-  if (transform == "center") return apply(center_crop(argument), image);
+  if (transform == "resize") return applied(resize(argument, std::stoll(parts.at(3))), image);
+  if (transform == "shorter") return applied(resize_shorter_side(argument), image);
+  if (transform == "center") return applied(center_crop(argument), image);
   if (transform == "brightness") return adjust_brightness(image, factor);
   if (transform == "contrast") return adjust_contrast(image, factor);
   if (transform == "saturation") return adjust_saturation(image, factor);
   if (transform == "hue") return adjust_hue(image, factor);
-  if (transform == "flip") return apply(random_horizontal_flip(1), image);
+  if (transform == "flip") return applied(random_horizontal_flip(1), image);
   REQUIRE(transform == "normalise");
-  if (image.size(0) == 3) return apply(normalise_imagenet(), image);
-  return apply(normalise({0.485}, {0.229}), image);
+  if (image.size(0) == 3) return applied(normalise_imagenet(), image);
+  return applied(normalise({0.485}, {0.229}), image);
 }
 
 at::Tensor test_image(std::int64_t height = 9, std::int64_t width = 12) { return at::rand({3, height, width}); }
@@ -130,20 +130,21 @@ TEST_CASE("colour jitter stays within its limits and varies") {
     CHECK((factors.back() > 0.799 && factors.back() < 1.201));
   }
   CHECK(*std::ranges::max_element(factors) - *std::ranges::min_element(factors) > 0.3);
-  CHECK(at::equal(apply(color_jitter({}), image), image));
-  const auto all = apply(color_jitter({.brightness = 0.5, .contrast = 0.5, .saturation = 0.5, .hue = 0.5}), image);
+  CHECK(at::equal(applied(color_jitter({}), image), image));
+  const auto all = applied(color_jitter({.brightness = 0.5, .contrast = 0.5, .saturation = 0.5, .hue = 0.5}), image);
   CHECK((all.min().item<double>() >= 0 && all.max().item<double>() <= 1.00001));
 }
 
 TEST_CASE("transforms refuse what they cannot use") {
-  CHECK_THROWS_WITH(apply(resize(4, 4), at::zeros({2, 4, 4})), ContainsSubstring("[2, 4, 4]"));
-  CHECK_THROWS_WITH(apply(resize(4, 4), at::zeros({3, 4, 4}, at::kByte)), ContainsSubstring("float32"));
+  CHECK_THROWS_WITH(applied(resize(4, 4), at::zeros({2, 4, 4})), ContainsSubstring("[2, 4, 4]"));
+  CHECK_THROWS_WITH(applied(resize(4, 4), at::zeros({3, 4, 4}, at::kByte)), ContainsSubstring("float32"));
   CHECK_THROWS_WITH(resize(0, 4), ContainsSubstring("expected a size from 1, got 0"));
-  CHECK_THROWS_WITH(apply(center_crop(10), test_image()), ContainsSubstring("9 x 12 has no square of 10"));
+  CHECK_THROWS_WITH(applied(center_crop(10), test_image()), ContainsSubstring("9 x 12 has no square of 10"));
   CHECK_THROWS_WITH(random_resized_crop(4, {.scale = {0, 1}}), ContainsSubstring("scale"));
   CHECK_THROWS_WITH(random_horizontal_flip(1.5), ContainsSubstring("probability"));
   CHECK_THROWS_WITH(color_jitter({.hue = 0.6}), ContainsSubstring("0.5"));
   CHECK_THROWS_WITH(color_jitter({.contrast = -1}), ContainsSubstring("from 0"));
   CHECK_THROWS_WITH(normalise({0.5, 0.5}, {1}), ContainsSubstring("2 means and 1 deviations"));
-  CHECK_THROWS_WITH(apply(normalise({0.5, 0.5}, {1, 1}), test_image()), ContainsSubstring("2 means for an image of 3"));
+  CHECK_THROWS_WITH(applied(normalise({0.5, 0.5}, {1, 1}), test_image()),
+                    ContainsSubstring("2 means for an image of 3"));
 }
