@@ -2,9 +2,9 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
-#include <hortator/models/key_value_cache.hpp>
-
 #include <cmath>
+#include <hortator/models/key_value_cache.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
 #include "models/heads.hpp"

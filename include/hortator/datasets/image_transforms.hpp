@@ -12,7 +12,7 @@
 #include <vector>
 
 /// Transforms of images, float32 [channels, height, width] from 0 to 1: torchvision's, computed the same way.
-namespace hortator::images {
+namespace hortator::vision {
 
 /// Random numbers that depend on (seed, epoch, sample) only, not on the rank or thread that reads the sample.
 class HORTATOR_API SampleRandom {
@@ -108,10 +108,10 @@ class Transformed {
   Pipeline pipeline_;
 };
 
-/// data_loader(images::transformed(ImageFolder("pets"), pipeline), ...)
+/// data_loader(vision::transformed(ImageFolder("pets"), pipeline), ...)
 template <typename Dataset>
 Transformed<Dataset> transformed(Dataset dataset, Pipeline pipeline) {
   return Transformed<Dataset>(std::move(dataset), std::move(pipeline));
 }
 
-}  // namespace hortator::images
+}  // namespace hortator::vision

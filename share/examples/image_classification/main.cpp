@@ -16,7 +16,7 @@
 
 namespace {
 
-namespace images = hortator::images;
+namespace vision = hortator::vision;
 namespace models = hortator::models;
 
 struct Config {
@@ -37,22 +37,22 @@ std::vector<std::int64_t> part_of(std::int64_t size, bool is_held_out) {
   return part;
 }
 
-images::Transform normalise(const Config& config) {
-  return config.channels == 3 ? images::normalise_imagenet() : images::normalise({0.5}, {0.5});
+vision::Transform normalise(const Config& config) {
+  return config.channels == 3 ? vision::normalise_imagenet() : vision::normalise({0.5}, {0.5});
 }
 
-images::Pipeline training_pipeline(const Config& config) {
-  std::vector<images::Transform> steps = {
-      images::random_resized_crop(config.image_size, {.scale = {config.min_crop, 1.0}})};
-  if (config.flip) steps.push_back(images::random_horizontal_flip());
+vision::Pipeline training_pipeline(const Config& config) {
+  std::vector<vision::Transform> steps = {
+      vision::random_resized_crop(config.image_size, {.scale = {config.min_crop, 1.0}})};
+  if (config.flip) steps.push_back(vision::random_horizontal_flip());
   if (config.jitter)
-    steps.push_back(images::color_jitter({.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1}));
+    steps.push_back(vision::color_jitter({.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1}));
   steps.push_back(normalise(config));
-  return images::Pipeline(steps, static_cast<std::uint64_t>(config.seed));
+  return vision::Pipeline(steps, static_cast<std::uint64_t>(config.seed));
 }
 
-images::Pipeline evaluation_pipeline(const Config& config) {
-  return images::Pipeline({images::resize(config.image_size, config.image_size), normalise(config)});
+vision::Pipeline evaluation_pipeline(const Config& config) {
+  return vision::Pipeline({vision::resize(config.image_size, config.image_size), normalise(config)});
 }
 
 std::shared_ptr<models::PretrainedModel> create_model(const Config& config, std::int64_t classes) {
@@ -76,10 +76,10 @@ void training_function(const Config& config) {
   const auto classes = static_cast<std::int64_t>(folder.classes().size());
   const auto augment = training_pipeline(config);
   const auto size = folder.size();
-  auto training = hortator::data_loader(hortator::subset(images::transformed(folder, augment), part_of(size, false)),
+  auto training = hortator::data_loader(hortator::subset(vision::transformed(folder, augment), part_of(size, false)),
                                         {.batch_size = config.batch_size, .shuffle = true});
   auto held_out = hortator::data_loader(
-      hortator::subset(images::transformed(folder, evaluation_pipeline(config)), part_of(size, true)),
+      hortator::subset(vision::transformed(folder, evaluation_pipeline(config)), part_of(size, true)),
       {.batch_size = config.batch_size});
 
   auto net = create_model(config, classes);

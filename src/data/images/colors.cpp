@@ -7,7 +7,7 @@
 
 #include "data/images/image_checks.hpp"
 
-namespace hortator::images {
+namespace hortator::vision {
 namespace {
 
 bool has_colors(const at::Tensor& image) { return image.size(0) == 3; }
@@ -91,4 +91,4 @@ Transform color_jitter(const JitterOptions& options) {
   };
 }
 
-}  // namespace hortator::images
+}  // namespace hortator::vision

@@ -2,9 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace hortator::images {
+namespace hortator::vision {
 
 /// Throws UsageError unless it is float32 [1 or 3, height, width].
 void require_image(const at::Tensor& image);
 
-}  // namespace hortator::images
+}  // namespace hortator::vision

@@ -7,7 +7,7 @@
 #include "core/text/text.hpp"
 #include "data/images/image_checks.hpp"
 
-namespace hortator::images {
+namespace hortator::vision {
 
 SampleRandom::SampleRandom(std::uint64_t seed, std::int64_t epoch, std::int64_t sample)
     : key_(core::mix(core::mix(core::mix(0, seed), static_cast<std::uint64_t>(epoch)),
@@ -52,4 +52,4 @@ at::Tensor Pipeline::operator()(const at::Tensor& image, std::int64_t sample) co
   return changed;
 }
 
-}  // namespace hortator::images
+}  // namespace hortator::vision

@@ -9,7 +9,7 @@
 #include "core/text/text.hpp"
 #include "data/images/image_checks.hpp"
 
-namespace hortator::images {
+namespace hortator::vision {
 namespace {
 
 void require_size(std::int64_t size, const char* transform) {
@@ -117,4 +117,4 @@ Transform random_horizontal_flip(double probability) {
   };
 }
 
-}  // namespace hortator::images
+}  // namespace hortator::vision

@@ -16,16 +16,16 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF files are little-endian");
 
-constexpr std::array types = {
+constexpr std::array gguf_types = {
     GgufType{"F32", 0, 1, 4},       GgufType{"F16", 1, 1, 2},    GgufType{"Q4_0", 2, 32, 18},
     GgufType{"Q4_1", 3, 32, 20},    GgufType{"Q8_0", 8, 32, 34}, GgufType{"Q4_K", 12, 256, 144},
     GgufType{"Q6_K", 14, 256, 210}, GgufType{"BF16", 30, 1, 2},
 };
 
-constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
+constexpr std::uint32_t gguf_magic = 0x46554747;  // "GGUF"
 constexpr std::uint64_t default_alignment = 32;
 constexpr std::uint64_t max_text_bytes = std::uint64_t{64} << 20;
-constexpr std::uint32_t max_dimensions = 8;
+constexpr std::uint32_t max_gguf_dimensions = 8;
 constexpr int max_nested_lists = 4;
 
 /// The codes of values in the metadata.
@@ -54,9 +54,9 @@ std::uint64_t bytes_of(ValueCode code) {
 }
 
 /// Reads the file from front to back, in blocks.
-class Cursor {
+class GgufCursor {
  public:
-  Cursor(const GgufBytes& read, std::uint64_t file_bytes) : read_(read), file_bytes_(file_bytes) {}
+  GgufCursor(const GgufBytes& read, std::uint64_t file_bytes) : read_(read), file_bytes_(file_bytes) {}
 
   std::uint64_t position() const { return position_; }
   std::uint64_t left() const { return file_bytes_ - position_; }
@@ -127,9 +127,9 @@ GgufValue whole(std::int64_t value) {
   return static_cast<std::uint64_t>(value);
 }
 
-void skip_list(Cursor& from, int depth);
+void skip_list(GgufCursor& from, int depth);
 
-void skip_values(Cursor& from, ValueCode code, std::uint64_t count, int depth) {
+void skip_values(GgufCursor& from, ValueCode code, std::uint64_t count, int depth) {
   if (code == ValueCode::text) {
     for (; count > 0; --count) from.skip(from.number<std::uint64_t>(the_metadata), the_metadata);
   } else if (code == ValueCode::list) {
@@ -141,7 +141,7 @@ void skip_values(Cursor& from, ValueCode code, std::uint64_t count, int depth) {
   }
 }
 
-GgufList read_list(Cursor& from, int depth) {
+GgufList read_list(GgufCursor& from, int depth) {
   if (depth > max_nested_lists) throw GgufFault("lists in its metadata are nested too deeply");
   const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
   const auto count = from.number<std::uint64_t>(the_metadata);
@@ -149,9 +149,9 @@ GgufList read_list(Cursor& from, int depth) {
   return {.size = count};
 }
 
-void skip_list(Cursor& from, int depth) { read_list(from, depth); }
+void skip_list(GgufCursor& from, int depth) { read_list(from, depth); }
 
-GgufValue read_value(Cursor& from) {
+GgufValue read_value(GgufCursor& from) {
   const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
   switch (code) {
     case ValueCode::u8:
@@ -186,7 +186,7 @@ GgufValue read_value(Cursor& from) {
   }
 }
 
-std::map<std::string, GgufValue> read_metadata(Cursor& from, std::uint64_t count) {
+std::map<std::string, GgufValue> read_metadata(GgufCursor& from, std::uint64_t count) {
   std::map<std::string, GgufValue> metadata;
   for (; count > 0; --count) {
     auto name = from.text("a name in the metadata");
@@ -198,9 +198,9 @@ std::map<std::string, GgufValue> read_metadata(Cursor& from, std::uint64_t count
 
 std::string shown(const GgufTensor& tensor) { return text::concat("the tensor ", quoted_json(tensor.name)); }
 
-const GgufType* type_of(std::uint32_t code) {
-  const auto* const found = std::ranges::find(types, code, &GgufType::code);
-  return found == types.end() ? nullptr : &*found;
+const GgufType* gguf_type_of(std::uint32_t code) {
+  const auto* const found = std::ranges::find(gguf_types, code, &GgufType::code);
+  return found == gguf_types.end() ? nullptr : &*found;
 }
 
 /// The number of bytes of a tensor; 0 if its type is not known. Throws unless rows have whole blocks.
@@ -222,14 +222,15 @@ std::uint64_t byte_count(const GgufTensor& tensor) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-GgufTensor read_tensor(Cursor& from) {
+GgufTensor read_tensor(GgufCursor& from) {
   GgufTensor tensor{.name = from.text("the name of a tensor")};
   const auto dimensions = from.number<std::uint32_t>("a shape");
-  if (dimensions > max_dimensions) throw GgufFault(text::concat(shown(tensor), " has ", dimensions, " dimensions"));
+  if (dimensions > max_gguf_dimensions)
+    throw GgufFault(text::concat(shown(tensor), " has ", dimensions, " dimensions"));
   for (std::uint32_t i = 0; i < dimensions; ++i) tensor.shape.push_back(from.number<std::int64_t>("a shape"));
   std::ranges::reverse(tensor.shape);
   tensor.type_code = from.number<std::uint32_t>("the type of a tensor");
-  tensor.type = type_of(tensor.type_code);
+  tensor.type = gguf_type_of(tensor.type_code);
   tensor.offset = from.number<std::uint64_t>("the position of a tensor");
   return tensor;
 }
@@ -270,8 +271,8 @@ void require_different_names(const std::vector<GgufTensor>& tensors) {
 }  // namespace
 
 GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes) {
-  Cursor from(read, file_bytes);
-  if (file_bytes < 4 || from.number<std::uint32_t>("the magic") != magic)
+  GgufCursor from(read, file_bytes);
+  if (file_bytes < 4 || from.number<std::uint32_t>("the magic") != gguf_magic)
     throw GgufFault("it does not begin with the letters GGUF");
   const auto version = from.number<std::uint32_t>("the version");
   if (version != 2 && version != 3)
@@ -289,7 +290,7 @@ GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes) {
 
 std::vector<std::string_view> gguf_type_names() {
   std::vector<std::string_view> names;
-  for (const auto& type : types) names.push_back(type.name);
+  for (const auto& type : gguf_types) names.push_back(type.name);
   return names;
 }
 

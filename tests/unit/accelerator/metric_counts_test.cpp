@@ -122,7 +122,7 @@ TEST_CASE("perplexity over ranks weighs each token once, however unequal ranks a
 TEST_CASE("counts are merged, and padding does not count") {
   ClassificationCounts counts(3), other(3);
   counts.add(at::tensor({0, 1, 2, 0}), at::tensor({0, -100, 2, 1}));
-  other.add(at::tensor({{2, 2}, {1, 0}}), at::tensor({{2, 1}, {1, 1}}), 1);
+  other.add(at::tensor({2, 2, 1, 0}).view({2, 2}), at::tensor({2, 1, 1, 1}).view({2, 2}), 1);
   counts.merge(other);
   CHECK(counts.samples() == 5);
   CHECK(counts.accuracy() == Approx(3.0 / 5));
@@ -149,12 +149,15 @@ TEST_CASE("samples that cannot be counted are refused") {
   ClassificationCounts counts(2);
   CHECK_THROWS_WITH(ClassificationCounts(0), ContainsSubstring("0 classes"));
   CHECK_THROWS_WITH(counts.add(at::ones({2}), at::ones({2}, at::kLong)), ContainsSubstring("argmax"));
-  CHECK_THROWS_WITH(counts.add(at::tensor({1}), at::tensor({1, 0})),
+  CHECK_THROWS_WITH(counts.add(at::full({1}, 1, at::kLong), at::tensor({1, 0})),
                     ContainsSubstring("[1]") && ContainsSubstring("[2]"));
   CHECK_THROWS_WITH(counts.add(at::tensor({1, 0}), at::tensor({1, 0}), 3), ContainsSubstring("3 rows"));
-  CHECK_THROWS_WITH(counts.add(at::tensor({2}), at::tensor({1})), ContainsSubstring("not one of the 2 classes"));
-  CHECK_THROWS_WITH(counts.add(at::tensor({1}), at::tensor({2})), ContainsSubstring("not one of the 2 classes"));
-  CHECK_THROWS_WITH(counts.add(at::tensor({-1}), at::tensor({1})), ContainsSubstring("not one of the 2 classes"));
+  CHECK_THROWS_WITH(counts.add(at::full({1}, 2, at::kLong), at::full({1}, 1, at::kLong)),
+                    ContainsSubstring("not one of the 2 classes"));
+  CHECK_THROWS_WITH(counts.add(at::full({1}, 1, at::kLong), at::full({1}, 2, at::kLong)),
+                    ContainsSubstring("not one of the 2 classes"));
+  CHECK_THROWS_WITH(counts.add(at::full({1}, -1, at::kLong), at::full({1}, 1, at::kLong)),
+                    ContainsSubstring("not one of the 2 classes"));
   CHECK_THROWS_WITH(counts.merge(ClassificationCounts(3)), ContainsSubstring("3 classes"));
   CHECK_THROWS_WITH(counts.f1(2), ContainsSubstring("no class 2"));
   Perplexity perplexity;

@@ -19,9 +19,9 @@ struct Pictures {
   }
 };
 
-images::Pipeline pipeline() {
-  return images::Pipeline({images::random_resized_crop(6), images::random_horizontal_flip(),
-                           images::color_jitter({.brightness = 0.3, .contrast = 0.3, .saturation = 0.3, .hue = 0.1})},
+vision::Pipeline pipeline() {
+  return vision::Pipeline({vision::random_resized_crop(6), vision::random_horizontal_flip(),
+                           vision::color_jitter({.brightness = 0.3, .contrast = 0.3, .saturation = 0.3, .hue = 0.1})},
                           11);
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("random transforms of images depend on seed, epoch and sample, not on 
     auto steps = pipeline();
     Accelerator accelerator;
     auto loader = accelerator.prepare(
-        data_loader(images::transformed(Pictures{count}, steps),
+        data_loader(vision::transformed(Pictures{count}, steps),
                     {.batch_size = 2, .shuffle = true, .prefetch = workers, .workers = std::max(workers, 1)}));
     at::Tensor first_epoch;
     for (std::int64_t epoch = 0; epoch < 2; ++epoch) {

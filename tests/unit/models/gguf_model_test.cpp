@@ -78,7 +78,7 @@ void check_equal(const models::PretrainedModel& model, const models::PretrainedM
 }
 
 /// A small Llama with random weights, whose config.json is in the folder.
-std::shared_ptr<models::PretrainedModel> small_llama(const fs::path& folder) {
+std::shared_ptr<models::PretrainedModel> llama_in(const fs::path& folder) {
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << R"({
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 40, "hidden_size": 24, "intermediate_size": 20,
@@ -90,7 +90,7 @@ std::shared_ptr<models::PretrainedModel> small_llama(const fs::path& folder) {
   return model;
 }
 
-/// A file with metadata that describe small_llama().
+/// A file with metadata that describe llama_in().
 test::GgufFile described_llama(const models::PretrainedModel& model) {
   auto file = gguf_file(model, "llama");
   file.set("llama.embedding_length", 24);
@@ -130,7 +130,7 @@ TEST_CASE("a model is loaded from a GGUF file and config.json") {
 
 TEST_CASE("a GGUF file without config.json describes its model") {
   const test::OwnFolder folder("gguf-described");
-  const auto expected = small_llama(folder.path);
+  const auto expected = llama_in(folder.path);
   const auto path = folder.path / "weights.gguf";
   described_llama(*expected).write(path);
   fs::remove(folder.path / "config.json");
@@ -148,7 +148,7 @@ TEST_CASE("a GGUF file without config.json describes its model") {
 
 TEST_CASE("a GGUF file whose metadata do not describe a known model asks for config.json") {
   const test::OwnFolder folder("gguf-undescribed");
-  const auto expected = small_llama(folder.path);
+  const auto expected = llama_in(folder.path);
   fs::remove(folder.path / "config.json");
   const auto path = folder.path / "weights.gguf";
   gguf_file(*expected, "llama").write(path);

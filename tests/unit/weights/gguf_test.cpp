@@ -160,7 +160,7 @@ TEST_CASE("a folder may have one GGUF file as its weights") {
 
 TEST_CASE("a damaged GGUF file is reported with the reason") {
   CHECK_THAT(fault_of("GGUX____"),
-             ContainsSubstring("weights.gguf is not a valid GGUF file") && ContainsSubstring("letters GGUF"));
+             ContainsSubstring("weights.gguf\" is not a valid GGUF file") && ContainsSubstring("letters GGUF"));
   CHECK_THAT(fault_of(""), ContainsSubstring("letters GGUF"));
   GgufFile good;
   good.set("general.architecture", "test");

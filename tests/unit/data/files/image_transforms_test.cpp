@@ -12,7 +12,7 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using namespace hortator::images;
+using namespace hortator::vision;
 
 namespace {
 

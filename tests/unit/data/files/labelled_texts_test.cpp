@@ -65,7 +65,7 @@ TEST_CASE("JSON lines are read like TSV") {
                             {.classes = {"bad", "good"}});
   CHECK(named.get(0).label == 1);
   CHECK_THROWS_WITH(LabelledTexts(write("bad.jsonl", "{\"text\": \"x\", \"label\": -1}\n")),
-                    ContainsSubstring("bad.jsonl, row 1") && ContainsSubstring("'-1'"));
+                    ContainsSubstring("bad.jsonl\", row 1") && ContainsSubstring("'-1'"));
   CHECK_THROWS_WITH(LabelledTexts(write("no.jsonl", "[1]\n")), ContainsSubstring("does not begin with a JSON object"));
 }
 

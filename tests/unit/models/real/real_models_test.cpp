@@ -1,9 +1,13 @@
 // Real checkpoints, against stored results of transformers (oracle.py).
+#include <ATen/ATen.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/models/generate.hpp>
+#include <hortator/models/pretrained.hpp>
 #include <hortator/models/tokenizer.hpp>
 
-#include "../cases.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
