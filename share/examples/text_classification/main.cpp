@@ -34,7 +34,7 @@ struct Config {
   hortator::LabelledTextsOptions columns;
   std::string mixed_precision;
   std::int64_t zero = 0;
-  bool cpu = false;
+  bool random_weights = false, cpu = false;
 };
 
 void training_function(const Config& config) {
@@ -47,7 +47,9 @@ void training_function(const Config& config) {
 
   const hortator::LabelledTexts train(config.train, config.columns), validation(config.validation, config.columns);
   const auto num_labels = std::max(train.num_classes(), validation.num_classes());
-  auto net = models::from_pretrained(config.model, {.num_labels = num_labels, .head = "ForSequenceClassification"});
+  const models::PretrainedOptions head{.num_labels = num_labels, .head = "ForSequenceClassification"};
+  auto net =
+      config.random_weights ? models::from_config(config.model, head) : models::from_pretrained(config.model, head);
   const models::Tokenizer tokenizer(config.model);
   const auto max_tokens = net->config().max_positions;
   const bool has_types = net->config().architecture.starts_with("Bert");
@@ -124,6 +126,8 @@ std::optional<Config> parse_args(int argc, char** argv) {
   config.seed = parser.number("seed", config.seed, "seed of all random numbers", 0);
   config.mixed_precision = parser.choice("mixed-precision", {"no", "bf16"}, "in which the model computes");
   config.zero = parser.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
+  config.random_weights =
+      parser.flag("random-weights", "trains from scratch; of the model's folder no weights are read");
   config.cpu = parser.flag("cpu", "stay on the CPU");
   config.run_dir = parser.run_dir();
   if (parser.help()) return {};

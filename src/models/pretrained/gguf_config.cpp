@@ -111,7 +111,7 @@ nlohmann::ordered_json gguf_config(const GgufHeader& header, const std::filesyst
   nlohmann::ordered_json config = {
       {"architectures", nlohmann::ordered_json::array({name})},
       {"model_type", fields.architecture()},
-      {"vocab_size", embedding->shape.front()},
+      {"vocab_size", static_cast<std::uint64_t>(embedding->shape.front())},
       {"hidden_size", fields.number("embedding_length")},
       {"intermediate_size", fields.number("feed_forward_length")},
       {"num_hidden_layers", fields.number("block_count")},

@@ -105,6 +105,15 @@ std::shared_ptr<PretrainedModel> made(const Described& model) {
   return module;
 }
 
+/// Counters stay whole numbers, which Module::to(dtype) would convert.
+void convert(PretrainedModel& module, c10::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  auto tensors = module.parameters();
+  for (const auto& buffer : module.buffers()) tensors.push_back(buffer);
+  for (const auto& tensor : tensors)
+    if (tensor.is_floating_point() && tensor.scalar_type() != dtype) tensor.set_data(tensor.to(dtype));
+}
+
 }  // namespace
 
 std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
@@ -125,7 +134,7 @@ std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& fo
 std::shared_ptr<PretrainedModel> from_config(const std::filesystem::path& path, const PretrainedOptions& options) {
   const auto model = described(path, options);
   auto module = made(model);
-  module->to(options.dtype);
+  convert(*module, options.dtype);
   return module;
 }
 
