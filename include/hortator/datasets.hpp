@@ -9,8 +9,11 @@
 #include <hortator/datasets/examples.hpp>
 #include <hortator/datasets/hdf5_rows.hpp>
 #include <hortator/datasets/image_folder.hpp>
+#include <hortator/datasets/image_transforms.hpp>
 #include <hortator/datasets/json_lines.hpp>
+#include <hortator/datasets/labelled_texts.hpp>
 #include <hortator/datasets/mnist.hpp>
+#include <hortator/datasets/packed_windows.hpp>
 #include <hortator/datasets/safetensors_rows.hpp>
 #include <hortator/datasets/table.hpp>
 #include <hortator/datasets/token_windows.hpp>

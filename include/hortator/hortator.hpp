@@ -39,6 +39,7 @@
 #include <hortator/training/find_batch_size.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/logger.hpp>
+#include <hortator/training/metrics.hpp>
 #include <hortator/training/objects.hpp>
 #include <hortator/training/precision.hpp>
 #include <hortator/training/profile.hpp>

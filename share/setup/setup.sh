@@ -10,6 +10,8 @@ set -euo pipefail
 . "$root/share/setup/packages.sh"
 # shellcheck source=share/setup/libtorch.sh
 . "$root/share/setup/libtorch.sh"
+# shellcheck source=share/setup/model_packages.sh
+. "$root/share/setup/model_packages.sh"
 # shellcheck source=share/setup/build.sh
 . "$root/share/setup/build.sh"
 
@@ -39,7 +41,7 @@ set_up() {
   if [ "$gpu" = 1 ]; then required+=(cuda); fi
   ensure_packages "${required[@]}"
   if [[ $found_libtorch != *$'\t'* ]]; then look_for_libtorch; fi
-  if [ "${1:-}" = tests ]; then ensure_test_packages; fi
+  if [ "${1:-}" = tests ]; then ensure_test_packages; fetch_model_packages; fi
   if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then stop_for '' libtorch; fi
   ensure_libtorch
   if [ "${only_deps:-0}" = 1 ]; then return; fi

@@ -1,6 +1,6 @@
 """Downloads wheels and unpacks them into one folder, as into site-packages.
 
-    wheels.py FOLDER < list        one line "bytes sha256 file" per wheel
+    wheels.py FOLDER [NAME] < list        one line "bytes sha256 file" per wheel; NAME is printed, by default LibTorch
 
 After an interruption the same call resumes: a download in FOLDER/NAME.part is continued, and a wheel counts as unpacked only
 when its dist-info is there, which is written last. The URLs come from pip, so that its settings (index, mirror, certificates)
@@ -24,11 +24,11 @@ BLOCK = 1 << 20
 class Progress:
     """A progress line: redrawn on a terminal, printed once at the end into a log."""
 
-    def __init__(self, total):
-        self.total, self.done, self.fetched = total, 0, 0
+    def __init__(self, total, name):
+        self.total, self.name, self.done, self.fetched = total, name, 0, 0
         self.start = self.drawn = time.monotonic()
         if not sys.stderr.isatty():
-            print(f"hortator: LibTorch: downloading {total >> 20} MiB", file=sys.stderr, flush=True)
+            print(f"hortator: {name}: downloading {total >> 20} MiB", file=sys.stderr, flush=True)
 
     def advance(self, size, fetched=True):
         self.done += size
@@ -39,7 +39,7 @@ class Progress:
     def draw(self, start=""):
         self.drawn = time.monotonic()
         speed = self.fetched / max(self.drawn - self.start, 1e-3)
-        text = f"hortator: LibTorch: {self.done >> 20} of {self.total >> 20} MiB, {speed / 1e6:.0f} MB/s"
+        text = f"hortator: {self.name}: {self.done >> 20} of {self.total >> 20} MiB, {speed / 1e6:.0f} MB/s"
         print(f"{start}{text:70}", end="", file=sys.stderr, flush=True)
 
     def close(self):
@@ -154,7 +154,7 @@ def main():
     folder = sys.argv[1]
     wheels = [line.split() for line in sys.stdin if line.strip()]
     os.makedirs(folder, exist_ok=True)
-    progress = Progress(sum(int(size) for size, _, _ in wheels))
+    progress = Progress(sum(int(size) for size, _, _ in wheels), sys.argv[2] if len(sys.argv) > 2 else "LibTorch")
     for size, digest, wheel in wheels:
         try:
             path = download(wheel, int(size), digest, folder, progress)

@@ -2,9 +2,9 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
-#include <hortator/models/key_value_cache.hpp>
-
 #include <cmath>
+#include <hortator/models/key_value_cache.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
@@ -120,12 +120,21 @@ class Gpt2 final : public PretrainedModel {
     auto x = wte_(ids) + wpe_(positions);
     if (inputs.token_type_ids.defined()) x = x + wte_(inputs.token_type_ids);
     x = at::dropout(x, dropout_, is_training());
-    const auto mask = causal_mask({.queries = ids.size(1), .keys = all}, inputs.attention_mask, ids.device());
-    for (const auto& block : *h_) x = block->as<Gpt2Block>()->forward(x, mask, inputs.cache);
+    const auto mask = causal_mask({.queries = ids.size(1), .keys = all, .documents = inputs.document_ids},
+                                  inputs.attention_mask, ids.device());
+    for (const auto& block : *h_) {
+      const auto layer = [block, mask, cache = inputs.cache](const at::Tensor& before) {
+        return block->as<Gpt2Block>()->forward(before, mask, cache);
+      };
+      x = recomputes_layers() && inputs.cache == nullptr ? recompute(layer, x) : layer(x);
+    }
     return {.last_hidden_state = ln_f_(x)};
   }
 
   const at::Tensor& token_embedding() const { return wte_->weight; }
+
+ protected:
+  bool has_recomputable_layers() const override { return true; }
 
  private:
   double dropout_;

@@ -3,6 +3,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <hortator/models/key_value_cache.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
@@ -87,7 +88,7 @@ LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
 
 /// What all layers share in one call.
 struct LlamaStep {
-  const RotaryEmbedding::Rotation& rotate;
+  RotaryEmbedding::Rotation rotate;
   KeyValueCache* cache;
 };
 
@@ -179,18 +180,24 @@ class Llama final : public PretrainedModel {
     if (!positions.defined()) positions = at::arange(past, all, ids.options()).unsqueeze(0);
     const auto length = rotary_.is_dynamic() ? positions.max().item<std::int64_t>() + 1 : all;
     auto x = embed_tokens_(ids);
-    const auto rotation = rotary_.rotation(positions, length, x.scalar_type());
-    const LlamaStep step{.rotate = rotation, .cache = inputs.cache};
+    const LlamaStep step{.rotate = rotary_.rotation(positions, length, x.scalar_type()), .cache = inputs.cache};
     std::optional<AttentionMask> full, sliding;
     for (std::size_t i = 0; i < layers_->size(); ++i) {
       auto& mask = windows_[i] ? sliding : full;
-      if (!mask) mask = causal_mask({ids.size(1), all, windows_[i]}, inputs.attention_mask, ids.device());
-      x = layers_[i]->as<LlamaDecoderLayer>()->forward(x, *mask, step, i);
+      if (!mask)
+        mask = causal_mask({ids.size(1), all, windows_[i], inputs.document_ids}, inputs.attention_mask, ids.device());
+      const auto layer = [this, i, mask = *mask, step](const at::Tensor& before) {
+        return layers_[i]->as<LlamaDecoderLayer>()->forward(before, mask, step, i);
+      };
+      x = recomputes_layers() && inputs.cache == nullptr ? recompute(layer, x) : layer(x);
     }
     return {.last_hidden_state = norm_(x)};
   }
 
   const at::Tensor& token_embedding() const { return embed_tokens_->weight; }
+
+ protected:
+  bool has_recomputable_layers() const override { return true; }
 
  private:
   std::vector<std::optional<std::int64_t>> windows_;

@@ -15,6 +15,7 @@
 #include "formats/file/file_error.hpp"
 #include "formats/safetensors/source.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "weights/gguf_weights.hpp"
 #include "weights/weight_shards.hpp"
 
 namespace hortator::weights {
@@ -93,9 +94,10 @@ std::unique_ptr<WeightSource> open_file(const fs::path& path) {
   static const std::set<std::string> pickles = {".pt", ".pth", ".bin"};
   const auto extension = path.extension().string();
   if (extension == ".safetensors") return std::make_unique<SafetensorsWeights>(path);
+  if (extension == ".gguf") return std::make_unique<GgufWeights>(path);
   if (pickles.contains(extension)) return std::make_unique<PickledWeights>(path);
   throw UsageError({.what = text::concat("The file ", path, " is not in a known format for weights"),
-                    .hint = "known are .safetensors, .pt, .pth, .bin, .index.json, and folders"});
+                    .hint = "known are .safetensors, .gguf, .pt, .pth, .bin, .index.json, and folders"});
 }
 
 /// The files of an index as one source.
@@ -160,18 +162,20 @@ class IndexedWeights : public WeightSource {
 bool is_index(const fs::path& path) { return path.filename().string().ends_with(".index.json"); }
 
 /// Returns the file to open for a folder, empty if there is none. A single file is preferred to an index, and
-/// safetensors to torch.save files, since folders often have both.
+/// safetensors to torch.save files, since folders often have both; GGUF is what remains.
 fs::path find_in(const fs::path& folder) {
   for (const auto* name :
        {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (fs::exists(folder / name)) return folder / name;
   }
-  std::vector<fs::path> found;
+  std::vector<fs::path> found, quantised;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a killed save
     if (is_hidden) continue;
     if (is_index(entry.path()) || entry.path().extension() == ".safetensors") found.push_back(entry.path());
+    if (entry.path().extension() == ".gguf") quantised.push_back(entry.path());
   }
+  if (found.empty()) found = quantised;
   if (std::ranges::any_of(found, is_index)) std::erase_if(found, std::not_fn(is_index));
   if (found.size() < 2) return found.empty() ? fs::path() : found.front();
   std::ranges::sort(found);
@@ -198,10 +202,10 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   }
   const auto found = find_in(path);
   if (!found.empty()) return open_weights(found);
-  throw formats::FileError({.what = text::concat("The folder ", path, " holds no weights"),
-                            .hint =
-                                "known are model.safetensors, pytorch_model.bin, their .index.json, and the folders of "
-                                "save_state"});
+  throw formats::FileError(
+      {.what = text::concat("The folder ", path, " holds no weights"),
+       .hint = "known are model.safetensors, pytorch_model.bin, their .index.json, one .gguf file, and "
+               "the folders of save_state"});
 }
 
 bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }

@@ -23,6 +23,7 @@ struct ModelInputs {
   at::Tensor attention_mask = {};         ///< [batch, time], with a cache [batch, all]; 0 marks padding
   at::Tensor token_type_ids = {};         ///< [batch, time]; 0 by default
   at::Tensor position_ids = {};           ///< [batch, time]; counted from the tokens in the cache by default
+  at::Tensor document_ids = {};           ///< [batch, time], of a causal model: a token sees only those with its number
   at::Tensor pixel_values = {};           ///< [batch, channels, height, width]
   KeyValueCache* cache = nullptr;         ///< of a causal model: earlier tokens; those of this call are appended
   std::optional<std::int64_t> last = {};  ///< of a causal model: logits for only that many last tokens
@@ -58,8 +59,18 @@ class HORTATOR_API PretrainedModel : public torch::nn::Module {
   const ModelConfig& config() const { return config_; }
   void set_config(ModelConfig config) { config_ = std::move(config); }
 
+  /// Whether training keeps only what lies between layers, and backward recomputes the rest (hortator::recompute).
+  /// Throws UsageError for models that cannot do so: those of the Llama family and GPT-2 can.
+  void set_recompute_layers(bool on);
+  bool recomputes_layers() const { return recomputes_layers_; }
+
+ protected:
+  /// Whether this module has layers that it can recompute.
+  virtual bool has_recomputable_layers() const { return false; }
+
  private:
   ModelConfig config_;
+  bool recomputes_layers_ = false;
 };
 
 }  // namespace hortator::models

@@ -21,11 +21,15 @@ struct PretrainedOptions {
   std::string architecture = {};
   std::optional<std::int64_t> num_labels = {};     ///< outputs of a classification head, if not those of config.json
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of the parameters; stored values are converted
+  /// The end of the architecture's name: "ForSequenceClassification" makes a "BertForMaskedLM" of config.json a
+  /// "BertForSequenceClassification". Ignored with `architecture`.
+  std::string head = {};
 };
 
-/// Makes the model of a folder with config.json and weights (model.safetensors, pytorch_model.bin, or an index of
-/// several files), in evaluation mode. Weights are read into the parameters directly. A new head has random weights,
-/// and a warning names them. Throws an error with all names that do not fit for weights of another model, and one that
+/// Makes the model of a folder with config.json and weights (model.safetensors, pytorch_model.bin, an index of
+/// several files, or one GGUF file, which describes the model if there is no config.json; the path may also be that of
+/// a GGUF file), in evaluation mode. Weights are read into the parameters directly. A new head has random weights, and
+/// a warning names them. Throws an error with all names that do not fit for weights of another model, and one that
 /// lists the known names for an architecture, a field or a value that is not supported. Local to this process: all
 /// ranks that train the model call it.
 HORTATOR_API std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,

@@ -48,6 +48,34 @@ std::string Options::text(const std::string& name, const std::string& value, con
   return take(name, given) ? given : value;
 }
 
+std::vector<std::string> Options::texts(const std::string& name, const std::string& help) {
+  describe("--" + name + " TEXT...", help);
+  std::vector<std::string> values;
+  const auto found = std::find(rest_.begin(), rest_.end(), "--" + name);
+  if (found == rest_.end()) return values;
+  auto end = found + 1;
+  while (end != rest_.end() && !end->starts_with("--")) values.push_back(*end++);
+  rest_.erase(found, end);
+  if (values.empty()) throw hortator::UsageError({.what = "--" + name + ": a value is missing"});
+  return values;
+}
+
+std::string Options::choice(const std::string& name, const std::vector<std::string>& choices, const std::string& help) {
+  std::string all;
+  for (const auto& one : choices) all += (all.empty() ? "" : ", ") + one;
+  auto value = text(name, choices.front(), help + ": " + all);
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
+  throw hortator::UsageError({.what = "--" + name + ": expected one of " + all + ", got '" + value + "'"});
+}
+
+std::string Options::required(const std::string& name, const std::string& help) {
+  auto value = text(name, "", help);
+  const bool asks_for_help = std::find(rest_.begin(), rest_.end(), "--help") != rest_.end();
+  if (!value.empty() || asks_for_help) return value;
+  throw hortator::UsageError(
+      {.what = "--" + name + ": a value is missing", .hint = program_ + " --help lists the options"});
+}
+
 bool Options::flag(const std::string& name, const std::string& help) {
   describe("--" + name, help);
   const auto found = std::find(rest_.begin(), rest_.end(), "--" + name);

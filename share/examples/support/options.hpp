@@ -18,6 +18,12 @@ class Options {
   std::int64_t number(const std::string& name, std::int64_t value, const std::string& help, std::int64_t lowest = 1);
   double real(const std::string& name, double value, const std::string& help);
   std::string text(const std::string& name, const std::string& value, const std::string& help);
+  /// Any number of values: `--text a.txt b.txt`.
+  std::vector<std::string> texts(const std::string& name, const std::string& help);
+  /// One of these texts.
+  std::string choice(const std::string& name, const std::vector<std::string>& choices, const std::string& help);
+  /// Throws UsageError if an option that must be given was not.
+  std::string required(const std::string& name, const std::string& help);
   bool flag(const std::string& name, const std::string& help);
   /// The option --run-dir: the folder of the run's logs and checkpoints.
   std::filesystem::path run_dir();

@@ -15,16 +15,27 @@ void require_shape(const at::Tensor& attention_mask, std::int64_t keys) {
                     .hint = text::concat("expected [batch, ", keys, "]: all tokens, those in the cache included")});
 }
 
+void require_documents(const at::Tensor& documents, std::int64_t queries, std::int64_t keys) {
+  if (documents.dim() == 2 && documents.size(1) == keys && queries == keys) return;
+  throw UsageError({.what = text::concat("document_ids has the shape ", documents.sizes()),
+                    .hint = text::concat("expected [batch, ", queries, "], without a cache")});
+}
+
+/// Whether each row of [batch, time] has one number only.
+bool is_constant(const at::Tensor& rows) { return rows.eq(rows.narrow(1, 0, 1)).all().item<bool>(); }
+
 at::Tensor key_mask(const at::Tensor& attention_mask) { return attention_mask.to(at::kBool).unsqueeze(1).unsqueeze(1); }
 
 }  // namespace
 
 AttentionMask causal_mask(const CausalMask& shape, const at::Tensor& attention_mask, c10::Device device) {
-  const auto [queries, keys, window] = shape;
+  const auto& [queries, keys, window, documents] = shape;
   if (attention_mask.defined()) require_shape(attention_mask, keys);
+  if (documents.defined()) require_documents(documents, queries, keys);
   const bool has_padding = attention_mask.defined() && !attention_mask.to(at::kBool).all().item<bool>();
   const bool is_windowed = window && *window < keys;
-  if (!has_padding && !is_windowed) {
+  const bool has_documents = documents.defined() && !is_constant(documents);
+  if (!has_padding && !is_windowed && !has_documents) {
     if (queries == 1) return {};
     if (queries == keys) return {.is_causal = true};
   }
@@ -33,6 +44,10 @@ AttentionMask causal_mask(const CausalMask& shape, const at::Tensor& attention_m
   auto allowed = distance.ge(0);
   if (is_windowed) allowed = allowed.logical_and(distance.lt(*window));
   allowed = allowed.unsqueeze(0).unsqueeze(0);
+  if (has_documents) {
+    const auto is_same = documents.unsqueeze(2).eq(documents.unsqueeze(1));
+    allowed = allowed.logical_and(is_same.unsqueeze(1));
+  }
   if (has_padding) allowed = allowed.logical_and(key_mask(attention_mask)).logical_or(distance.eq(0));
   return {.allowed = allowed};
 }

@@ -18,6 +18,7 @@ struct CausalMask {
   std::int64_t queries = 0;                 ///< the last of the keys
   std::int64_t keys = 0;                    ///< tokens in all
   std::optional<std::int64_t> window = {};  ///< a query sees that many keys, its own included
+  at::Tensor documents = {};                ///< [batch, keys] or undefined: a query sees keys of its own document only
 };
 
 /// Each query sees its own key and earlier ones that are not padding. `attention_mask` is [batch, keys] or undefined.

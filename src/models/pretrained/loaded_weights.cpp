@@ -161,7 +161,7 @@ class LoadedWeights {
   }
 
   void require_tied() const {
-    if (architecture_.head == Head::none) return;
+    if (architecture_.head != Head::causal && architecture_.head != Head::masked) return;  // without the output layer
     for (const auto& [output, input] : ties) {
       const std::string name(output);
       const bool is_stored_again = std::ranges::count(source_->names(), name) > 0 && !stored_.contains(name);

@@ -8,7 +8,9 @@
 #include "core/text/text.hpp"
 #include "models/architectures.hpp"
 #include "models/layers/modules.hpp"
+#include "models/pretrained/gguf_config.hpp"
 #include "models/pretrained/loaded_weights.hpp"
+#include "weights/gguf_weights.hpp"
 
 namespace hortator::models {
 namespace {
@@ -21,10 +23,20 @@ struct Described {
   const Architecture& architecture;
 };
 
+/// The architecture of the same family with another head.
+std::string with_head(const std::string& name, const std::string& head) {
+  for (const auto& known : known_architectures()) {
+    if (known.ends_with(head) && name.starts_with(known.substr(0, known.size() - head.size()))) return known;
+  }
+  throw UsageError({.what = text::concat("There is no ", text::quote(head), " for a ", name),
+                    .hint = text::concat("known are ", text::join(known_architectures()))});
+}
+
 std::string architecture_name(const ConfigFields& fields, const PretrainedOptions& options) {
   if (!options.architecture.empty()) return options.architecture;
   const auto names = fields.texts("architectures");
   auto name = names.empty() ? fields.text("architecture", "") : names.front();
+  if (!name.empty() && !options.head.empty()) return with_head(name, options.head);
   if (!name.empty()) return name;
   throw UsageError(
       {.what = text::concat(fields.file(), R"( names no model under "architectures")"),
@@ -44,17 +56,24 @@ ConfigFields with_labels(const ConfigFields& fields, const Architecture& archite
   return fields.with("num_labels", nullptr).with("id2label", names).with("label2id", ids);
 }
 
+/// The fields of a config.json, of the one in a folder, or of a GGUF file.
+ConfigFields fields_of(const std::filesystem::path& path) {
+  if (const auto file = gguf_file_of(path); !file.empty())
+    return {gguf_config(weights::read_gguf_header(formats::FixedFile(file)), file), text::concat(file), ""};
+  return ConfigFields::read(std::filesystem::is_directory(path) ? path / config_name : path);
+}
+
 Described described(const std::filesystem::path& path, const PretrainedOptions& options) {
   if (!c10::isFloatingType(options.dtype)) {
     throw UsageError({.what = "from_pretrained: dtype is not a floating-point type",
                       .hint = "take at::kFloat, at::kBFloat16 or at::kHalf"});
   }
-  auto fields = ConfigFields::read(path);
+  auto fields = fields_of(path);
   const auto name = architecture_name(fields, options);
   const auto& architecture = architecture_named(name, fields.file());
   const auto type = fields.text("model_type", std::string(architecture.family));
   fields.require_one_of("model_type", type, {std::string(architecture.family)});
-  if (fields.has("architectures") || !options.architecture.empty())
+  if (fields.has("architectures") || !options.architecture.empty() || !options.head.empty())
     fields = fields.with("architectures", std::vector{name});
   if (options.num_labels) fields = with_labels(fields, architecture, *options.num_labels);
   return {.fields = fields, .architecture = architecture};
@@ -86,11 +105,20 @@ std::shared_ptr<PretrainedModel> made(const Described& model) {
   return module;
 }
 
+/// Counters stay whole numbers, which Module::to(dtype) would convert.
+void convert(PretrainedModel& module, c10::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  auto tensors = module.parameters();
+  for (const auto& buffer : module.buffers()) tensors.push_back(buffer);
+  for (const auto& tensor : tensors)
+    if (tensor.is_floating_point() && tensor.scalar_type() != dtype) tensor.set_data(tensor.to(dtype));
+}
+
 }  // namespace
 
 std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
                                                  const PretrainedOptions& options) {
-  const auto model = described(folder / config_name, options);
+  const auto model = described(folder, options);
   auto module = construct_deferred([&] { return made(model); });
   const auto missing =
       load_weights(*module, model.architecture,
@@ -104,9 +132,9 @@ std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& fo
 }
 
 std::shared_ptr<PretrainedModel> from_config(const std::filesystem::path& path, const PretrainedOptions& options) {
-  const auto model = described(std::filesystem::is_directory(path) ? path / config_name : path, options);
+  const auto model = described(path, options);
   auto module = made(model);
-  module->to(options.dtype);
+  convert(*module, options.dtype);
   return module;
 }
 

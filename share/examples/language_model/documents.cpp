@@ -1,0 +1,77 @@
+#include "documents.hpp"
+
+#include <ATen/ATen.h>
+
+#include <fstream>
+#include <functional>
+#include <hortator/error.hpp>
+#include <hortator/models/tokenizer.hpp>
+#include <iterator>
+#include <memory>
+
+namespace language_model {
+namespace {
+
+using hortator::UsageError;
+using Tokens = std::vector<std::int64_t>;
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (!in || std::filesystem::is_directory(file))
+    throw UsageError({.what = "--text: cannot read '" + file.string() + "'", .hint = "name text files"});
+  return content;
+}
+
+/// Splits a file into its documents. Empty lines are none.
+std::vector<std::string> documents_in(std::string content, const std::string& kind) {
+  if (kind == "file") return {std::move(content)};
+  std::vector<std::string> documents;
+  for (std::size_t begin = 0; begin < content.size();) {
+    const auto end = std::min(content.find('\n', begin), content.size());
+    if (end > begin) documents.push_back(content.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return documents;
+}
+
+Tokens bytes_of(const std::string& text) {
+  Tokens tokens;
+  tokens.reserve(text.size());
+  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+  return tokens;
+}
+
+using Encode = std::function<Tokens(const std::string&)>;
+
+Encode encoder(const TextOptions& options) {
+  if (options.bytes) return bytes_of;
+  const auto tokenizer = std::make_shared<hortator::models::Tokenizer>(options.model);
+  return [tokenizer](const std::string& text) { return tokenizer->encode(text, /*add_special_tokens=*/false).ids; };
+}
+
+}  // namespace
+
+std::vector<at::Tensor> read_documents(const TextOptions& options, const hortator::models::ModelConfig& config) {
+  constexpr std::int64_t bytes = 256;
+  if (options.bytes && config.vocabulary < bytes)
+    throw UsageError(
+        {.what = "--bytes: the model has " + std::to_string(config.vocabulary) + " tokens, expected at least 256"});
+  const auto encode = encoder(options);
+  std::vector<at::Tensor> documents;
+  for (const auto& file : options.files) {
+    for (const auto& text : documents_in(content_of(file), options.documents)) {
+      const auto tokens = encode(text);
+      for (const auto token : tokens) {
+        if (token >= config.vocabulary)
+          throw UsageError({.what = "The tokenizer has a token " + std::to_string(token) + ", and the model only " +
+                                    std::to_string(config.vocabulary),
+                            .hint = "the tokenizer.json of the folder belongs to another model"});
+      }
+      documents.push_back(at::tensor(tokens, at::kLong));
+    }
+  }
+  return documents;
+}
+
+}  // namespace language_model

@@ -1,0 +1,148 @@
+// Fine-tunes any causal language model of hortator::models on text, or trains one with random weights. Documents are
+// packed into windows; the loss of a step is the mean over all its tokens, on any number of ranks.
+//
+//     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --zero 3 --recompute
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adamw.h>
+
+#include <hortator/hortator.hpp>
+#include <hortator/models/pretrained.hpp>
+#include <optional>
+
+#include "../support/loss_log.hpp"
+#include "../support/options.hpp"
+#include "documents.hpp"
+
+namespace {
+
+namespace models = hortator::models;
+
+struct Options {
+  language_model::TextOptions text;
+  bool random_weights = false, recompute = false, cpu = false;
+  std::int64_t steps = 0, batch_size = 0, context = 0, zero = 0, checkpoint_every = 0, stop_after = 0, warmup_steps = 0,
+               seed = 0;
+  double learning_rate = 0, weight_decay = 0;
+  std::string precision;
+  std::filesystem::path run_dir;
+};
+
+/// Returns nothing if --help was given.
+std::optional<Options> parse(int argc, char** argv) {
+  example::Options options(argc, argv, "language_model", "trains a causal language model on text");
+  Options found;
+  found.text.model = options.required("model", "folder with config.json, weights and tokenizer.json");
+  for (const auto& file : options.texts("text", "files to train on")) found.text.files.emplace_back(file);
+  found.text.bytes = options.flag("bytes", "each byte is a token; no tokenizer is needed");
+  found.text.documents = options.choice("documents", {"file", "line"}, "what is a document, kept apart from others");
+  found.random_weights = options.flag("random-weights", "trains from scratch; the folder needs only config.json");
+  found.steps = options.number("steps", 100, "steps of the training");
+  found.batch_size = options.number("batch-size", 8, "windows per step, over all ranks");
+  found.context = options.number("context-length", 512, "tokens in a window");
+  found.learning_rate = options.real("learning-rate", 2e-5, "rate after the warm-up");
+  found.warmup_steps = options.number("warmup-steps", 0, "steps in which the rate rises", 0);
+  found.weight_decay = options.real("weight-decay", 0, "of AdamW");
+  found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
+  found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
+  found.recompute = options.flag("recompute", "recomputes layers in backward, which takes less memory");
+  found.checkpoint_every = options.number("checkpoint-every", 100, "steps between checkpoints");
+  found.stop_after = options.number("stop-after", 0, "save and stop after N steps; 0: train to the end", 0);
+  found.seed = options.number("seed", 7, "seed of all random numbers", 0);
+  found.cpu = options.flag("cpu", "stay on the CPU");
+  found.run_dir = options.run_dir();
+  if (options.help()) return {};
+  if (found.text.files.empty())
+    throw hortator::UsageError({.what = "--text: a value is missing", .hint = "name files to train on"});
+  if (found.zero > 3)
+    throw hortator::UsageError({.what = "--zero: expected 0 to 3, got " + std::to_string(found.zero)});
+  return found;
+}
+
+std::shared_ptr<models::PretrainedModel> make_model(const Options& options) {
+  auto net =
+      options.random_weights ? models::from_config(options.text.model) : models::from_pretrained(options.text.model);
+  const auto& config = net->config();
+  if (!config.is_causal)
+    throw hortator::UsageError({.what = "--model: a " + config.architecture + " does not predict the next token"});
+  if (config.has_learned_positions && options.context > config.max_positions)
+    throw hortator::UsageError(
+        {.what = "--context-length: the model has only " + std::to_string(config.max_positions) + " positions"});
+  if (options.recompute) net->set_recompute_layers(true);
+  net->train();
+  return net;
+}
+
+hortator::PackedWindows read_windows(const Options& options, const models::ModelConfig& config) {
+  hortator::PackedWindowsOptions packing{.context = options.context};
+  if (!options.text.bytes && !config.eos_token_ids.empty()) packing.end_token = config.eos_token_ids.front();
+  return {language_model::read_documents(options.text, config), packing};
+}
+
+void train(const Options& options) {
+  const auto precision = options.precision == "bf16" ? hortator::Precision::bf16 : hortator::Precision::no;
+  hortator::Accelerator accelerator({.mixed_precision = precision,
+                                     .cpu = options.cpu,
+                                     .data = {.split_batches = true},
+                                     .zero = {.stage = static_cast<int>(options.zero)},
+                                     .schedule_step = hortator::ScheduleStep::per_update,
+                                     .project = {.dir = options.run_dir}});
+  hortator::set_seed(static_cast<std::uint64_t>(options.seed));
+
+  auto net = make_model(options);
+  const auto windows = read_windows(options, net->config());
+  torch::optim::AdamW adamw(net->parameters(),
+                            torch::optim::AdamWOptions(options.learning_rate).weight_decay(options.weight_decay));
+  auto [model, optimizer, loader, schedule] = accelerator.prepare(
+      net, adamw, hortator::data_loader(windows, {.batch_size = options.batch_size, .shuffle = true}),
+      hortator::linear_warmup(adamw, {.warmup_steps = options.warmup_steps, .total_steps = options.steps}));
+  accelerator.print("training on ", windows.tokens(), " tokens in ", windows.size(), " windows");
+
+  if (accelerator.has_checkpoint()) {
+    accelerator.load_state();
+    accelerator.print("resumes at step ", schedule.steps(), " of ", options.steps);
+  }
+  std::optional<example::LossLog> log;
+  accelerator.on_main_process([&] { log.emplace(options.run_dir / "loss.csv", schedule.steps()); });
+  const auto last_step =
+      options.stop_after > 0 ? std::min(options.steps, schedule.steps() + options.stop_after) : options.steps;
+
+  while (schedule.steps() < last_step) {
+    for (auto& batch : accelerator.progress(loader, "language_model")) {
+      const auto outputs = model(models::ModelInputs{
+          .input_ids = batch.ids, .position_ids = batch.positions, .document_ids = batch.documents});
+      const auto loss = torch::nn::functional::cross_entropy(
+          outputs.logits.flatten(0, 1).to(at::kFloat), batch.targets.flatten(),
+          torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum).ignore_index(-100));
+      const auto tokens = batch.targets.ge(0).sum();
+      accelerator.backward(loss, tokens);  // gradients of the mean over the tokens of all ranks
+      accelerator.clip_grad_norm_(model.parameters(), 1.0);
+      optimizer.step();
+      schedule.step();
+      optimizer.zero_grad();
+
+      const auto step = schedule.steps();
+      const auto sums = accelerator.reduce(at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)})).cpu();
+      const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
+      accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
+      if (log) log->add(step, mean);
+      if (step == last_step || step % options.checkpoint_every == 0) accelerator.save_state();
+      if (step == last_step) break;
+      if (accelerator.should_stop()) return;  // the job's time is nearly over: saved, to resume later
+    }
+  }
+  if (schedule.steps() < options.steps) {
+    accelerator.print("stopped after step ", schedule.steps(), " as requested; the same command resumes from there");
+    return;
+  }
+  accelerator.save_model(model, options.run_dir / "model");
+  accelerator.on_main_process([&] { models::save_config(*net, options.run_dir / "model"); });
+  accelerator.print("saved in ", (options.run_dir / "model").string());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [&] {
+    if (const auto options = parse(argc, argv)) train(*options);
+  });
+}

@@ -1,0 +1,145 @@
+// Hugging Face Accelerate's nlp_example.py, line by line: fine-tunes BERT to tell whether two sentences mean the same
+// (MRPC), or any other classification of texts or pairs in GLUE's TSV layout or JSON lines. The names are those of the
+// Python program. In addition the loss of each step is written to loss.csv, and the model is saved.
+//
+//     hortator launch -n 2 text_classification --model bert-base-cased --train msr_paraphrase_train.txt
+//         --validation msr_paraphrase_test.txt
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adamw.h>
+
+#include <hortator/hortator.hpp>
+#include <hortator/models/pretrained.hpp>
+#include <optional>
+
+#include "../support/loss_log.hpp"
+#include "../support/options.hpp"
+#include "sentences.hpp"
+
+namespace {
+
+namespace models = hortator::models;
+using text_classification::Join;
+using text_classification::Sentences;
+
+constexpr std::int64_t EVAL_BATCH_SIZE = 32;
+
+/// The settings of the Python program, and where its files are.
+struct Config {
+  double lr = 2e-5;
+  std::int64_t num_epochs = 3;
+  std::int64_t seed = 42;
+  std::int64_t batch_size = 16;
+  std::int64_t warmup_steps = 100;
+  std::filesystem::path model, train, validation, run_dir;
+  hortator::LabelledTextsOptions columns;
+  std::string mixed_precision;
+  std::int64_t zero = 0;
+  bool random_weights = false, cpu = false;
+};
+
+void training_function(const Config& config) {
+  const auto precision = config.mixed_precision == "bf16" ? hortator::Precision::bf16 : hortator::Precision::no;
+  hortator::Accelerator accelerator({.mixed_precision = precision,
+                                     .cpu = config.cpu,
+                                     .zero = {.stage = static_cast<int>(config.zero)},
+                                     .project = {.dir = config.run_dir}});
+  hortator::set_seed(static_cast<std::uint64_t>(config.seed));
+
+  const hortator::LabelledTexts train(config.train, config.columns), validation(config.validation, config.columns);
+  const auto num_labels = std::max(train.num_classes(), validation.num_classes());
+  const models::PretrainedOptions head{.num_labels = num_labels, .head = "ForSequenceClassification"};
+  auto net =
+      config.random_weights ? models::from_config(config.model, head) : models::from_pretrained(config.model, head);
+  const models::Tokenizer tokenizer(config.model);
+  const auto max_tokens = net->config().max_positions;
+  const bool has_types = net->config().architecture.starts_with("Bert");
+  const Join collate_fn(net->config().pad_token_id.value_or(0));
+
+  auto train_loader =
+      hortator::data_loader(Sentences(train, tokenizer, max_tokens),
+                            {.batch_size = config.batch_size, .shuffle = true, .drop_last = false}, collate_fn);
+  auto eval_loader =
+      hortator::data_loader(Sentences(validation, tokenizer, max_tokens), {.batch_size = EVAL_BATCH_SIZE}, collate_fn);
+
+  torch::optim::AdamW adamw(net->parameters(), torch::optim::AdamWOptions(config.lr).weight_decay(0.01));
+  auto linear_schedule = hortator::linear_warmup(
+      adamw, {.warmup_steps = config.warmup_steps, .total_steps = train_loader.size() * config.num_epochs});
+
+  auto [model, optimizer, train_dataloader, eval_dataloader, lr_scheduler] =
+      accelerator.prepare(net, adamw, train_loader, eval_loader, linear_schedule);
+
+  std::optional<example::LossLog> log;
+  accelerator.on_main_process([&] { log.emplace(config.run_dir / "loss.csv", 0); });
+  std::int64_t step = 0;
+  for (std::int64_t epoch = 0; epoch < config.num_epochs; ++epoch) {
+    model.train();
+    for (auto& batch : accelerator.progress(train_dataloader, "epoch " + std::to_string(epoch))) {
+      const auto outputs = model(batch.inputs(has_types));
+      const auto loss = torch::nn::functional::cross_entropy(outputs.logits, batch.labels);
+      accelerator.backward(loss);
+      optimizer.step();
+      lr_scheduler.step();
+      optimizer.zero_grad();
+      const auto mean = accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
+      accelerator.log({{"loss", mean}, {"lr", lr_scheduler.last_lr()}});
+      if (log) log->add(++step, mean);
+    }
+
+    model.eval();
+    hortator::ClassificationCounts metric(num_labels);
+    const at::NoGradGuard no_grad;
+    for (auto& batch : eval_dataloader) {
+      const auto outputs = model(batch.inputs(has_types));
+      const auto predictions = outputs.logits.argmax(-1);
+      const auto [all_predictions, references] = accelerator.gather_for_metrics(predictions, batch.labels);
+      metric.add(all_predictions, references);
+    }
+    if (num_labels == 2) {
+      accelerator.print("epoch ", epoch, ": accuracy ", metric.accuracy(), ", f1 ", metric.f1(), ", matthews ",
+                        metric.matthews());
+    } else {
+      accelerator.print("epoch ", epoch, ": accuracy ", metric.accuracy(), ", macro f1 ", metric.macro_f1(),
+                        ", matthews ", metric.matthews());
+    }
+  }
+  accelerator.save_model(model, config.run_dir / "model");
+  accelerator.on_main_process([&] { models::save_config(*net, config.run_dir / "model"); });
+  accelerator.end_training();
+}
+
+/// Returns nothing if --help was given.
+std::optional<Config> parse_args(int argc, char** argv) {
+  example::Options parser(argc, argv, "text_classification", "fine-tunes a model to classify texts or pairs of texts");
+  Config config;
+  config.model = parser.required("model", "folder with config.json, weights and tokenizer.json");
+  config.train = parser.required("train", "TSV file or JSON lines to train on");
+  config.validation = parser.required("validation", "TSV file or JSON lines to evaluate on");
+  config.columns.text = parser.text("text-column", "", "the column of the text; GLUE's are known");
+  config.columns.pair = parser.text("pair-column", "", "that of the second text");
+  config.columns.label = parser.text("label-column", "", "that of the label");
+  config.columns.classes = parser.texts("classes", "names of the classes, if labels are not numbers");
+  config.columns.columns = parser.texts("columns", "names of the columns, if the TSV file has no header line");
+  config.lr = parser.real("lr", config.lr, "peak learning rate");
+  config.num_epochs = parser.number("num-epochs", config.num_epochs, "passes over the data");
+  config.batch_size = parser.number("batch-size", config.batch_size, "texts of a rank in a batch");
+  config.warmup_steps = parser.number("warmup-steps", config.warmup_steps, "steps in which the rate rises", 0);
+  config.seed = parser.number("seed", config.seed, "seed of all random numbers", 0);
+  config.mixed_precision = parser.choice("mixed-precision", {"no", "bf16"}, "in which the model computes");
+  config.zero = parser.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
+  config.random_weights =
+      parser.flag("random-weights", "trains from scratch; of the model's folder no weights are read");
+  config.cpu = parser.flag("cpu", "stay on the CPU");
+  config.run_dir = parser.run_dir();
+  if (parser.help()) return {};
+  if (config.zero > 3)
+    throw hortator::UsageError({.what = "--zero: expected 0 to 3, got " + std::to_string(config.zero)});
+  return config;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [&] {
+    if (const auto config = parse_args(argc, argv)) training_function(*config);
+  });
+}

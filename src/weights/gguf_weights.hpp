@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "formats/file/fixed_file.hpp"
+#include "formats/gguf/header.hpp"
+#include "weights/gguf_names.hpp"
+#include "weights/weight_source.hpp"
+
+namespace hortator::weights {
+
+/// Reads and checks the beginning of a GGUF file. Throws FileError.
+formats::GgufHeader read_gguf_header(const formats::FixedFile& file);
+
+/// A GGUF file, under the names and in the order of Hugging Face's checkpoints. Quantised tensors are float32.
+class GgufWeights : public WeightSource {
+ public:
+  explicit GgufWeights(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const override { return file_.path(); }
+  const std::vector<std::string>& names() const override { return names_; }
+  formats::TensorSpec spec(const std::string& name) const override;
+  void read(const std::string& name, core::Range elements, std::byte* to) const override;
+  std::optional<FileSpan> span(const std::string& name) const override;
+  void require_unchanged() const override { file_.require_unchanged(); }
+
+ private:
+  struct Entry {
+    const formats::GgufTensor* tensor;
+    std::int64_t heads;  ///< rows are interleaved within each of these; 0: they are not
+  };
+
+  void add(const formats::GgufTensor& tensor);
+  const Entry& entry(const std::string& name) const;
+  const formats::GgufType& type_of(const std::string& name, const formats::GgufTensor& tensor) const;
+  void read_stored(const formats::GgufTensor& tensor, core::Range elements, std::byte* to) const;
+
+  formats::FixedFile file_;
+  formats::GgufHeader header_;
+  std::vector<std::string> names_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace hortator::weights

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# image_classification.sh PROGRAM LAUNCHER...: a small ResNet learns to tell images apart, also on several ranks.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+program=$1
+launcher=("${@:2}")
+command -v python3 >/dev/null || { echo 'skipped: python3 is missing'; exit 77; }
+cd "$scratch"
+mkdir model
+cat >model/config.json <<'JSON'
+{"architectures": ["ResNetForImageClassification"], "model_type": "resnet", "num_channels": 3, "embedding_size": 8, "hidden_sizes": [8, 16],
+ "depths": [1, 1], "layer_type": "basic", "hidden_act": "relu"}
+JSON
+# images of one colour with noise: class by colour
+python3 - <<'PY'
+import os, random, struct, zlib
+random.seed(1)
+def png(path, width, height, color):
+    rows = b''.join(b'\0' + b''.join(bytes(min(255, max(0, c + random.randrange(-40, 40))) for c in color) for _ in range(width)) for _ in range(height))
+    def chunk(kind, data):
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+    with open(path, 'wb') as file:
+        file.write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+for name, color in (('blue', (60, 60, 190)), ('red', (190, 60, 60)), ('yellow', (190, 190, 60))):
+    os.makedirs('images/' + name)
+    for i in range(20):
+        png(f'images/{name}/{i}.png', 18 + i % 5, 16 + i % 3, color)
+PY
+common=(--model model --data images --image-size 16 --batch-size 4 --cpu)
+
+run "${launcher[@]}" "$program" "${common[@]}" --random-weights --whole-model --num-epochs 4 --run-dir run
+expect_code 0
+expect_line '^epoch 3: (100|9[0-9.]*|8[0-9.]*) % of 12 images right'
+steps=$(($(wc -l <run/loss.csv) - 1))
+[ "$steps" -ge 12 ] || wrong "loss.csv has $steps steps"
+
+run "${launcher[@]}" "$program" --model run/model --data images --image-size 16 --num-epochs 1 --batch-size 8 --flip --color-jitter --run-dir again --cpu
+expect_code 0
+expect_line '^epoch 0: .* % of 12 images right'
+
+run "${launcher[@]}" "$program" "${common[@]}" --random-weights
+expect_code 2
+expect_line '--random-weights: expected --whole-model'
+run "${launcher[@]}" "$program" --model model --data nowhere --cpu
+expect_line 'nowhere'
+run "$program" --help
+expect_code 0
+expect_line '--image-size N'
