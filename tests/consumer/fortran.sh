@@ -13,23 +13,26 @@ cd "$scratch"
 printf 'cpu: true\nmodels: {line: {type: mlp, layers: [3, 2], optimizer: {type: sgd, lr: 0.1}}}\n' >sim.yaml
 cp "$here/fortran/solver.f90" "$here/fortran/solver.c" .
 
+expect_well() { # PROGRAM: it runs from scratch
+  rm -rf runs
+  run "$1"
+  expect_code 0
+  expect_line 'solver: all is well'
+}
+
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$package" -name hortator-fortran.pc)")
 read -ra flags < <(pkg-config --cflags hortator-fortran)
 read -ra libraries < <(pkg-config --libs hortator-fortran)
 run "$fortran" -std=f2018 -Wall -Werror -fcheck=all "${flags[@]}" solver.f90 -o solver "${libraries[@]}"
 expect_code 0
-run ./solver
-expect_code 0
-expect_line 'solver: all is well'
+expect_well ./solver
 
 read -ra flags < <(pkg-config --cflags-only-I hortator)
 read -ra libraries < <(pkg-config --libs hortator)
 run "$cc" -std=c11 -pedantic -Wall -Wextra -Werror "${flags[@]}" solver.c -o solver_c "${libraries[@]}"
 expect_code 0
-run ./solver_c
-expect_code 0
-expect_line 'solver: all is well'
+expect_well ./solver_c
 
 cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
@@ -47,9 +50,7 @@ run cmake --build build
 expect_code 0
 own=$(readlink -f "$("$fortran" -print-file-name=libgfortran.so)")
 for program in solver beside_torch; do
-  run "build/$program"
-  expect_code 0
-  expect_line 'solver: all is well'
+  expect_well "build/$program"
   loaded=$(ldd "build/$program" | sed -n 's/.*libgfortran[^ ]* => \([^ ]*\).*/\1/p')
   [ "$(readlink -f "$loaded")" = "$own" ] || wrong "$program loads '$loaded', not '$own'"
 done

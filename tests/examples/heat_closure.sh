@@ -21,4 +21,4 @@ awk -v a="$without" -v b="$with" 'BEGIN { exit !(a > 1e-3 && b < a / 5) }' || wr
 sed 's/layers:/layer:/' "$settings" >wrong.yaml
 run "${launcher[@]}" "$program" wrong.yaml
 [ "$code" != 0 ] || wrong 'wrong settings were accepted'
-expect_line "wrong.yaml:8: models.closure: 'layers' is missing"
+expect_line "wrong.yaml:7: models.closure: 'layers' is missing"
