@@ -35,7 +35,12 @@ void check(int code, std::string_view operation, std::source_location where) {
 
 Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 
+// Open MPI makes a null pointer of a Fortran handle that does not exist.
 Communicator Communicator::duplicate(MPI_Comm other) {
+  if (other == MPI_COMM_NULL || other == MPI_Comm{}) {
+    throw UsageError({.what = "The communicator is null, or its handle is not valid",
+                      .hint = "pass the handle of a communicator of this rank, as MPI_Comm_c2f gives it"});
+  }
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");
   return Communicator(copy);

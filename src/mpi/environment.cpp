@@ -19,7 +19,7 @@ namespace hortator::mpi {
 namespace {
 
 // MPI is called by the training thread and, where backward runs on devices, by LibTorch's threads for it, never by two
-// at once. Only the watchdog's abort of a job that hangs may come at the same time.
+// at once. On CPUs only the training thread calls it. The watchdog's abort of a job that hangs may come at any time.
 constexpr int needed_level = MPI_THREAD_SERIALIZED;
 
 std::string level_name(int level) {
@@ -55,6 +55,22 @@ std::string_view major(std::string_view version) {
   return digits.substr(0, digits.find_first_not_of("0123456789"));
 }
 
+int thread_level() {
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  return level;
+}
+
+/// Throws if MPI's thread level lets only the thread that has initialised it call MPI, and this is another one.
+void require_calling_thread() {
+  const int level = thread_level();
+  if (level >= needed_level || flag(MPI_Is_thread_main)) return;
+  throw MpiError({.what = "MPI offers only " + level_name(level) + ", and this is not the thread that initialised it",
+                  .why = "at this level only that thread may call MPI",
+                  .hint = "use Hortator in that thread, or initialise with MPI_Init_thread(..., " +
+                          level_name(needed_level) + ", ...)"});
+}
+
 }  // namespace
 
 bool is_usable() { return flag(MPI_Initialized) && !flag(MPI_Finalized); }
@@ -65,19 +81,19 @@ void ensure_initialized() {
                     .why = "MPI cannot be started twice in a process",
                     .hint = "create Accelerator and State before MPI_Finalize"});
   }
-  int level = MPI_THREAD_SINGLE;
   check_library();  // before MPI starts: an incompatible library would crash in MPI_Init
-  if (!flag(MPI_Initialized)) {
-    check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
-    is_ours() = true;
-  } else {
-    check(MPI_Query_thread(&level), "MPI_Query_thread");
-  }
-  if (level < needed_level) {
-    throw MpiError({.what = "MPI offers only " + level_name(level) + ", Hortator needs " + level_name(needed_level),
-                    .why = "on devices LibTorch runs the backward pass, and what it reduces, on threads of its own",
-                    .hint = "initialise with MPI_Init_thread(..., " + level_name(needed_level) + ", ...)"});
-  }
+  if (flag(MPI_Initialized)) return require_calling_thread();
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
+  is_ours() = true;
+}
+
+void require_level_for_devices() {
+  const int level = thread_level();
+  if (level >= needed_level) return;
+  throw MpiError({.what = "MPI offers only " + level_name(level) + ", Hortator needs " + level_name(needed_level),
+                  .why = "on devices LibTorch runs the backward pass, and what it reduces, on threads of its own",
+                  .hint = "initialise with MPI_Init_thread(..., " + level_name(needed_level) + ", ...)"});
 }
 
 // Not mpi::barrier, which has a time limit: a rank may write its results for hours after the others are done.

@@ -8,9 +8,12 @@
 /// Start and end of MPI in this process.
 namespace hortator::mpi {
 
-/// Initialises MPI unless that is done, and checks the thread level. If the application has initialised MPI, it must
-/// also finalise it. The first call is @collective over the world.
+/// Initialises MPI unless that is done. If the application has initialised MPI, it must also finalise it. Throws where
+/// the thread level does not let this thread call MPI. The first call is @collective over the world.
 void ensure_initialized();
+
+/// Throws if MPI's thread level is too low for a run on devices. On CPUs any level will do.
+void require_level_for_devices();
 
 bool is_usable();  ///< initialised and not finalised
 

@@ -155,6 +155,7 @@ World::World(const StateOptions& options)
 
   mpi::all_or_none(comm_, [&] { cpus_ = machine::own_cpu_set(); });
   if (const auto* const kind = choose_kind(comm_, options.cpu)) {
+    mpi::all_or_none(comm_, mpi::require_level_for_devices);
     device_ = take_device(*kind, comm_, node_);
     move_beside_device();
   }

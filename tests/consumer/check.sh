@@ -36,12 +36,12 @@ loaded "$build" | diff - "$work/loaded" || { echo "$package loads other librarie
 grep -q 'libhortator.so libmpi.* /' "$work/loaded"
 
 # What the library exports: its soname has the version, which changes when programs may break, and its own symbols are all in namespace
-# hortator. Vague symbols (W, V, u: templates and inline functions of LibTorch and the standard library) are not counted as its own.
+# hortator, or the C interface's hortator_.... Vague symbols (W, V, u: templates and inline functions of LibTorch and the standard library) are not counted as its own.
 library=$(ls "$package"/lib*/libhortator.so)
 readelf -d "$library" | grep -E 'SONAME.*\[libhortator\.so\.[0-9]+\.[0-9]+\]$'
 nm -DC --defined-only "$library" >"$work/symbols"
 grep -qE '^[0-9a-f]+ T hortator::' "$work/symbols"
-if grep -E '^[0-9a-f]+ [^WVu] ' "$work/symbols" | grep -vE '^[0-9a-f]+ . (typeinfo (name )?for |vtable for |VTT for |(non-virtual|virtual) thunk to )?hortator::'; then
+if grep -E '^[0-9a-f]+ [^WVu] ' "$work/symbols" | grep -vE '^[0-9a-f]+ . (typeinfo (name )?for |vtable for |VTT for |(non-virtual|virtual) thunk to )?hortator(::|_[a-z_]+$)'; then
   echo "$library exports these symbols outside of namespace hortator"
   exit 1
 fi

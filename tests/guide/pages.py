@@ -10,7 +10,7 @@
 
 A mark follows the language of a fenced block: `cpp` (compiled by tests/guide), `cpp|cmake|yaml file=NAME` (written to a file and used by the
 blocks after it), `sh run [exits=N]`, `sh cluster` (needs a scheduler or a fabric), `sh setup` (installs), `sh script` (a job script), `text` (lines that
-the last run printed; numbers may differ), `yaml` (a settings file), `python`, `diff`.
+the last run printed; numbers may differ), `yaml` (a settings file), `python`, `fortran`, `diff`.
 """
 import ast
 import os
@@ -20,8 +20,8 @@ import subprocess
 import sys
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
-OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "changelog", "release-notes-0.2"]
-MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "diff"]
+OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "simulations", "changelog", "release-notes-0.2"]
+MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "fortran", "diff"]
 
 
 def guide_pages(root):

@@ -145,6 +145,9 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
     if (read_object(reader, own, object.name).empty())
       lines.push_back("it holds nothing for the registered object '" + object.name + "'");
   }
+  for (const auto& part : training.prepared.parts()) {
+    for (auto& line : part.misfits(reader)) lines.push_back(std::move(line));
+  }
   // If not strict, each of them is tried later and reported then.
   if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
@@ -226,6 +229,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
     common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
   if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
   for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
+  for (const auto& part : training.prepared.parts()) part.save(snapshot);
   common.put("run/models", training.prepared.models().size());
   common.put("run/optimizers", training.prepared.optimizers().size());
   common.put("run/schedules", training.prepared.schedules().size());
@@ -241,7 +245,9 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
   training.control.settle_steps();
   const bool same_world = reader.world_size() == world;
-  const auto own = reader.own(same_world ? rank : 0);
+  StateDict own;  // without further parts, which may be large and read their own
+  for (const auto* folder : {"objects", "random", "log"})
+    own.put_all(folder, reader.own(same_world ? rank : 0, folder));
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
   });
@@ -272,6 +278,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   restore_scaler(training, reader.values().under("scaler"), rank);
   for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
+  for (const auto& part : training.prepared.parts()) policy.attempt([&] { part.load(reader); });
   training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.output.resume_after(reader.manifest().updates);
   if (own.contains("log/last_step")) training.output.trackers().resume_after(own.get<std::int64_t>("log/last_step"));

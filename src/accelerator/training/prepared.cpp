@@ -139,6 +139,7 @@ void Prepared::clear() {
   loaders_.clear();
   schedules_.clear();
   objects_.clear();
+  parts_.clear();
 }
 
 void Prepared::shard_optimizers() const {

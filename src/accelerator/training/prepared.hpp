@@ -16,7 +16,20 @@
 #include "step/optimizer/optimizer_core.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 
+namespace hortator::checkpoint {
+class Reader;
+struct Snapshot;
+}  // namespace hortator::checkpoint
+
 namespace hortator::accelerator {
+
+/// A further part of checkpoints, whose tensors may differ between ranks. Restored after everything else was found to
+/// fit.
+struct CheckpointPart {
+  std::function<void(checkpoint::Snapshot&)> save;
+  std::function<std::vector<std::string>(const checkpoint::Reader&)> misfits;  ///< a line each; empty if it fits
+  std::function<void(const checkpoint::Reader&)> load;
+};
 
 /// A user's object that is saved in checkpoints.
 struct RegisteredObject {
@@ -38,6 +51,7 @@ class Prepared {
   const std::vector<ScheduleBase>& schedules() const { return schedules_; }
   std::vector<ScheduleBase>& schedules() { return schedules_; }
   const std::vector<RegisteredObject>& objects() const { return objects_; }
+  const std::vector<CheckpointPart>& parts() const { return parts_; }
   StateHooks& save_hooks() { return save_hooks_; }
   StateHooks& load_hooks() { return load_hooks_; }
 
@@ -49,6 +63,7 @@ class Prepared {
   void add_schedule(const ScheduleBase& schedule) { schedules_.push_back(schedule); }
   /// Throws UsageError if the name is taken.
   void add_object(RegisteredObject object);
+  void add_part(CheckpointPart part) { parts_.push_back(std::move(part)); }
   /// Its parameters are the user's again; what it remembers of them is lost.
   void remove_optimizer(std::size_t number);
 
@@ -79,7 +94,7 @@ class Prepared {
   void release_shards(ReleaseMode mode) const;
   /// Optimizers get back, as a whole, what they remember of sharded parameters. @collective under ZeRO
   void give_back_optimizers() const;
-  /// Forgets models, optimizers, loaders, schedules and objects. Hooks stay.
+  /// Forgets models, optimizers, loaders, schedules, objects and further parts of checkpoints. Hooks stay.
   void clear();
 
  private:
@@ -90,6 +105,7 @@ class Prepared {
   std::vector<LoaderBase> loaders_;
   std::vector<ScheduleBase> schedules_;
   std::vector<RegisteredObject> objects_;
+  std::vector<CheckpointPart> parts_;
   StateHooks save_hooks_;
   StateHooks load_hooks_;
 };

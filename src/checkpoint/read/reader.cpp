@@ -152,13 +152,19 @@ void Reader::read_elements(const std::string& name, core::Range elements, std::b
   blocks_->read(name, elements, to);
 }
 
-StateDict Reader::own(int rank) const {
+StateDict Reader::own(int rank) const { return own_in(rank, rank_folder(rank)); }
+
+StateDict Reader::own(int rank, const std::string& folder) const {
+  return own_in(rank, rank_folder(rank) + "/" + folder);
+}
+
+StateDict Reader::own_in(int rank, const std::string& path) const {
   if (rank < 0 || rank >= world_size()) {
     throw UsageError({.what = text::concat("The checkpoint ", folder_, " has no state of rank ", rank),
                       .why = text::concat("it was written by ", text::count(world_size(), "rank"))});
   }
-  const auto prefix = rank_folder(rank) + "/";
-  auto state = manifest_->values.under(rank_folder(rank));
+  const auto prefix = path + "/";
+  auto state = manifest_->values.under(path);
   for (auto one = manifest_->datasets.lower_bound(prefix);
        one != manifest_->datasets.end() && one->first.starts_with(prefix); ++one) {
     auto tensor = at::empty(one->second.spec.shape, at::TensorOptions().dtype(one->second.spec.type));

@@ -59,6 +59,8 @@ class Reader {
 
   /// Reads the own state of rank `rank` of the run that wrote the checkpoint.
   StateDict own(int rank) const;
+  /// Reads of it only what is named "folder/...", without that prefix.
+  StateDict own(int rank, const std::string& folder) const;
 
  private:
   struct Exact {};
@@ -66,6 +68,7 @@ class Reader {
   Reader(std::filesystem::path folder, Manifest manifest, bool verify);
 
   void require(const std::string& name) const;
+  StateDict own_in(int rank, const std::string& path) const;
 
   std::filesystem::path folder_;
   std::unique_ptr<Manifest> manifest_;

@@ -10,6 +10,7 @@
 #include "core/whole_file.hpp"
 #include "launch/placement.hpp"
 #include "launch/settings/config_path.hpp"
+#include "launch/settings/simulation_sections.hpp"
 #include "tools/programs.hpp"
 
 namespace hortator::tools {
@@ -144,7 +145,7 @@ ParsedFile parse_yaml(const std::filesystem::path& file) {
     if (!root.IsMap()) throw error_at(file, root.Mark(), "expected keys");
     for (const auto& pair : root) {
       const auto key = scalar(pair.first, file, parsed.errors);
-      if (!key) continue;
+      if (!key || launching::is_simulation_section(*key)) continue;
       parsed.entries.push_back(read_entry(*key, pair.first.Mark().line + 1, pair.second, file, parsed.errors));
     }
   } catch (const YAML::Exception& error) {

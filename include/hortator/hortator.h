@@ -1,0 +1,173 @@
+/* Hortator inside simulation codes: C11, without LibTorch and mpi.h. Fortran programs use the module `hortator`.
+ *
+ * Every function returns a status. None throws, exits or aborts, except that a collective that lasts longer than the
+ * time limit of the run ends the job (HORTATOR_TIMEOUT in the environment; ten minutes by default). Functions marked
+ * collective must be called by all ranks of the run in the same order; they return the same status on all of them.
+ * Nothing is changed by a call that fails, unless its description says otherwise.
+ *
+ * A run, its models and its buffers are used by one thread at a time: the one that began the run. */
+#ifndef HORTATOR_H
+#define HORTATOR_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HORTATOR_C_API __attribute__((visibility("default")))
+
+typedef struct hortator_run hortator_run;       /* ranks, device, checkpoint, trackers; owns models and buffers */
+typedef struct hortator_model hortator_model;   /* network, loss, optimizer and schedule */
+typedef struct hortator_batch hortator_batch;   /* arrays of the caller, bound once, used in many calls */
+typedef struct hortator_buffer hortator_buffer; /* samples of the simulation so far */
+
+typedef enum hortator_status {
+  HORTATOR_OK = 0,
+  HORTATOR_FAILED = 1, /* files, memory, MPI: the same call may succeed later */
+  HORTATOR_USAGE = 2,  /* settings, arguments or order of calls: the same call fails again */
+  HORTATOR_NOTHING = 3 /* no error; there is nothing yet: no checkpoint, no time limit, too few samples */
+} hortator_status;
+
+typedef enum hortator_type {
+  HORTATOR_F32,
+  HORTATOR_F64,
+  HORTATOR_I32,
+  HORTATOR_I64,
+  HORTATOR_U8,
+  HORTATOR_BOOL,
+  HORTATOR_C64,
+  HORTATOR_C128
+} hortator_type;
+
+typedef enum hortator_role {
+  HORTATOR_INPUT,
+  HORTATOR_TARGET,
+  HORTATOR_OUTPUT,       /* hortator_infer writes it */
+  HORTATOR_LOSS_ARGUMENT /* passed to a TorchScript loss after outputs and targets: masks, weights */
+} hortator_role;
+
+/* How a kept array is distributed over the ranks. */
+typedef enum hortator_distribution {
+  HORTATOR_EACH, /* each rank has its own; resumes on the same number of ranks only */
+  HORTATOR_SAME, /* equal on all ranks; saved once */
+  HORTATOR_ROWS  /* slices of one array along its first dimension (in Fortran the last), in the order of the ranks */
+} hortator_distribution;
+
+/* An array in host memory. It is borrowed: it must stay where it is as long as a batch or a run refers to it. */
+typedef struct hortator_array {
+  void* data;
+  const int64_t* shape;
+  const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
+  int32_t rank;          /* number of dimensions, at most 15; 0: a single number */
+  hortator_type type;
+} hortator_array;
+
+/* For hortator_begin: all ranks of the program. It also starts MPI where the program has not. */
+#define HORTATOR_WORLD (-1)
+
+/* --- runs --- */
+
+/* Begins a run of the ranks of `comm`, a Fortran handle (MPI_Comm_c2f), which is duplicated. On CPUs any thread level
+ * of MPI will do. `settings` names a YAML file, which rank 0 reads for all ranks: share/doc/simulations.md lists its
+ * keys. Collective over comm. */
+HORTATOR_C_API hortator_status hortator_begin(int32_t comm, const char* settings, hortator_run** run);
+
+/* Ends the run: completes checkpoints and logs, and frees its models and buffers, whose handles are invalid afterwards,
+ * whatever the status. `exit_code` (may be NULL) is what the program should exit with: 0, or 75 if hortator_should_stop
+ * has asked it to stop and it can be continued. Collective. */
+HORTATOR_C_API hortator_status hortator_end(hortator_run* run, int32_t* exit_code);
+
+/* The text of this thread's last failure: what (why). hint. Empty if there was none. Valid until the next failure. */
+HORTATOR_C_API const char* hortator_last_error(void);
+
+/* Sets `stop` to 1 if all ranks should leave: the job's time is nearly over, or a signal asks for it. The run was then
+ * saved, if there was time. Call it between steps. Collective. */
+HORTATOR_C_API hortator_status hortator_should_stop(hortator_run* run, int32_t* stop);
+
+/* The seconds until the job's time limit; HORTATOR_NOTHING if it has none. Collective. */
+HORTATOR_C_API hortator_status hortator_time_left(hortator_run* run, double* seconds);
+
+/* --- models --- */
+
+/* Makes the model `name` of the settings' section `models`. All ranks get the same weights. A second call with the same
+ * name returns the same model. Collective. */
+HORTATOR_C_API hortator_status hortator_model_create(hortator_run* run, const char* name, hortator_model** model);
+
+/* --- arrays --- */
+
+/* Makes an empty batch. Its first dimension counts samples. */
+HORTATOR_C_API hortator_status hortator_batch_create(hortator_run* run, hortator_batch** batch);
+
+/* Binds an array in its role; several arrays of one role keep their order. No data is copied: each later call reads
+ * (writes) what the array holds then. Arrays of another floating-point type than the model's are converted in each
+ * call. */
+HORTATOR_C_API hortator_status hortator_batch_add(hortator_batch* batch, hortator_role role,
+                                                  const hortator_array* array);
+
+/* Frees the batch, not its arrays. NULL is allowed. */
+HORTATOR_C_API hortator_status hortator_batch_free(hortator_batch* batch);
+
+/* --- steps --- */
+
+/* One training step on the samples of all ranks: inputs, targets and loss arguments of each rank's batch. `loss` (may
+ * be NULL) is the mean over the ranks that ask for it, before the step. Collective. */
+HORTATOR_C_API hortator_status hortator_train(hortator_model* model, hortator_batch* batch, double* loss);
+
+/* The loss without training, as the mean over the ranks that ask for it. Collective. */
+HORTATOR_C_API hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, double* loss);
+
+/* Computes the outputs of the batch from its inputs. Local. */
+HORTATOR_C_API hortator_status hortator_infer(hortator_model* model, hortator_batch* batch);
+
+/* Writes the gradient of sum(cotangent * output) with respect to the first input to `gradient`, which has that input's
+ * shape; `cotangent` has the first output's. Local. */
+HORTATOR_C_API hortator_status hortator_adjoint(hortator_model* model, hortator_batch* batch,
+                                                const hortator_array* cotangent, const hortator_array* gradient);
+
+/* --- samples of the simulation --- */
+
+/* Makes the buffer `name` of the settings' section `buffers`, or returns the one that there is. Collective. */
+HORTATOR_C_API hortator_status hortator_buffer_create(hortator_run* run, const char* name, hortator_buffer** buffer);
+
+/* Copies the batch's samples (inputs, targets and loss arguments) into this rank's part. Never waits. The first call
+ * decides the shapes and types of samples. Local. */
+HORTATOR_C_API hortator_status hortator_buffer_put(hortator_buffer* buffer, hortator_batch* batch);
+
+/* The number of samples that this rank's part holds now. Local. */
+HORTATOR_C_API hortator_status hortator_buffer_count(hortator_buffer* buffer, int64_t* count);
+
+/* `steps` training steps, each on batch_size random samples of each rank's part. `loss` (may be NULL): of the last
+ * step. HORTATOR_NOTHING if some rank has fewer than min_samples. Steps before a failing one remain. Collective. */
+HORTATOR_C_API hortator_status hortator_buffer_train(hortator_buffer* buffer, hortator_model* model, int64_t steps,
+                                                     double* loss);
+
+/* --- state --- */
+
+/* Saves and restores an array of the simulation with each checkpoint, in place. Call it before hortator_resume.
+ * Collective. */
+HORTATOR_C_API hortator_status hortator_keep(hortator_run* run, const char* name, const hortator_array* array,
+                                             hortator_distribution distribution);
+
+/* Saves models, optimizers, schedules, buffers, random numbers and kept arrays: complete, or not at all. `every`: the
+ * seconds between two saves; a call before they are over does nothing; 0: saves now. `saved` (may be NULL) is 1 if it
+ * has saved. Call it between steps. Collective. */
+HORTATOR_C_API hortator_status hortator_save(hortator_run* run, double every, int32_t* saved);
+
+/* Restores the last checkpoint, after all models, buffers and kept arrays were made. HORTATOR_NOTHING: there is none,
+ * and the run starts from scratch. A damaged checkpoint is reported and the one before is used. Collective. */
+HORTATOR_C_API hortator_status hortator_resume(hortator_run* run);
+
+/* Writes a model's weights to the folder `dir`, as safetensors. Collective. */
+HORTATOR_C_API hortator_status hortator_export(hortator_model* model, const char* dir);
+
+/* Gives a number to the trackers. Only rank 0's are kept. Local. */
+HORTATOR_C_API hortator_status hortator_log(hortator_run* run, const char* name, double value);
+
+/* For bindings to other languages: stores `text` as this thread's last failure and returns `status`. */
+HORTATOR_C_API hortator_status hortator_report(hortator_status status, const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+# The Fortran module `hortator`, where a Fortran compiler is found. Its module files fit that compiler only.
+set(HORTATOR_WITH_FORTRAN AUTO CACHE STRING "The Fortran module: AUTO (on if a Fortran compiler is found), ON (an error if not), OFF")
+set_property(CACHE HORTATOR_WITH_FORTRAN PROPERTY STRINGS AUTO ON OFF)
+set(HORTATOR_FORTRAN OFF)
+if(NOT HORTATOR_WITH_FORTRAN STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(Fortran)
+  if(CMAKE_Fortran_COMPILER)
+    enable_language(Fortran)
+    set(HORTATOR_FORTRAN ON)
+  elseif(NOT HORTATOR_WITH_FORTRAN STREQUAL "AUTO")
+    message(FATAL_ERROR "HORTATOR_WITH_FORTRAN: no Fortran compiler was found. Install one (Debian: gfortran), set CMAKE_Fortran_COMPILER, or "
+                        "set HORTATOR_WITH_FORTRAN=OFF.")
+  endif()
+endif()
+add_feature_info(Fortran HORTATOR_FORTRAN "the module hortator: ${CMAKE_Fortran_COMPILER} ${CMAKE_Fortran_COMPILER_VERSION}")

@@ -1,0 +1,102 @@
+/* Fortran's descriptors of arrays as hortator_array. Compiled with the header of the Fortran compiler that is used,
+ * because descriptors differ between compilers. */
+#include "descriptors.h"
+
+#include <stdio.h>
+
+enum { max_dims = 15, as_written = 1 };
+
+/* An array as the C interface takes it. */
+typedef struct view {
+  hortator_array array;
+  int64_t shape[max_dims];
+  int64_t stride[max_dims];
+} view;
+
+static int type_of(const CFI_cdesc_t* descriptor, hortator_type* type) {
+  switch (descriptor->type) {
+    case CFI_type_float:
+      *type = HORTATOR_F32;
+      return 1;
+    case CFI_type_double:
+      *type = HORTATOR_F64;
+      return 1;
+    case CFI_type_int32_t:
+      *type = HORTATOR_I32;
+      return 1;
+    case CFI_type_int64_t:
+      *type = HORTATOR_I64;
+      return 1;
+    case CFI_type_int8_t:
+      *type = HORTATOR_U8;
+      return 1;
+    case CFI_type_Bool:
+      *type = HORTATOR_BOOL;
+      return descriptor->elem_len == 1;
+    case CFI_type_float_Complex:
+      *type = HORTATOR_C64;
+      return 1;
+    case CFI_type_double_Complex:
+      *type = HORTATOR_C128;
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static hortator_status refuse_type(void) {
+  return hortator_report(HORTATOR_USAGE,
+                         "An array has a type that Hortator does not take (LibTorch must have the same). Use real or "
+                         "complex numbers of 32 or 64 bits a part, integers of 8, 32 or 64 bits, or logical(c_bool)");
+}
+
+static hortator_status refuse_stride(void) {
+  return hortator_report(
+      HORTATOR_USAGE,
+      "The elements of an array are not a whole number of elements apart (a component of an array of "
+      "a derived type?). Copy them to an array of their own");
+}
+
+/* Reverses the dimensions unless the order is as_written: Fortran's first dimension is the fastest, LibTorch's last. */
+static hortator_status view_of(const CFI_cdesc_t* descriptor, int order, view* result) {
+  const int dims = descriptor->rank;
+  if (!type_of(descriptor, &result->array.type)) return refuse_type();
+  for (int i = 0; i < dims; ++i) {
+    const int from = order == as_written ? i : dims - 1 - i;
+    const CFI_index_t bytes = descriptor->dim[from].sm;
+    if (bytes % (CFI_index_t)descriptor->elem_len != 0) return refuse_stride();
+    result->shape[i] = descriptor->dim[from].extent;
+    result->stride[i] = bytes / (CFI_index_t)descriptor->elem_len;
+  }
+  result->array.data = descriptor->base_addr;
+  result->array.shape = result->shape;
+  result->array.stride = result->stride;
+  result->array.rank = dims;
+  return HORTATOR_OK;
+}
+
+hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array, int order) {
+  view shown;
+  const hortator_status status = view_of(array, order, &shown);
+  return status == HORTATOR_OK ? hortator_batch_add(batch, role, &shown.array) : status;
+}
+
+/* Collective: a rank whose array cannot be shown takes part with one of an unknown type, so that all ranks fail. */
+hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_cdesc_t* array,
+                                hortator_distribution distribution) {
+  view shown;
+  const hortator_array unknown = {.type = (hortator_type)-1};
+  const hortator_status status = view_of(array, 0, &shown);
+  return hortator_keep(run, name, status == HORTATOR_OK ? &shown.array : &unknown, distribution);
+}
+
+hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch, const CFI_cdesc_t* cotangent,
+                                   const CFI_cdesc_t* gradient, int order) {
+  view weights;
+  view result;
+  hortator_status status = view_of(cotangent, order, &weights);
+  if (status == HORTATOR_OK) status = view_of(gradient, order, &result);
+  return status == HORTATOR_OK ? hortator_adjoint(model, batch, &weights.array, &result.array) : status;
+}
+
+void hortator_print_error_f(void) { fprintf(stderr, "hortator: %s\n", hortator_last_error()); }

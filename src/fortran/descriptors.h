@@ -1,0 +1,16 @@
+/* What the Fortran module calls beside hortator.h. Not installed. */
+#ifndef HORTATOR_FORTRAN_DESCRIPTORS_H
+#define HORTATOR_FORTRAN_DESCRIPTORS_H
+
+#include <ISO_Fortran_binding.h>
+#include <hortator/hortator.h>
+
+HORTATOR_C_API hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array,
+                                                    int order);
+HORTATOR_C_API hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_cdesc_t* array,
+                                               hortator_distribution distribution);
+HORTATOR_C_API hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch,
+                                                  const CFI_cdesc_t* cotangent, const CFI_cdesc_t* gradient, int order);
+HORTATOR_C_API void hortator_print_error_f(void);
+
+#endif

@@ -1,0 +1,67 @@
+#include "simulation/border/arguments.hpp"
+#include "simulation/border/guarded.hpp"
+
+using namespace hortator::simulation;
+
+hortator_status hortator_begin(int32_t comm, const char* settings, hortator_run** run) {
+  return guarded([&] {
+    require_place(run, "run");
+    *run = nullptr;
+    *run = Run::begin(comm, text_of(settings, "settings")).release();
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_end(hortator_run* run, int32_t* exit_code) {
+  return guarded([&] {
+    const std::unique_ptr<Run> ending(&run_of(run));
+    const int code = ending->end();
+    if (exit_code != nullptr) *exit_code = code;
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_should_stop(hortator_run* run, int32_t* stop) {
+  return guarded([&] {
+    require_place(stop, "stop");
+    *stop = run_of(run).should_stop() ? 1 : 0;
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_time_left(hortator_run* run, double* seconds) {
+  return guarded([&] {
+    require_place(seconds, "seconds");
+    const auto left = run_of(run).accelerator().time_left();
+    if (left) *seconds = static_cast<double>(left->count());
+    return left ? HORTATOR_OK : HORTATOR_NOTHING;
+  });
+}
+
+hortator_status hortator_keep(hortator_run* run, const char* name, const hortator_array* array,
+                              hortator_distribution distribution) {
+  return guarded([&] {
+    run_of(run).keep(text_of(name, "name"), array, distribution);
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_save(hortator_run* run, double every, int32_t* saved) {
+  return guarded([&] {
+    if (saved != nullptr) *saved = 0;
+    const bool has_saved = run_of(run).save(every);
+    if (saved != nullptr) *saved = has_saved ? 1 : 0;
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_resume(hortator_run* run) {
+  return guarded([&] { return run_of(run).resume() ? HORTATOR_OK : HORTATOR_NOTHING; });
+}
+
+hortator_status hortator_log(hortator_run* run, const char* name, double value) {
+  return guarded([&] {
+    run_of(run).accelerator().log({{text_of(name, "name"), value}});
+    return HORTATOR_OK;
+  });
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace hortator::simulation {
+
+/// Which dimension of a batch holds the features (channels) of samples, and how many there are.
+struct FeatureShape {
+  std::int64_t dim = -1;  ///< counted from the end where it is negative
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+};
+
+/// A model of a simulation: tensors in, tensors out.
+class Network : public torch::nn::Module {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+
+  virtual Tensors forward(const Tensors& inputs) = 0;
+
+  /// Nothing if the network does not know: those of TorchScript files and of C++ modules.
+  virtual std::optional<FeatureShape> features() const { return {}; }
+};
+
+/// A network of one input and one output. Throws UsageError for another number of inputs.
+class SingleNetwork : public Network {
+ public:
+  Tensors forward(const Tensors& inputs) final;
+
+ private:
+  virtual at::Tensor compute(const at::Tensor& input) = 0;
+};
+
+/// Throws UsageError unless `input` has `count` features in dimension `dim`, and at least `min_dims` dimensions.
+void require_features(const at::Tensor& input, std::int64_t dim, std::int64_t count, std::int64_t min_dims);
+
+}  // namespace hortator::simulation

@@ -1,0 +1,58 @@
+#include "simulation/networks/networks.hpp"
+
+#include <hortator/error.hpp>
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/text/text.hpp"
+#include "simulation/networks/fourier.hpp"
+#include "simulation/networks/mlp.hpp"
+#include "simulation/networks/registered.hpp"
+#include "simulation/networks/standardized.hpp"
+#include "simulation/networks/torch_script.hpp"
+#include "simulation/networks/transformer.hpp"
+#include "simulation/networks/unet.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+template <typename N>
+std::shared_ptr<Network> made_of(const Section& section) {
+  return std::make_shared<N>(section);
+}
+
+const std::map<std::string, std::function<std::shared_ptr<Network>(const Section&)>> makers = {
+    {"mlp", made_of<Mlp>},
+    {"unet", made_of<Unet>},
+    {"fno", made_of<FourierOperator>},
+    {"transformer", made_of<Transformer>},
+    {"torchscript", [](const Section& section) { return std::make_shared<TorchScript>(TorchScript::load(section)); }},
+    {"module", made_of<Registered>}};
+
+}  // namespace
+
+std::shared_ptr<Network> make_network(const Section& model) {
+  const auto type = model.text("type");
+  const auto found = makers.find(type);
+  if (found == makers.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, maker] : makers) known.push_back(name);
+    throw model.error("type", text::concat("unknown type ", text::quote(type)), text::suggestion(type, known));
+  }
+  auto network = found->second(model);
+  if (model.flag("normalize", false)) {
+    const auto shape = network->features();
+    if (!shape) {
+      throw model.error("normalize", "only models that know their features can be normalised",
+                        "use mlp (without flatten), unet, fno or transformer, or normalise within the module");
+    }
+    network = std::make_shared<Standardized>(std::move(network), *shape);
+  }
+  if (model.has("dtype"))
+    network->to(model.choice("dtype", {"float32", "float64"}, "float32") == "float64" ? at::kDouble : at::kFloat);
+  return network;
+}
+
+}  // namespace hortator::simulation

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "simulation/networks/network.hpp"
+#include "simulation/settings/section.hpp"
+
+namespace hortator::simulation {
+
+/// Makes the network of a model's section, in the type that it asks for (dtype). Throws UsageError for an unknown type
+/// or option. Reads the keys of the network only; the caller finishes the section.
+std::shared_ptr<Network> make_network(const Section& model);
+
+}  // namespace hortator::simulation

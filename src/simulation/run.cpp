@@ -1,0 +1,138 @@
+#include "simulation/run.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <hortator/training/random.hpp>
+
+#include "accelerator/training/training.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/ending/outcome.hpp"
+#include "runtime/mpi_use.hpp"
+#include "simulation/bound_array.hpp"
+#include "simulation/kept_array.hpp"
+#include "simulation/local_outcome.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+std::string read_settings_file(const std::string& file) {
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
+  if (auto content = core::read_at_most(file, max_bytes)) return std::move(*content);
+  throw UsageError({.what = text::concat("The settings ", text::quote(file), " cannot be read"),
+                    .why = text::concat("the file is missing, or larger than ", max_bytes, " bytes"),
+                    .hint = "pass the name of a YAML file that rank 0 can read"});
+}
+
+/// The settings as rank 0 reads them. @collective
+RunSettings read_for_all(const mpi::Communicator& comm, const std::string& file) {
+  std::string content;
+  mpi::all_or_none(comm, [&] {
+    if (comm.rank() == 0) content = read_settings_file(file);
+  });
+  content = mpi::broadcast(comm, std::string_view(content));
+  const auto name = mpi::broadcast(comm, std::string_view(file));
+  RunSettings settings;
+  mpi::all_or_none(comm, [&] { settings = read_run_settings(parse_settings(content, name), name); });
+  return settings;
+}
+
+mpi::Communicator communicator_of(int comm) {
+  return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::duplicate(MPI_Comm_f2c(comm));
+}
+
+}  // namespace
+
+std::unique_ptr<Run> Run::begin(int comm, const std::string& settings_file) {
+  runtime::start_mpi();
+  auto settings = read_for_all(communicator_of(comm), settings_file);
+  if (comm != HORTATOR_WORLD) settings.options.communicator = comm;
+  return std::make_unique<Run>(std::move(settings));
+}
+
+Run::Run(RunSettings settings)
+    : settings_(std::move(settings)), accelerator_(std::make_unique<Accelerator>(settings_.options)) {
+  set_seed(settings_.seed, {.device_specific = true});
+  // Each model counts its own micro-steps: several models are trained in turns.
+  accelerator_->set_gradient_accumulation_steps(1);
+}
+
+const mpi::Communicator& Run::comm() const { return accelerator::Training::of(*accelerator_).host(); }
+
+TrainedModel& Run::model(const std::string& name) {
+  mpi::same_on_all(comm(), name, "the model to create");
+  if (const auto found = models_.find(name); found != models_.end()) return *found->second;
+  auto made = std::make_unique<TrainedModel>(*accelerator_, name, settings_.model(name));
+  return *models_.emplace(name, std::move(made)).first->second;
+}
+
+RunBuffer& Run::buffer(const std::string& name) {
+  mpi::same_on_all(comm(), name, "the buffer to create");
+  if (const auto found = buffers_.find(name); found != buffers_.end()) return *found->second;
+  const auto key = core::mix(core::mix(settings_.seed, core::hash(name)), static_cast<std::uint64_t>(comm().rank()));
+  auto made = std::make_unique<RunBuffer>(comm(), SampleBuffer(name, SampleBuffer::read(settings_.buffer(name)), key));
+  accelerator::Training::of(*accelerator_).prepared.add_part(made->part());
+  return *buffers_.emplace(name, std::move(made)).first->second;
+}
+
+void Run::keep(const std::string& name, const hortator_array* array, hortator_distribution distribution) {
+  at::Tensor tensor;
+  all_succeed(comm(), [&] {
+    tensor = bound_tensor(array);
+    if (name.empty() || name.find('/') != std::string::npos || kept_.contains(name)) {
+      throw UsageError({.what = text::concat("hortator_keep got the name ", text::quote(name)),
+                        .why = "each array needs a name of its own, without slashes",
+                        .hint = "choose another name"});
+    }
+  });
+  const KeptArray kept(comm(), name, tensor, distribution);
+  accelerator::Training::of(*accelerator_).prepared.add_part(kept.part());
+  kept_.emplace(name, true);
+}
+
+bool Run::is_between_updates() const {
+  for (const auto& [name, model] : models_) {
+    if (!model->is_between_updates()) return false;
+  }
+  return true;
+}
+
+bool Run::should_stop() {
+  if (is_between_updates()) is_stopping_ = accelerator_->should_stop();
+  return is_stopping_;
+}
+
+bool Run::save(double every) {
+  if (!(every >= 0) || std::isinf(every)) {
+    throw UsageError({.what = text::concat("hortator_save got ", every, " seconds"),
+                      .hint = "pass the seconds between two saves, or 0 to save now"});
+  }
+  if (!is_between_updates()) {
+    if (every > 0) return false;
+    throw UsageError({.what = "hortator_save between the micro-steps of an update",
+                      .why = "checkpoints hold no accumulated gradients",
+                      .hint = "save after a multiple of gradient_accumulation_steps training steps"});
+  }
+  if (every == 0) {
+    accelerator_->save_state();
+    return true;
+  }
+  const auto pause = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(every));
+  return accelerator_->save_state_every(pause).has_value();
+}
+
+bool Run::resume() {
+  if (!accelerator_->has_checkpoint()) return false;
+  accelerator_->load_state();
+  return true;
+}
+
+int Run::end() {
+  accelerator_->end_training();
+  return is_stopping_ ? runtime::stopped_exit_code : 0;
+}
+
+}  // namespace hortator::simulation

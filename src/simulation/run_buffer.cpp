@@ -1,0 +1,92 @@
+#include "simulation/run_buffer.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include <array>
+#include <hortator/error.hpp>
+#include <span>
+
+#include "checkpoint/format.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
+#include "simulation/local_outcome.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+/// The statistics of all ranks together, merged in rank order, so that all get the same bits. @collective
+FeatureStatistics merged(const mpi::Communicator& comm, const FeatureStatistics& mine) {
+  const auto packed = mine.packed();
+  const std::string_view bytes =
+      packed.defined() ? std::string_view(static_cast<const char*>(packed.const_data_ptr()), packed.nbytes())
+                       : std::string_view();
+  FeatureStatistics all;
+  for (const auto& part : mpi::all_gather(comm, bytes)) {
+    if (part.empty()) continue;
+    const auto features = static_cast<std::int64_t>(part.size() / (5 * sizeof(double)));
+    all.merge(FeatureStatistics::of_packed(at::from_blob(const_cast<char*>(part.data()), {5, features}, at::kDouble)));
+  }
+  return all;
+}
+
+}  // namespace
+
+void RunBuffer::standardize(TrainedModel& model) const {
+  if (!model.is_normalized()) return;
+  if (!samples_.settings().has_statistics) {
+    throw UsageError({.what = text::concat("The model ", text::quote(model.name()), " is normalised, the buffer ",
+                                           text::quote(samples_.name()), " keeps no statistics"),
+                      .hint = text::concat("set statistics: true in buffers.", samples_.name())});
+  }
+  const auto inputs = merged(comm_, samples_.statistics().input);
+  const auto targets = merged(comm_, samples_.statistics().target);
+  if (targets.empty()) {
+    throw UsageError(
+        {.what = text::concat("The samples of ", text::quote(samples_.name()), " have no targets"),
+         .why = text::concat("the model ", text::quote(model.name()), " standardises its outputs by theirs"),
+         .hint = "bind a target (HORTATOR_TARGET) before hortator_buffer_put"});
+  }
+  model.standardize(inputs, targets);
+}
+
+std::optional<double> RunBuffer::train(TrainedModel& model, std::int64_t steps, bool wants_loss) {
+  std::array<std::int64_t, 3> least = {samples_.is_ready() ? 1 : 0, steps, -steps};
+  mpi::all_reduce(comm_, std::span<std::int64_t>(least), MPI_MIN);
+  if (least[1] != -least[2] || least[1] < 0) {
+    throw UsageError({.what = text::concat("hortator_buffer_train got steps from ", least[1], " to ", -least[2]),
+                      .hint = "pass the same number, from 0, on all ranks"});
+  }
+  if (least[0] == 0) return {};
+  standardize(model);
+  double loss = 0;
+  for (std::int64_t step = 0; step < steps; ++step)
+    loss = model.train([&] { return samples_.draw(); }, wants_loss && step + 1 == steps);
+  return loss;
+}
+
+void RunBuffer::load(const checkpoint::Reader& reader) {
+  if (reader.world_size() == comm_.size()) return samples_.load(reader.own(comm_.rank(), path()));
+  std::vector<StateDict> states;
+  for (int rank = 0; rank < reader.world_size(); ++rank) states.push_back(reader.own(rank, path()));
+  samples_.load_redistributed(states, comm_.size(), comm_.rank());
+  if (comm_.rank() != 0) return;
+  log::warn("the buffer ", samples_.name(), " was saved by ", text::count(reader.world_size(), "rank"),
+            ": its samples are distributed over ", comm_.size(), ", and others are drawn than without the stop");
+}
+
+accelerator::CheckpointPart RunBuffer::part() {
+  return {.save = [this](checkpoint::Snapshot& snapshot) { snapshot.own.put_all(path(), samples_.state()); },
+          .misfits =
+              [this](const checkpoint::Reader& reader) {
+                const bool is_there =
+                    reader.manifest().values.contains(checkpoint::rank_folder(0) + "/" + path() + "/seen");
+                return is_there ? std::vector<std::string>()
+                                : std::vector{text::concat("it holds nothing for the buffer '", samples_.name(), "'")};
+              },
+          .load = [this](const checkpoint::Reader& reader) { load(reader); }};
+}
+
+}  // namespace hortator::simulation

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulation/samples/tensor_batch.hpp"
+
+namespace hortator::simulation {
+
+/// Memory for a fixed number of samples, allocated by the first one.
+class SampleStore {
+ public:
+  explicit SampleStore(std::int64_t capacity) : capacity_(capacity) {}
+
+  /// The number of samples in a batch. Throws UsageError if its arrays differ in it, there are none, or they are not
+  /// those of the samples so far in number, shape and type.
+  std::int64_t check(const TensorBatch& batch) const;
+  /// Copies rows `from`, from + 1, ... of a checked batch to slots `slot`, slot + 1, ...
+  void copy_rows(const TensorBatch& batch, std::int64_t from, std::int64_t slot, std::int64_t count);
+  /// Copies of the samples in these slots.
+  TensorBatch rows(const std::vector<std::int64_t>& slots) const;
+
+  /// The first `count` samples, by names for a checkpoint: "inputs0", ...
+  std::vector<std::pair<std::string, at::Tensor>> named(std::int64_t count) const;
+  bool is_allocated() const { return !tensors_.inputs.empty(); }
+  void clear() { tensors_ = {}; }
+
+ private:
+  void allocate(const TensorBatch& batch);
+
+  std::int64_t capacity_;
+  TensorBatch tensors_ = {};  ///< [capacity, ...]
+};
+
+}  // namespace hortator::simulation

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <vector>
+
+#include "simulation/settings/section.hpp"
+
+namespace hortator::simulation {
+
+/// Computes one number from outputs, targets and further arguments. Throws UsageError where they do not fit.
+using Loss = std::function<at::Tensor(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& targets,
+                                      const std::vector<at::Tensor>& arguments)>;
+
+/// Makes the loss that `loss:` of a model's section asks for; mse if there is none. Throws UsageError for an unknown
+/// type and for a TorchScript file that cannot be read.
+Loss make_loss(const Section& model);
+
+}  // namespace hortator::simulation

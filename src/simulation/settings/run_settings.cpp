@@ -1,0 +1,76 @@
+#include "simulation/settings/run_settings.hpp"
+
+#include <filesystem>
+#include <hortator/parallel/zero.hpp>
+
+#include "core/text/text.hpp"
+#include "launch/settings/keys.hpp"
+#include "launch/settings/simulation_sections.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+void read_launch_keys(const Section& file, AcceleratorOptions& options) {
+  if (file.has("mixed_precision")) {
+    const auto precision = file.choice("mixed_precision", {"no", "bf16", "fp16"}, "no");
+    options.mixed_precision = precision == "bf16"   ? Precision::bf16
+                              : precision == "fp16" ? Precision::fp16
+                                                    : Precision::no;
+  }
+  if (file.has("zero_stage")) options.zero = zero_config(file.text("zero_stage"));
+  options.gradient_accumulation_steps = file.integer("gradient_accumulation_steps", 1, 1);
+  options.cpu = file.flag("cpu", false);
+  options.project.dir = file.text("run_dir", text::concat("runs/", std::filesystem::path(file.file()).stem().string()));
+  for (const auto& key : launching::keys()) file.ignore({std::string(key.name)});
+}
+
+void read_checkpoints(const Section& section, AcceleratorOptions& options) {
+  options.checkpoint.asynchronous = section.flag("asynchronous", false);
+  const auto writer = section.choice("writer", {"direct", "mpio"}, "direct");
+  options.checkpoint.writer = writer == "mpio" ? CheckpointWriter::mpio : CheckpointWriter::direct;
+  if (section.has("keep")) {
+    options.project.automatic_checkpoint_naming = true;
+    options.project.total_limit = section.integer("keep", 1);
+  }
+  section.finish();
+}
+
+Section entry_of(const SettingNode& map, const std::string& file, const std::string& kind, const std::string& name) {
+  const Section section(map, file, kind);
+  const auto names = section.names();
+  if (auto found = section.section(name)) return std::move(*found);
+  throw UsageError({.what = text::concat(file, ": ", kind, " has no entry ", text::quote(name)),
+                    .hint = names.empty() ? text::concat("add one: ", kind, ": {", name, ": {...}}")
+                                          : text::suggestion(name, names)});
+}
+
+}  // namespace
+
+Section RunSettings::model(const std::string& name) const { return entry_of(models, file, "models", name); }
+
+Section RunSettings::buffer(const std::string& name) const { return entry_of(buffers, file, "buffers", name); }
+
+RunSettings read_run_settings(const SettingNode& root, const std::string& file) {
+  const Section whole(root, file, "");
+  RunSettings settings{.file = file};
+  read_launch_keys(whole, settings.options);
+  settings.options.schedule_step = ScheduleStep::per_update;  // the caller's steps are the run's
+  settings.options.ddp.find_unused_parameters = whole.flag("find_unused_parameters", false);
+  if (const auto section = whole.section("checkpoints")) read_checkpoints(*section, settings.options);
+  const auto trackers = whole.texts("trackers", {"jsonl"});
+  settings.options.log_with.clear();
+  for (const auto& tracker : trackers) settings.options.log_with.emplace_back(tracker);
+  settings.seed = static_cast<std::uint64_t>(whole.integer("seed", 0, 0));
+  for (const auto& [name, node] : root.entries) {
+    if (name == "models") settings.models = node;
+    if (name == "buffers") settings.buffers = node;
+  }
+  for (const auto& name : launching::simulation_sections) whole.ignore({std::string(name)});
+  whole.finish();
+  // A file with a list where a map belongs is an error now, not when the first model is made.
+  [[maybe_unused]] const Section models(settings.models, file, "models");
+  [[maybe_unused]] const Section buffers(settings.buffers, file, "buffers");
+  return settings;
+}
+
+}  // namespace hortator::simulation

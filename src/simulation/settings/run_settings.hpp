@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/training/accelerator_options.hpp>
+#include <string>
+
+#include "simulation/settings/section.hpp"
+
+namespace hortator::simulation {
+
+/// The settings of a run. Models and buffers are read when they are made.
+struct RunSettings {
+  AcceleratorOptions options = {};
+  std::uint64_t seed = 0;
+  SettingNode models = {};
+  SettingNode buffers = {};
+  std::string file = "";
+
+  /// The section of one model or buffer. Throws UsageError with the nearest name if there is none.
+  Section model(const std::string& name) const;
+  Section buffer(const std::string& name) const;
+};
+
+/// Reads the keys of a run from a parsed file. Keys of `hortator launch` may be in the same file: those that a program
+/// must know are used, the others are left to the launcher.
+RunSettings read_run_settings(const SettingNode& root, const std::string& file);
+
+}  // namespace hortator::simulation

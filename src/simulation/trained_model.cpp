@@ -1,0 +1,236 @@
+#include "simulation/trained_model.hpp"
+
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "accelerator/training/training.hpp"
+#include "core/text/text.hpp"
+#include "simulation/local_outcome.hpp"
+#include "simulation/loss_agreement.hpp"
+#include "simulation/networks/networks.hpp"
+#include "simulation/networks/standardized.hpp"
+#include "simulation/settings/optimizer.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+const mpi::Communicator& host_of(const Accelerator& accelerator) {
+  return accelerator::Training::of(accelerator).host();
+}
+
+c10::ScalarType type_of(const torch::nn::Module& module) {
+  for (const auto& parameter : module.parameters()) {
+    if (parameter.is_floating_point()) return parameter.scalar_type();
+  }
+  return c10::kFloat;
+}
+
+std::vector<at::Tensor> learning_parameters(const torch::nn::Module& module) {
+  auto parameters = module.parameters();
+  std::erase_if(parameters, [](const auto& parameter) { return !parameter.requires_grad(); });
+  return parameters;
+}
+
+std::string shapes_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<std::string> shapes;
+  for (const auto& tensor : tensors) shapes.push_back(text::concat(tensor.scalar_type(), ' ', tensor.sizes()));
+  return shapes.empty() ? "none" : text::join(shapes);
+}
+
+/// Calls the network. What LibTorch refuses is the caller's mistake, and gets the arrays' shapes.
+template <typename Call>
+auto computed(const std::string& name, const std::vector<at::Tensor>& inputs, const Call& call) {
+  try {
+    return call();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name), " cannot compute with these inputs: ",
+                                           text::first_line(error.what_without_backtrace())),
+                      .why = "it got " + shapes_of(inputs),
+                      .hint = "bind arrays of the shapes and types that the model was made for"});
+  }
+}
+
+void write_result(const at::Tensor& result, const at::Tensor& to, const char* what) {
+  if (result.sizes() != to.sizes()) {
+    throw UsageError({.what = text::concat("The ", what, " has the shape ", result.sizes(), ", its array ", to.sizes()),
+                      .hint = "bind an array of that shape"});
+  }
+  at::Tensor(to).copy_(result);
+}
+
+}  // namespace
+
+TrainedModel::TrainedModel(Accelerator& accelerator, std::string name, const Section& settings)
+    : accelerator_(accelerator), name_(std::move(name)) {
+  all_succeed(host_of(accelerator_), [&] { build(settings); });
+  prepare();
+}
+
+void TrainedModel::build(const Section& settings) {
+  network_ = make_network(settings);
+  loss_ = make_loss(settings);
+  optimizer_ = make_optimizer(settings, learning_parameters(*network_));
+  if (optimizer_) {
+    schedule_ = make_schedule(settings, *optimizer_);
+    if (settings.has("clip_grad_norm")) max_norm_ = settings.number("clip_grad_norm");
+    if (settings.has("clip_grad_value")) max_value_ = settings.number("clip_grad_value");
+  }
+  settings.finish();
+  type_ = type_of(*network_);
+  accumulation_ = accelerator_.options().gradient_accumulation_steps;
+}
+
+void TrainedModel::prepare() {
+  if (!optimizer_) {
+    prepared_.emplace(accelerator_.prepare_model(network_, {.evaluation_mode = true}));
+    return;
+  }
+  auto [model, optimizer] = accelerator_.prepare(network_, *optimizer_);
+  prepared_.emplace(std::move(model));
+  stepper_.emplace(std::move(optimizer));
+  if (schedule_) schedule_.emplace(accelerator_.prepare(*schedule_));
+}
+
+bool TrainedModel::is_normalized() const { return dynamic_cast<const Standardized*>(network_.get()) != nullptr; }
+
+void TrainedModel::standardize(const FeatureStatistics& inputs, const FeatureStatistics& targets) {
+  dynamic_cast<Standardized&>(*network_).standardize({inputs.mean(), inputs.deviation()},
+                                                     {targets.mean(), targets.deviation()});
+}
+
+void TrainedModel::set_training(bool on) {
+  if (is_training_ == on) return;
+  network_->train(on);
+  is_training_ = on;
+}
+
+TrainedModel::Tensors TrainedModel::adapted(const Tensors& tensors) const {
+  Tensors all;
+  all.reserve(tensors.size());
+  for (const auto& tensor : tensors)
+    all.push_back(tensor.to(accelerator_.device(), tensor.is_floating_point() ? type_ : tensor.scalar_type()));
+  return all;
+}
+
+TrainedModel::Tensors TrainedModel::in_units(Tensors outputs) const {
+  const auto* standardized = dynamic_cast<const Standardized*>(network_.get());
+  if (standardized == nullptr) return outputs;
+  for (auto& output : outputs) output = standardized->in_units(output);
+  return outputs;
+}
+
+at::Tensor TrainedModel::loss_of(const Tensors& outputs, const TensorBatch& batch) const {
+  return computed(name_, batch.targets, [&] {
+    const bool comparable = outputs.size() == batch.targets.size();
+    return loss_(in_units(outputs), comparable ? in_units(adapted(batch.targets)) : adapted(batch.targets),
+                 adapted(batch.loss_arguments));
+  });
+}
+
+// Under no_sync, the forward pass does not communicate: it may fail on this rank only.
+double TrainedModel::train(const MakeBatch& make_batch, bool wants_loss) {
+  at::Tensor loss;
+  std::optional<double> number;
+  const auto outcome = attempt([&] {
+    if (!optimizer_) {
+      throw UsageError({.what = text::concat("The model ", text::quote(name_), " has no optimizer"),
+                        .hint = text::concat("add optimizer: to models.", name_, " in the settings")});
+    }
+    set_training(true);
+    const auto batch = make_batch();
+    const NoSync local({*prepared_});
+    const auto outputs = computed(name_, batch.inputs, [&] { return (*prepared_)(adapted(batch.inputs)); });
+    loss = loss_of(outputs, batch);
+    if (wants_loss) number = loss.item<double>();
+  });
+  const double mean = agree_on_loss(host_of(accelerator_), outcome, number);
+  try {
+    update(loss);
+  } catch (...) {  // the next step must not add to the gradients of this one
+    stepper_->zero_grad();
+    micro_steps_ = 0;
+    throw;
+  }
+  return mean;
+}
+
+void TrainedModel::update(const at::Tensor& loss) {
+  ++micro_steps_;
+  const auto part = accumulation_ == 1 ? loss : loss / accumulation_;
+  if (!is_between_updates()) {
+    const NoSync local({*prepared_});
+    accelerator_.backward(part);
+    return;
+  }
+  accelerator_.backward(part);
+  if (max_norm_) accelerator_.clip_grad_norm_(prepared_->parameters(), *max_norm_);
+  if (max_value_) accelerator_.clip_grad_value_(prepared_->parameters(), *max_value_);
+  stepper_->step();
+  if (schedule_) schedule_->step();
+  stepper_->zero_grad();
+}
+
+TrainedModel::Tensors TrainedModel::outputs_of(const Tensors& inputs) {
+  set_training(false);
+  const auto values = adapted(inputs);
+  return computed(name_, inputs, [&] {
+    if (accelerator_.mixed_precision() == Precision::no) return network_->forward(values);
+    const auto mixed = accelerator_.autocast();
+    return network_->forward(values);
+  });
+}
+
+double TrainedModel::evaluate(const MakeBatch& make_batch, bool wants_loss) {
+  std::optional<double> number;
+  const auto outcome = attempt([&] {
+    require_local_parameters("evaluate");
+    const auto batch = make_batch();
+    const at::NoGradGuard no_grad;
+    const auto loss = loss_of(outputs_of(batch.inputs), batch);
+    if (wants_loss) number = loss.item<double>();
+  });
+  return agree_on_loss(host_of(accelerator_), outcome, number);
+}
+
+void TrainedModel::infer(const TensorBatch& batch) {
+  require_local_parameters("infer");
+  const c10::InferenceMode inference;
+  const auto results = outputs_of(batch.inputs);
+  if (results.size() != batch.outputs.size()) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has ",
+                                           text::count(static_cast<long long>(results.size()), "output"),
+                                           ", the batch has arrays for ", batch.outputs.size()),
+                      .hint = "bind one array for each output (HORTATOR_OUTPUT)"});
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) write_result(results[i], batch.outputs[i], "output");
+}
+
+void TrainedModel::adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient) {
+  require_local_parameters("adjoint");
+  if (batch.inputs.empty())
+    throw UsageError({.what = "The batch has no input", .hint = "bind an array as HORTATOR_INPUT"});
+  auto inputs = adapted(batch.inputs);
+  inputs.front() = inputs.front().detach().requires_grad_();
+  const auto output = outputs_of(inputs).front();
+  const auto weights = adapted({cotangent}).front();
+  if (weights.sizes() != output.sizes()) {
+    throw UsageError(
+        {.what = text::concat("The cotangent has the shape ", weights.sizes(), ", the output ", output.sizes())});
+  }
+  const auto gradients = torch::autograd::grad({output}, {inputs.front()}, {weights.to(output.scalar_type())});
+  const at::NoGradGuard no_grad;
+  write_result(gradients.front(), gradient, "gradient");
+}
+
+void TrainedModel::require_local_parameters(const char* call) const {
+  if (!optimizer_ || accelerator_.options().zero.stage.value_or(0) < 3) return;
+  throw UsageError({.what = text::concat(call, "() with zero_stage 3"),
+                    .why = "each rank has only its part of the parameters, and computes alone here",
+                    .hint = "use zero_stage 2, or export the model and infer in a run of its own"});
+}
+
+void TrainedModel::export_to(const std::string& folder) { accelerator_.save_model(*prepared_, folder); }
+
+}  // namespace hortator::simulation
