@@ -1,10 +1,9 @@
-// The filters, tests, methods and functions of chat templates.
+// The filters, tests and methods of chat templates.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 
 #include "core/text/text.hpp"
+#include "models/chat/arguments.hpp"
 #include "models/chat/program.hpp"
 #include "models/chat/strings.hpp"
 
@@ -18,24 +17,6 @@ const Entry& entry_of(const std::map<std::string, Entry>& known, const std::stri
   std::vector<std::string> names;
   for (const auto& [one, entry] : known) names.push_back(one);
   fail(text::concat("the ", kind, " ", text::quote(name), " is not supported; there are ", text::join(names, ", ")));
-}
-
-/// An argument by place or name; undefined if it is not given.
-Value argument(const CallArguments& arguments, std::size_t at, const std::string& name) {
-  if (at < arguments.positional.size()) return arguments.positional[at];
-  const auto found = arguments.named.find(name);
-  return found == arguments.named.end() ? Value() : found->second;
-}
-
-std::string string_argument(const CallArguments& arguments, std::size_t at, const std::string& name,
-                            const std::string& absent) {
-  const auto value = argument(arguments, at, name);
-  return value.is_defined && !(value.is_plain() && value.json.is_null()) ? text_of(value) : absent;
-}
-
-std::int64_t count_argument(const CallArguments& arguments, std::size_t at, const std::string& name) {
-  const auto value = argument(arguments, at, name);
-  return value.is_defined ? integer_of(value, name.c_str()) : -1;
 }
 
 Json list_of(const std::vector<Value>& values) {
@@ -261,33 +242,6 @@ Function object_method(const Json& object, const std::string& name) {
   return {};
 }
 
-Value range_of(const CallArguments& arguments) {
-  constexpr std::int64_t most = 100'000;
-  std::vector<std::int64_t> bounds;
-  for (const auto& one : arguments.positional) bounds.push_back(integer_of(one, "range"));
-  if (bounds.empty() || bounds.size() > 3) fail("range: expected one to three whole numbers");
-  const auto begin = bounds.size() > 1 ? bounds[0] : 0, end = bounds.size() > 1 ? bounds[1] : bounds[0];
-  const auto step = bounds.size() > 2 ? bounds[2] : 1;
-  if (step == 0) fail("range: expected a step that is not 0");
-  auto all = Json::array();
-  for (auto i = begin; step > 0 ? i < end : i > end;) {
-    if (static_cast<std::int64_t>(all.size()) >= most) fail(text::concat("range: expected at most ", most, " numbers"));
-    all.push_back(i);
-    if (__builtin_add_overflow(i, step, &i)) break;
-  }
-  return all;
-}
-
-Value now(const CallArguments& arguments) {
-  const auto seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  constexpr std::size_t longest = 256;
-  std::string text(longest, '\0');
-  text.resize(std::strftime(text.data(), text.size(), string_argument(arguments, 0, "format", "").c_str(), &parts));
-  return Json(text);
-}
-
 }  // namespace
 
 Value filtered(const std::string& name, const Value& value, const CallArguments& arguments) {
@@ -378,24 +332,6 @@ Value method_of(const Value& value, const std::string& name) {
                   : value.json.is_object() ? object_method(value.json, name)
                                            : Function();
   return function ? Value::of_function(std::move(function)) : Value();
-}
-
-std::map<std::string, Value> functions() {
-  return {{"range", Value::of_function(range_of)},
-          {"strftime_now", Value::of_function(now)},
-          {"dict", Value::of_function([](const CallArguments& arguments) {
-             auto all = Json::object();
-             for (const auto& [name, value] : arguments.named) all[name] = value.json;
-             return Value(all);
-           })},
-          {"namespace", Value::of_function([](const CallArguments& arguments) {
-             auto value = Value::of_namespace();
-             *value.names = arguments.named;
-             return value;
-           })},
-          {"raise_exception", Value::of_function([](const CallArguments& arguments) -> Value {
-             fail(text::concat("it refuses these messages: ", string_argument(arguments, 0, "message", "")));
-           })}};
 }
 
 }  // namespace hortator::models::chat

@@ -47,7 +47,7 @@ def texts_of(rows, options):
 
 
 def is_certain(model, one):
-    """Whether each prompt alone has the same texts: where rounding decides between beams, transformers gives others."""
+    """Whether each prompt alone has the same texts: for some prompts transformers gives others in a batch, and there is no answer to compare with."""
     texts = []
     for prompt in one['prompts']:
         tokens = torch.tensor([prompt])
