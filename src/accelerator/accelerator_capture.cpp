@@ -171,7 +171,9 @@ class CapturedStep::State {
     recorded_->host.begin_replay();
     graph_->replay();
     recorded_->host.end_replay();
-    return recorded_->result.defined() ? recorded_->result.clone() : at::Tensor();
+    auto result = recorded_->result.defined() ? recorded_->result.clone() : at::Tensor();
+    graph_->protect_memory();
+    return result;
   }
 
   class RecordingScope {

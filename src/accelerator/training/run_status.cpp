@@ -117,7 +117,7 @@ void RunStatus::look_at_device(observe::RankStatus& status) {
   const auto* const library = machine::kind_of(device_)->monitor;
   if (library == nullptr) return;
   if (!monitor_) monitor_.emplace(machine::identify(device_).uuid, library);
-  const auto use = monitor_->look();
+  const auto use = monitor_->last();
   if (!use) return;
   status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);
   status.device_total_bytes = static_cast<std::int64_t>(use->total_bytes);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/device/monitor.hpp"
+#include "machine/device/background_monitor.hpp"
 #include "observe/profile/flop_counter.hpp"
 #include "observe/status/status_file.hpp"
 #include "observe/status/status_record.hpp"
@@ -30,8 +30,8 @@ struct RunFacts {
 };
 
 /// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large
-/// jobs less often: all ranks together write about 64 rows a second). A row costs about 50 us, and the time that a
-/// device's driver needs to answer. A run of less than a second writes one at its end if it has saved or logged
+/// jobs less often: all ranks together write about 64 rows a second). A row costs about 50 us. What a device's
+/// driver says in it is of the row before. A run of less than a second writes one at its end if it has saved or logged
 /// something.
 class RunStatus {
  public:
@@ -73,7 +73,7 @@ class RunStatus {
   std::string process_;
   int cpus_;
   c10::Device device_;
-  std::optional<machine::DeviceMonitor> monitor_;
+  std::optional<machine::BackgroundMonitor> monitor_;
   std::string job_;
   double every_;
   observe::StatusFile file_;

@@ -24,6 +24,9 @@ class Graph {
   void record(const std::function<void()>& work);
   /// Submits the recorded work to the current stream.
   void replay();
+  /// Memory that was allocated for the recording is reused only behind the earlier work of the current stream. Call it
+  /// after the last work that uses results of a replay.
+  void protect_memory() const;
 
  private:
   struct Recorded;

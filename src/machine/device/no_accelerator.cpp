@@ -38,5 +38,6 @@ Graph::~Graph() = default;
 void Graph::rehearse(const std::function<void()>& /*work*/) const {}
 void Graph::record(const std::function<void()>& /*work*/) {}
 void Graph::replay() {}
+void Graph::protect_memory() const {}
 
 }  // namespace hortator::machine

@@ -102,5 +102,6 @@ void Graph::record(const std::function<void()>& work) {
 }
 
 void Graph::replay() { sim::replay(*recorded_->recording, sim::current_stream(recorded_->device.index())); }
+void Graph::protect_memory() const { recorded_->stream.follow_current(); }
 
 }  // namespace hortator::machine

@@ -78,11 +78,12 @@ TEST_CASE("bf16 and fp16: losses are near those of fp32") {
   if (!test::has_gpu()) return;
   const auto exact = trace({});
   for (const auto precision : {Precision::bf16, Precision::fp16}) {
-    const Run run{.options = {.mixed_precision = precision}};
+    // At the usual scale the first gradients overflow: their steps are skipped, and the losses are those of other
+    // steps.
+    const Run run{.options = {.mixed_precision = precision, .grad_scaler = {.init_scale = 1024}}};
     const auto on_device = trace(run);
-    INFO(to_string(precision) << ", on the CPU " << largest_difference(on_cpu(run), exact) << ", device and CPU "
-                              << largest_difference(on_device, on_cpu(run)));
     CHECK(largest_difference(on_device, exact) < 0.05);
+    if (test::is_simulated) CHECK(on_device == on_cpu(run));
   }
 }
 

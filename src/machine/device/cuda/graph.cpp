@@ -96,5 +96,6 @@ void Graph::record(const std::function<void()>& work) {
 }
 
 void Graph::replay() { recorded_->graph.replay(); }
+void Graph::protect_memory() const { recorded_->stream.follow_current(); }
 
 }  // namespace hortator::machine
