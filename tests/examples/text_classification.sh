@@ -39,7 +39,7 @@ expect_line '^epoch 7: accuracy (1|0\.9[0-9]*), f1 '
 steps=$(($(wc -l <run/loss.csv) - 1))
 [ "$steps" -ge 32 ] || wrong "loss.csv has $steps steps"
 grep -q '"BertForSequenceClassification"' run/model/config.json || wrong 'the model was saved without its head'
-again=(--model run/model --train train.tsv --validation validation.tsv --num-epochs 1 --batch-size 8 --run-dir again --cpu)
+again=(--model run/model --train train.tsv --validation validation.tsv --num-epochs 1 --warmup-steps 2 --batch-size 8 --run-dir again --cpu)
 run "${launcher[@]}" "$program" "${again[@]}"
 expect_line 'run/model/tokenizer.json'
 cp model/tokenizer.json run/model
@@ -48,10 +48,10 @@ expect_code 0
 expect_line '^epoch 0: accuracy (1|0\.9[0-9]*), f1 '
 
 printf '{"text": "a b", "label": "good"}\n{"text": "c", "label": "bad"}\n' >few.jsonl
-run "${launcher[@]}" "$program" --model model --random-weights --train few.jsonl --validation few.jsonl --classes bad good --num-epochs 1 --batch-size 1 --zero 2 --run-dir lines --cpu
+run "${launcher[@]}" "$program" --model model --random-weights --train few.jsonl --validation few.jsonl --warmup-steps 0 --classes bad good --num-epochs 1 --batch-size 1 --zero 2 --run-dir lines --cpu
 expect_code 0
 expect_line '^epoch 0: accuracy '
-run "${launcher[@]}" "$program" --model model --random-weights --train few.jsonl --validation few.jsonl --num-epochs 1 --run-dir lines --cpu
+run "${launcher[@]}" "$program" --model model --random-weights --train few.jsonl --validation few.jsonl --warmup-steps 0 --num-epochs 1 --run-dir lines --cpu
 expect_line 'the member .label. is "good", expected int64'
 run "${launcher[@]}" "$program" --model model --train train.tsv
 expect_code 2
