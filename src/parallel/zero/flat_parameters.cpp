@@ -197,10 +197,15 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
     works.push_back(gather(flat));
   }
   for (auto& work : works) work.wait();
-  if (peers_) {
-    peers_->parts_changed();
-  } else if (on_disk_) {
-    exchange_by_file();
+  switch (home_) {
+    case ArrayHome::memory:
+      break;
+    case ArrayHome::common_file:
+      exchange_by_file();
+      break;
+    case ArrayHome::parts:
+      peers_->parts_changed();
+      break;
   }
   // A graph that saved these for its backward pass must not use the new values as the old ones.
   for (const auto flat : flats) {

@@ -43,6 +43,13 @@ struct RankCoordination {
   std::function<void(const at::Tensor& parameter)> settle = [](const at::Tensor&) {};
 };
 
+/// Where a model's paged arrays are between their uses.
+enum class ArrayHome {
+  memory,       ///< there are none: all arrays are in memory that the node's ranks share
+  common_file,  ///< one file a node, of which each rank writes its part
+  parts         ///< each rank has its part, in memory or in a file of its own, and no rank has all of them
+};
+
 /// The parameters of one model in flat arrays that the ranks share: one copy a node, in shared memory or in a file; or
 /// each rank has its part of them, in memory or in a file. Parameters stay the same tensors (leaves, with their hooks
 /// and gradients), but their elements lie in an array. Each rank has a slice of each parameter, usually an empty one:
@@ -72,7 +79,7 @@ class FlatParameters {
   bool is_trained(std::size_t parameter) const { return !kind_of(plan_.positions[parameter].flat).frozen; }
   /// Whether no rank has all of it. Reading it is then @collective, for operators as well.
   bool is_sharded(std::size_t parameter) const { return parts_[plan_.positions[parameter].flat].defined(); }
-  bool is_any_sharded() const { return peers_ != nullptr; }
+  bool is_any_sharded() const { return home_ == ArrayHome::parts; }
 
   /// What this rank owns of a parameter, as a range of its elements.
   core::Range owned(std::size_t parameter) const { return plan_.owned(parameter, communicator_.rank()); }
@@ -158,9 +165,10 @@ class FlatParameters {
   std::vector<std::vector<std::int64_t>> shapes_;
   std::unordered_map<const void*, std::size_t> numbers_;  ///< by TensorImpl
   ShardPlan plan_;
-  std::unique_ptr<DiskArrays> on_disk_;  ///< paged arrays, or this rank's parts of them; null if they are in memory
+  ArrayHome home_ = ArrayHome::memory;
+  std::unique_ptr<DiskArrays> on_disk_;  ///< the common file, or this rank's parts where they are in a file
   std::unique_ptr<DiskArrays> masters_on_disk_;
-  std::unique_ptr<PeerArrays> peers_;  ///< sharded arrays; null if there are none
+  std::unique_ptr<PeerArrays> peers_;  ///< the arrays that are gathered from the parts of all ranks
   c10::Device came_from_ = at::kCPU;
   std::vector<at::Tensor> arrays_;
   std::vector<at::Tensor> parts_;  ///< this rank's part of each sharded array; undefined for the others

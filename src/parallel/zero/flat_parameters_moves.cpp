@@ -69,6 +69,7 @@ void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Par
   if (placement.parameters.is_offloaded())
     make_offloaded_arrays(specs_of(flats, placement.sharded ? 1 : plan_.ranks), placement, ranks);
   if (placement.sharded) ranks.all_or_none([&] { shard(flats, placement); });
+  home_ = placement.sharded ? ArrayHome::parts : ArrayHome::common_file;
   fill_paged_arrays(flats, ranks);
 }
 
@@ -109,8 +110,9 @@ void FlatParameters::shard(const std::vector<std::size_t>& flats, const Paramete
 // The parameters are the same on all ranks, or become so. Where a disk may fail, each parameter keeps its memory until
 // all ranks have written what they own of its array.
 void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks) {
+  const bool in_parts = home_ == ArrayHome::parts;
   const auto values = [&](std::size_t i, const at::Tensor& memory) {
-    fill_owned(flats[i], memory, peers_ ? plan_.part(flats[i], communicator_.rank()).begin : 0, ranks);
+    fill_owned(flats[i], memory, in_parts ? plan_.part(flats[i], communicator_.rank()).begin : 0, ranks);
   };
   std::size_t kept = 0;
   const auto leave = [&](std::size_t i) {
@@ -128,7 +130,7 @@ void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, co
     problem = std::current_exception();
   }
   for (std::size_t i = 0; i < kept; ++i) {
-    arrays_[flats[i]] = peers_ ? peers_->array(i) : on_disk_->array(i);
+    arrays_[flats[i]] = in_parts ? peers_->array(i) : on_disk_->array(i);
     put_in_array(flats[i]);
   }
   if (!problem) return;
@@ -218,7 +220,7 @@ void FlatParameters::give_own_memory(std::size_t flat) {
 std::vector<std::size_t> FlatParameters::flats_to_release(ReleaseMode mode) {
   auto flats = all_flats();
   std::erase_if(flats, [&](std::size_t flat) { return !arrays_[flat].defined(); });
-  if (!peers_) return flats;
+  if (home_ != ArrayHome::parts) return flats;
   auto in_use = at::zeros({static_cast<std::int64_t>(plan_.flats.size())}, at::kInt);
   for (const auto flat : flats) {
     const auto& items = plan_.flats[flat].items;
@@ -247,6 +249,7 @@ void FlatParameters::release(ReleaseMode mode) {
   slices_.clear();
   arrays_.clear();
   parts_.clear();
+  home_ = ArrayHome::memory;
   masters_on_disk_.reset();
   peers_.reset();
   on_disk_.reset();
