@@ -7,8 +7,8 @@ using namespace hortator;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const models::ChatTemplate chat(std::string(reinterpret_cast<const char*>(data), size),
-                                    {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
+    const auto chat = models::ChatTemplate::from_text(std::string(reinterpret_cast<const char*>(data), size),
+                                                      {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
     chat.render({{"system", "Be kind."}, {"user", " hello\n"}, {"assistant", "d\u00e9j\u00e0"}});
   } catch (const Error&) {
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hortator::models {
@@ -23,7 +24,7 @@ class HORTATOR_API ChatTemplate {
   /// Throws UsageError with the line of what is not supported.
   explicit ChatTemplate(const std::filesystem::path& folder);
   /// A template from its text; `variables` are the special tokens that it names, such as bos_token.
-  explicit ChatTemplate(const std::string& source, std::map<std::string, std::string> variables = {});
+  static ChatTemplate from_text(const std::string& source, std::map<std::string, std::string> variables = {});
 
   /// The conversation as text. Encode it without special tokens: the template has written them. With
   /// `add_generation_prompt` it ends with the beginning of an answer. Throws UsageError if the template refuses it.
@@ -34,6 +35,8 @@ class HORTATOR_API ChatTemplate {
   struct Parts;
 
  private:
+  explicit ChatTemplate(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
   std::shared_ptr<const Parts> parts_;
 };
 

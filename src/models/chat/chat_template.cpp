@@ -61,12 +61,12 @@ ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
          .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json",
          .hint = "use a model that was trained on conversations, or write the prompt yourself"});
   }
-  *this = ChatTemplate(source, special_tokens(config));
+  *this = from_text(source, special_tokens(config));
 }
 
-ChatTemplate::ChatTemplate(const std::string& source, std::map<std::string, std::string> variables) {
+ChatTemplate ChatTemplate::from_text(const std::string& source, std::map<std::string, std::string> variables) {
   if (!core::is_utf8(source)) chat::fail("it is not valid UTF-8");
-  parts_ = std::make_shared<const Parts>(Parts{chat::parse(source), std::move(variables)});
+  return ChatTemplate(std::make_shared<const Parts>(Parts{chat::parse(source), std::move(variables)}));
 }
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const {

@@ -16,7 +16,7 @@ namespace {
 
 std::string error_of(const std::string& source) {
   try {
-    return ChatTemplate(source).render({{"user", "x"}});
+    return ChatTemplate::from_text(source).render({{"user", "x"}});
   } catch (const Error& error) {
     return error.what();
   }
@@ -31,7 +31,7 @@ TEST_CASE("conversations become the texts that Jinja makes of them") {
   CHECK(cases.size() > 50);
   for (const auto& one : cases) {
     INFO(one.dump(2));
-    const ChatTemplate chat(one.at("template").get<std::string>(), tokens);
+    const auto chat = ChatTemplate::from_text(one.at("template").get<std::string>(), tokens);
     const auto messages = one.at("messages").dump();
     const bool prompts = one.at("add_generation_prompt");
     if (one.contains("error")) {
