@@ -37,7 +37,8 @@ typedef enum hortator_type {
   HORTATOR_U8,
   HORTATOR_BOOL,
   HORTATOR_C64,
-  HORTATOR_C128
+  HORTATOR_C128,
+  HORTATOR_I8
 } hortator_type;
 
 typedef enum hortator_role {

@@ -28,7 +28,7 @@ static int type_of(const CFI_cdesc_t* descriptor, hortator_type* type) {
       *type = HORTATOR_I64;
       return 1;
     case CFI_type_int8_t:
-      *type = HORTATOR_U8;
+      *type = HORTATOR_I8;
       return 1;
     case CFI_type_Bool:
       *type = HORTATOR_BOOL;
@@ -86,8 +86,10 @@ hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_c
                                 hortator_distribution distribution) {
   view shown;
   const hortator_array unknown = {.type = (hortator_type)-1};
-  const hortator_status status = view_of(array, 0, &shown);
-  return hortator_keep(run, name, status == HORTATOR_OK ? &shown.array : &unknown, distribution);
+  if (view_of(array, 0, &shown) == HORTATOR_OK) return hortator_keep(run, name, &shown.array, distribution);
+  const hortator_status status = hortator_keep(run, name, &unknown, distribution);
+  view_of(array, 0, &shown); /* the text of this rank's own reason */
+  return status;
 }
 
 hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch, const CFI_cdesc_t* cotangent,

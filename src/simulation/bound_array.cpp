@@ -32,6 +32,8 @@ std::optional<at::ScalarType> scalar_type_of(hortator_type type) {
       return at::kComplexFloat;
     case HORTATOR_C128:
       return at::kComplexDouble;
+    case HORTATOR_I8:
+      return at::kChar;
   }
   return {};
 }

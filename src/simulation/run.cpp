@@ -1,10 +1,14 @@
 #include "simulation/run.hpp"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <hortator/training/random.hpp>
+#include <span>
 
 #include "accelerator/training/training.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
@@ -44,6 +48,32 @@ mpi::Communicator communicator_of(int comm) {
   return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::duplicate(MPI_Comm_f2c(comm));
 }
 
+/// Throws on all ranks unless all have the same pause, from 0. @collective
+void require_same_pause(const mpi::Communicator& comm, double every) {
+  const bool is_valid = every >= 0 && !std::isinf(every);
+  std::array<double, 3> least = {is_valid ? 1.0 : 0.0, is_valid ? every : 0.0, is_valid ? -every : 0.0};
+  mpi::all_reduce(comm, std::span<double>(least), MPI_MIN);
+  if (least[0] > 0 && least[1] == -least[2]) return;
+  throw UsageError({.what = text::concat("hortator_save got ", every, " seconds on this rank"),
+                    .why = "the number of a rank is not a pause, or the ranks have passed different ones",
+                    .hint = "pass the same seconds between two saves on all ranks, or 0 to save now"});
+}
+
+/// The name of a model, which checkpoints otherwise know by its number: two of one shape could be exchanged.
+accelerator::CheckpointPart name_of_model(std::size_t number, const std::string& name) {
+  const auto path = text::concat("simulation/models/", number);
+  return {.save = [=](checkpoint::Snapshot& snapshot) { snapshot.common.put(path, name); },
+          .misfits =
+              [=](const checkpoint::Reader& reader) {
+                const auto saved = reader.values().contains(path) ? reader.values().get<std::string>(path) : name;
+                return saved == name
+                           ? std::vector<std::string>()
+                           : std::vector{text::concat("its model ", number, " is ", text::quote(saved), ", here ",
+                                                      text::quote(name), " (create models in the same order)")};
+              },
+          .load = [](const checkpoint::Reader&) {}};
+}
+
 }  // namespace
 
 std::unique_ptr<Run> Run::begin(int comm, const std::string& settings_file) {
@@ -66,6 +96,7 @@ TrainedModel& Run::model(const std::string& name) {
   mpi::same_on_all(comm(), name, "the model to create");
   if (const auto found = models_.find(name); found != models_.end()) return *found->second;
   auto made = std::make_unique<TrainedModel>(*accelerator_, name, settings_.model(name));
+  accelerator::Training::of(*accelerator_).prepared.add_part(name_of_model(models_.size(), name));
   return *models_.emplace(name, std::move(made)).first->second;
 }
 
@@ -106,10 +137,7 @@ bool Run::should_stop() {
 }
 
 bool Run::save(double every) {
-  if (!(every >= 0) || std::isinf(every)) {
-    throw UsageError({.what = text::concat("hortator_save got ", every, " seconds"),
-                      .hint = "pass the seconds between two saves, or 0 to save now"});
-  }
+  require_same_pause(comm(), every);
   if (!is_between_updates()) {
     if (every > 0) return false;
     throw UsageError({.what = "hortator_save between the micro-steps of an update",

@@ -18,9 +18,13 @@ const mpi::Communicator& host_of(const Accelerator& accelerator) {
   return accelerator::Training::of(accelerator).host();
 }
 
-c10::ScalarType type_of(const torch::nn::Module& module) {
-  for (const auto& parameter : module.parameters()) {
-    if (parameter.is_floating_point()) return parameter.scalar_type();
+// A frozen TorchScript module has no parameters.
+c10::ScalarType type_of(const torch::nn::Module& module, const Section& settings) {
+  if (settings.has("dtype")) return settings.text("dtype") == "float64" ? c10::kDouble : c10::kFloat;
+  for (const auto& tensors : {module.parameters(), module.buffers()}) {
+    for (const auto& tensor : tensors) {
+      if (tensor.defined() && tensor.is_floating_point()) return tensor.scalar_type();
+    }
   }
   return c10::kFloat;
 }
@@ -78,7 +82,7 @@ void TrainedModel::build(const Section& settings) {
     if (settings.has("clip_grad_value")) max_value_ = settings.number("clip_grad_value");
   }
   settings.finish();
-  type_ = type_of(*network_);
+  type_ = type_of(*network_, settings);
   accumulation_ = accelerator_.options().gradient_accumulation_steps;
 }
 
@@ -178,7 +182,9 @@ TrainedModel::Tensors TrainedModel::outputs_of(const Tensors& inputs) {
   return computed(name_, inputs, [&] {
     if (accelerator_.mixed_precision() == Precision::no) return network_->forward(values);
     const auto mixed = accelerator_.autocast();
-    return network_->forward(values);
+    auto results = network_->forward(values);
+    for (auto& result : results) detail::to_float32(result);  // as results of prepared models are
+    return results;
   });
 }
 

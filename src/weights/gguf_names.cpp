@@ -57,6 +57,8 @@ TensorName split_name(std::string_view name) {
 std::int64_t heads_of(const GgufHeader& header, bool is_key) {
   const auto heads = gguf_number(header, "attention.head_count");
   const auto key_heads = is_key ? gguf_number(header, "attention.head_count_kv") : std::nullopt;
+  if (is_key && !key_heads && header.metadata.contains(gguf_architecture(header) + ".attention.head_count_kv"))
+    throw GgufFault("llama.attention.head_count_kv is not one number, so the order of rows is unknown");
   constexpr std::uint64_t most = 1 << 16;
   if (heads && *heads > 0 && key_heads.value_or(*heads) > 0 && key_heads.value_or(*heads) <= most)
     return static_cast<std::int64_t>(key_heads.value_or(*heads));

@@ -48,4 +48,4 @@ run "$generate" --model model --ids ids.json
 expect_code 2
 expect_line '--ids, with --logits or --hidden: expected both'
 run "$generate" --model nowhere --prompts prompts --answers many
-expect_line 'nowhere/config.json'
+expect_line 'Cannot read the configuration .nowhere.'

@@ -46,7 +46,9 @@ using Encode = std::function<Tokens(const std::string&)>;
 
 Encode encoder(const TextOptions& options) {
   if (options.bytes) return bytes_of;
-  const auto tokenizer = std::make_shared<hortator::models::Tokenizer>(options.model);
+  // documents are neither cut nor padded, whatever tokenizer.json says
+  const auto tokenizer =
+      std::make_shared<hortator::models::Tokenizer>(hortator::models::Tokenizer(options.model).without_limits());
   return [tokenizer](const std::string& text) { return tokenizer->encode(text, /*add_special_tokens=*/false).ids; };
 }
 

@@ -18,9 +18,15 @@ namespace {
 
 using chat::Json;
 
+/// The object in a file; an empty one if there is no such file.
 Json read_json(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return Json::object();
   const auto content = core::read_at_most(file, core::max_record_bytes);
-  return content ? core::parse_record<Json>(*content) : Json();
+  auto json = content ? core::parse_record<Json>(*content) : Json();
+  if (json.is_object()) return json;
+  throw formats::FileError({.what = text::concat(file, " cannot be read, or is not a JSON object"),
+                            .why = "it names the special tokens that the chat template writes",
+                            .hint = "copy it again"});
 }
 
 /// The template in tokenizer_config.json: a text, or a list of which one is named default.
@@ -53,7 +59,10 @@ std::map<std::string, std::string> special_tokens(const Json& config) {
 
 ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
   const auto config = read_json(folder / "tokenizer_config.json");
-  const auto own = core::read_at_most(folder / "chat_template.jinja", core::max_record_bytes);
+  const auto file = folder / "chat_template.jinja";
+  const auto own = core::read_at_most(file, core::max_record_bytes);
+  if (!own && std::filesystem::exists(file))
+    throw formats::FileError({.what = text::concat(file, " cannot be read, or is too large")});
   const auto source = own ? *own : listed_template(config);
   if (source.empty()) {
     throw formats::FileError(
@@ -71,7 +80,13 @@ ChatTemplate ChatTemplate::from_text(const std::string& source, std::map<std::st
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const {
   auto all = Json::array();
-  for (const auto& [role, content] : messages) all.push_back({{"role", role}, {"content", content}});
+  for (const auto& [role, content] : messages) {
+    if (!core::is_utf8(role) || !core::is_utf8(content)) {
+      throw UsageError({.what = text::concat("Message ", all.size(), " is not valid UTF-8"),
+                        .hint = "convert it to UTF-8, or remove the bytes that are not"});
+    }
+    all.push_back({{"role", role}, {"content", content}});
+  }
   return render_json(all.dump(), add_generation_prompt);
 }
 

@@ -1,27 +1,12 @@
 #include "models/chat/expressions.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "core/text/text.hpp"
 
 namespace hortator::models::chat {
 namespace {
-
-constexpr std::size_t deepest = 100;
-
-Expression constant(Value value) {
-  return [value = std::move(value)](Rendering&) { return value; };
-}
-
-Expression list_of(std::vector<Expression> parts) {
-  return [parts = std::move(parts)](Rendering& rendering) {
-    auto all = Json::array();
-    for (const auto& part : parts) all.push_back(part(rendering).json);
-    return Value(all);
-  };
-}
 
 bool compared(const std::string& op, const Value& a, const Value& b) {
   if (op == "==") return equal(a, b);
@@ -32,38 +17,25 @@ bool compared(const std::string& op, const Value& a, const Value& b) {
   return !less(a, b);
 }
 
-Value number_of(std::string text) {
-  std::erase(text, '_');
-  if (text.find('.') == std::string::npos) {
-    std::int64_t number = 0;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (end.ec != std::errc()) fail(text::concat("the number ", text, " is too large"));
-    return Json(number);
-  }
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return Json(number);
-}
-
 }  // namespace
 
-class ExpressionParser::Level {
- public:
-  explicit Level(ExpressionParser& parser) : parser_(parser) {
-    if (++parser_.depth_ > deepest) parser_.refuse("expressions are nested too deeply");
-  }
-  ~Level() { --parser_.depth_; }
-  Level(const Level&) = delete;
-  Level& operator=(const Level&) = delete;
+ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
+  constexpr std::size_t deepest = 100;
+  if (++parser_.depth_ > deepest) parser_.refuse("expressions are nested too deeply");
+}
 
- private:
-  ExpressionParser& parser_;
-};
+void ExpressionParser::link() {
+  constexpr std::size_t max_links = 200;
+  if (++links_ > max_links) refuse("the expression is too long");
+}
 
 CallArguments ExpressionParser::CallExpressions::values(Rendering& rendering) const {
   CallArguments arguments;
   for (const auto& one : positional) arguments.positional.push_back(one(rendering));
-  for (const auto& [name, one] : named) arguments.named[name] = one(rendering);
+  for (const auto& [name, one] : named) {
+    arguments.named[name] = one(rendering);
+    arguments.order.push_back(name);
+  }
   return arguments;
 }
 
@@ -116,6 +88,7 @@ Expression ExpressionParser::expression() {
   const Level level(*this);
   auto value = or_expression();
   while (take_name("if")) {
+    link();
     auto condition = or_expression();
     auto other = take_name("else") ? expression() : constant(Value());
     value = [=](Rendering& rendering) { return is_true(condition(rendering)) ? value(rendering) : other(rendering); };
@@ -126,6 +99,7 @@ Expression ExpressionParser::expression() {
 Expression ExpressionParser::or_expression() {
   auto left = and_expression();
   while (take_name("or")) {
+    link();
     left = [left, right = and_expression()](Rendering& rendering) {
       auto value = left(rendering);
       return is_true(value) ? value : right(rendering);
@@ -137,6 +111,7 @@ Expression ExpressionParser::or_expression() {
 Expression ExpressionParser::and_expression() {
   auto left = not_expression();
   while (take_name("and")) {
+    link();
     left = [left, right = not_expression()](Rendering& rendering) {
       auto value = left(rendering);
       return is_true(value) ? right(rendering) : value;
@@ -189,6 +164,7 @@ Expression ExpressionParser::chain(const std::vector<std::string>& ops, Expressi
     const auto op = std::ranges::find_if(ops, [&](const auto& one) { return is_op(one); });
     if (op == ops.end()) return left;
     next();
+    link();
     left = [op = *op, left, right = (this->*operand)()](Rendering& rendering) {
       const auto first = left(rendering);
       return arithmetic(op, first, right(rendering));
@@ -200,19 +176,24 @@ Expression ExpressionParser::sum() { return chain({"+", "-"}, &ExpressionParser:
 Expression ExpressionParser::joined() { return chain({"~"}, &ExpressionParser::product); }
 Expression ExpressionParser::product() { return chain({"*", "//", "/", "%"}, &ExpressionParser::unary); }
 
-Expression ExpressionParser::unary() {
+/// Filters and tests take the number with its sign.
+Expression ExpressionParser::unary() { return with_filters(signed_value()); }
+
+Expression ExpressionParser::signed_value() {
   const Level level(*this);
   if (take_op("-"))
-    return with_filters([value = unary()](Rendering& rendering) { return arithmetic("-", Json(0), value(rendering)); });
-  if (take_op("+")) return unary();
-  return with_filters(postfix());
+    return [value = signed_value()](Rendering& rendering) { return arithmetic("-", Json(0), value(rendering)); };
+  if (take_op("+")) return signed_value();
+  return postfix();
 }
 
 Expression ExpressionParser::with_filters(Expression value) {
   while (true) {
     if (take_op("|")) {
+      link();
       value = filter(std::move(value));
     } else if (take_name("is")) {
+      link();
       value = test(std::move(value));
     } else {
       return value;
@@ -243,133 +224,6 @@ Expression ExpressionParser::test(Expression value) {
   return [=](Rendering& rendering) {
     return Value(Json(tested(called, value(rendering), arguments.values(rendering)) != is_negated));
   };
-}
-
-Expression ExpressionParser::postfix() {
-  auto value = primary();
-  while (true) {
-    if (take_op(".")) {
-      const auto key = peek().kind == TokenKind::number ? next().text : name();
-      value = [value, key](Rendering& rendering) {
-        const auto owner = value(rendering);
-        auto method = method_of(owner, key);
-        return method.is_defined ? method : item_of(owner, Json(key));
-      };
-    } else if (take_op("[")) {
-      value = subscript(std::move(value));
-    } else if (is_op("(")) {
-      value = [value, arguments = call(), line = peek().line](Rendering& rendering) {
-        const auto called = value(rendering);
-        if (!called.function) fail(text::concat("line ", line, ": what is called is not a function that is supported"));
-        return called.function(arguments.values(rendering));
-      };
-    } else {
-      return value;
-    }
-  }
-}
-
-/// value[key], or value[begin:end:step]
-Expression ExpressionParser::subscript(Expression value) {
-  std::vector<Expression> bounds = {constant(Value())};
-  bool is_slice = false;
-  while (!is_op("]")) {
-    if (take_op(":")) {
-      is_slice = true;
-      bounds.push_back(constant(Value()));
-    } else {
-      bounds.back() = expression();
-    }
-  }
-  require_op("]");
-  if (bounds.size() > 3) refuse("a slice has too many bounds");
-  if (!is_slice) {
-    return [value, key = bounds.front()](Rendering& rendering) {
-      const auto owner = value(rendering);
-      return item_of(owner, key(rendering));
-    };
-  }
-  bounds.resize(3, constant(Value()));
-  return [value, bounds](Rendering& rendering) {
-    return slice_of(value(rendering), bounds[0](rendering), bounds[1](rendering), bounds[2](rendering));
-  };
-}
-
-Expression ExpressionParser::primary() {
-  const Level level(*this);
-  if (take_op("(")) {
-    if (take_op(")")) return constant(Json::array());
-    auto value = expression();
-    if (is_op(",")) {
-      std::vector<Expression> parts = {std::move(value)};
-      while (take_op(",") && !is_op(")")) parts.push_back(expression());
-      value = list_of(std::move(parts));
-    }
-    require_op(")");
-    return value;
-  }
-  if (take_op("[")) return list("]");
-  if (take_op("{")) return object();
-  const auto token = next();
-  if (token.kind == TokenKind::number) return constant(number_of(token.text));
-  if (token.kind == TokenKind::name) return literal_name(token);
-  if (token.kind != TokenKind::string) refuse(text::concat("expected a value, got ", text::quote(token.text)));
-  auto text = token.text;
-  while (peek().kind == TokenKind::string) text += next().text;
-  return constant(Json(text));
-}
-
-Expression ExpressionParser::literal_name(const TemplateToken& token) {
-  const auto& name = token.text;
-  if (name == "true" || name == "True") return constant(Json(true));
-  if (name == "false" || name == "False") return constant(Json(false));
-  if (name == "none" || name == "None") return constant(Json());
-  return [name](Rendering& rendering) { return rendering.scope->find(name); };
-}
-
-Expression ExpressionParser::list(std::string_view close) {
-  std::vector<Expression> parts;
-  while (!take_op(close)) {
-    parts.push_back(expression());
-    if (!is_op(close)) require_op(",");
-  }
-  return list_of(std::move(parts));
-}
-
-Expression ExpressionParser::object() {
-  std::vector<std::pair<Expression, Expression>> parts;
-  while (!take_op("}")) {
-    auto key = expression();
-    require_op(":");
-    parts.emplace_back(std::move(key), expression());
-    if (!is_op("}")) require_op(",");
-  }
-  return [parts](Rendering& rendering) {
-    auto all = Json::object();
-    for (const auto& [key, value] : parts) {
-      const auto name = text_of(key(rendering));
-      all[name] = value(rendering).json;
-    }
-    return Value(all);
-  };
-}
-
-ExpressionParser::CallExpressions ExpressionParser::call() {
-  CallExpressions arguments;
-  require_op("(");
-  while (!take_op(")")) {
-    const bool is_named = peek().kind == TokenKind::name && at_ + 1 < tokens_.size() &&
-                          tokens_[at_ + 1].kind == TokenKind::op && tokens_[at_ + 1].text == "=";
-    if (is_named) {
-      const auto key = name();
-      require_op("=");
-      arguments.named[key] = expression();
-    } else {
-      arguments.positional.push_back(expression());
-    }
-    if (!is_op(")")) require_op(",");
-  }
-  return arguments;
 }
 
 }  // namespace hortator::models::chat

@@ -3,11 +3,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/chat/lexer.hpp"
 #include "models/chat/program.hpp"
 
 namespace hortator::models::chat {
+
+Expression constant(Value value);
+Expression list_of(std::vector<Expression> parts);
 
 /// Reads the tokens of one tag.
 class ExpressionParser {
@@ -32,7 +37,7 @@ class ExpressionParser {
  private:
   struct CallExpressions {
     std::vector<Expression> positional;
-    std::map<std::string, Expression> named;
+    std::vector<std::pair<std::string, Expression>> named;  ///< in the order of the call
 
     CallArguments values(Rendering& rendering) const;
   };
@@ -47,6 +52,7 @@ class ExpressionParser {
   Expression joined();
   Expression product();
   Expression unary();
+  Expression signed_value();
   Expression with_filters(Expression value);
   Expression test(Expression value);
   Expression filter(Expression value);
@@ -58,11 +64,22 @@ class ExpressionParser {
   Expression object();
   CallExpressions call();
 
+  /// Counts operators, filters and members: each is a level of recursion when the expression is evaluated.
+  void link();
   /// Counts how deep expressions are nested: hostile ones would exhaust the stack.
-  class Level;
+  class Level {
+   public:
+    explicit Level(ExpressionParser& parser);
+    ~Level() { --parser_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    ExpressionParser& parser_;
+  };
 
   const std::vector<TemplateToken>& tokens_;
-  std::size_t at_ = 0, depth_ = 0;
+  std::size_t at_ = 0, depth_ = 0, links_ = 0;
 };
 
 }  // namespace hortator::models::chat

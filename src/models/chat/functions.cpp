@@ -43,7 +43,11 @@ std::map<std::string, Value> functions() {
           {"strftime_now", Value::of_function(now)},
           {"dict", Value::of_function([](const CallArguments& arguments) {
              auto all = Json::object();
-             for (const auto& [name, value] : arguments.named) all[name] = value.json;
+             for (const auto& one : arguments.positional) {
+               if (!one.is_plain() || !one.json.is_object()) fail("dict: expected an object, or names with values");
+               for (const auto& [name, value] : one.json.items()) all[name] = value;
+             }
+             for (const auto& name : arguments.order) all[name] = arguments.named.at(name).json;
              return Value(all);
            })},
           {"namespace", Value::of_function([](const CallArguments& arguments) {

@@ -4,6 +4,7 @@
 
 #include "core/text/text.hpp"
 #include "models/chat/arguments.hpp"
+#include "models/chat/json_filter.hpp"
 #include "models/chat/program.hpp"
 #include "models/chat/strings.hpp"
 
@@ -31,39 +32,17 @@ Json list_of(const std::vector<std::string>& texts) {
   return all;
 }
 
-/// JSON as Python's json.dumps writes it: with spaces after commas and colons, or indented.
-std::string dumped(const Json& json, int indent, int level = 0) {
-  if (!json.is_structured() || json.empty())
-    return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-  const auto line = [&](int deep) {
-    return indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * deep), ' ');
-  };
-  std::string all = (json.is_object() ? "{" : "[") + line(level + 1);
-  bool is_first = true;
-  for (const auto& [key, one] : json.items()) {
-    if (!is_first) all += (indent < 0 ? ", " : ",") + line(level + 1);
-    is_first = false;
-    if (json.is_object()) all += dumped(key, indent) + ": ";
-    all += dumped(one, indent, level + 1);
-  }
-  return all + line(level) + (json.is_object() ? "}" : "]");
-}
-
-Value to_json(const Value& value, const CallArguments& arguments) {
-  if (!value.is_plain()) fail("'tojson' takes values of JSON only");
-  const auto indent = argument(arguments, 0, "indent");
-  const bool is_indented = indent.is_defined && !indent.json.is_null();
-  const auto width = is_indented ? integer_of(indent, "indent") : -1;
-  if (width > 16) fail("'tojson': expected an indent up to 16");
-  return Json(dumped(value.json, static_cast<int>(width)));
-}
-
 Value joined(const Value& value, const CallArguments& arguments) {
   const auto attribute = argument(arguments, 1, "attribute");
+  const auto separator = string_argument(arguments, 0, "d", "");
   std::vector<std::string> parts;
-  for (const auto& one : elements(value))
+  std::size_t size = 0;
+  for (const auto& one : elements(value)) {
     parts.push_back(text_of(attribute.is_defined ? item_of(one, attribute) : one));
-  return Json(text::join(parts, string_argument(arguments, 0, "d", "")));
+    size += parts.back().size() + separator.size();
+    if (size > max_text) fail("'join' makes a text too long");
+  }
+  return Json(text::join(parts, separator));
 }
 
 Value with_default(const Value& value, const CallArguments& arguments) {
@@ -119,7 +98,13 @@ Value mapped(const Value& value, const CallArguments& arguments) {
 }
 
 Value to_integer(const Value& value) {
-  if (value.is_plain() && value.json.is_number()) return Json(static_cast<std::int64_t>(value.json.get<double>()));
+  if (value.is_plain() && value.json.is_number_integer()) return value;
+  if (value.is_plain() && value.json.is_number()) {
+    const auto number = value.json.get<double>();
+    constexpr double end = 9223372036854775808.0;  // 2^63
+    if (!(number > -end && number < end)) fail("'int': the number is too large");
+    return Json(static_cast<std::int64_t>(number));
+  }
   const auto text = stripped(text_of(value), white_space, true, true);
   char* end = nullptr;
   const auto number = std::strtoll(text.c_str(), &end, 10);

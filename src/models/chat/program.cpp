@@ -11,12 +11,12 @@ Value Scope::find(const std::string& name) const {
 }
 
 void Rendering::step() {
-  constexpr std::size_t max_steps = 5'000'000, max_text = std::size_t{1} << 28;
+  constexpr std::size_t max_steps = 5'000'000;
   if (++steps_ > max_steps || out.size() > max_text) fail("it does not come to an end");
 }
 
 void Rendering::enter() {
-  constexpr std::size_t deepest = 50;
+  constexpr std::size_t deepest = 20;
   if (++calls_ > deepest) fail("macros call each other too deeply");
 }
 

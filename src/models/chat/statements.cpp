@@ -10,6 +10,7 @@ namespace {
 
 /// Binds a loop's or a set's names. Several names take the elements of a list.
 void assign(Scope& scope, const std::vector<std::string>& names, const Value& value) {
+  require_bounded(value);
   if (names.size() == 1) {
     scope.names[names.front()] = value;
     return;
@@ -71,6 +72,8 @@ Value call_macro(const Macro& macro, const CallArguments& arguments, Rendering& 
   const auto* top = static_cast<const Scope*>(caller);
   while (top->parent != nullptr) top = top->parent;
   Scope scope{.parent = top};
+  for (const auto& one : arguments.positional) require_bounded(one);
+  for (const auto& [name, one] : arguments.named) require_bounded(one);
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const auto& [name, absent] = macro.parameters[i];
     const auto named = arguments.named.find(name);
@@ -227,7 +230,9 @@ class TemplateParser {
     return [=](Rendering& rendering) {
       const auto names = rendering.scope->find(owner).names;
       if (!names) fail(text::concat("'", owner, ".", member, "' can be set only if ", owner, " is a namespace"));
-      (*names)[member] = value(rendering);
+      const auto assigned = value(rendering);
+      require_bounded(assigned);
+      (*names)[member] = assigned;
       return Flow::on;
     };
   }

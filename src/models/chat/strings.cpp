@@ -56,6 +56,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     if (at == std::string::npos) break;
     text.replace(at, from.size(), to);
     at += to.size();
+    if (text.size() > max_text) fail("'replace' makes a text too long");
   }
   return text;
 }

@@ -67,6 +67,16 @@ Value of_numbers(const std::string& op, double a, double b) {
   return op == "//" ? Json(quotient) : Json(a - quotient * b);
 }
 
+void add_size(const Json& json, std::size_t& size, int level) {
+  constexpr int max_levels = 128;
+  constexpr std::size_t max_size = std::size_t{1} << 24;  // as of the messages
+  if (level > max_levels) fail("a list is nested too deeply");
+  size += json.is_string() ? json.get_ref<const std::string&>().size() + 1 : 1;
+  if (size > max_size) fail("a text or a list grows without bound");
+  if (!json.is_structured()) return;
+  for (const auto& one : json) add_size(one, size, level + 1);
+}
+
 }  // namespace
 
 Value Value::of_function(Function function) {
@@ -85,6 +95,11 @@ Value Value::of_namespace() {
 
 void fail(const std::string& what, const std::string& why) {
   throw UsageError({.what = text::concat("The chat template: ", what), .why = why});
+}
+
+void require_bounded(const Value& value) {
+  std::size_t size = 0;
+  add_size(value.json, size, 0);
 }
 
 bool is_true(const Value& value) {

@@ -13,10 +13,13 @@ namespace hortator::models::chat {
 using Json = nlohmann::ordered_json;
 struct Value;
 
+constexpr std::size_t max_text = std::size_t{1} << 28;  ///< bytes of a text
+
 /// The arguments of a call.
 struct CallArguments {
   std::vector<Value> positional;
   std::map<std::string, Value> named;
+  std::vector<std::string> order = {};  ///< of the named ones in the call
 };
 using Function = std::function<Value(const CallArguments&)>;
 
@@ -43,6 +46,9 @@ struct Value {
 
 // As Python does it.
 bool is_true(const Value& value);
+/// Throws for a text or a list that is too large or nested too deeply to be kept: a template could let it grow for
+/// ever.
+void require_bounded(const Value& value);
 std::string text_of(const Value& value);  ///< str()
 std::string representation(const Json& json);
 std::vector<Value> elements(const Value& value);  ///< of a list, the keys of an object, the characters of a string

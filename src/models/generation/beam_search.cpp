@@ -66,6 +66,7 @@ class BeamSearch {
     if (steps_++ < options_.min_new_tokens) scores = without_tokens(scores, ends_);
     const auto each = std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(ends_.size())) * options_.num_beams;
     std::int64_t row = 0;
+    rows_before_.clear();
     for (const auto prompt : searched_) {
       const auto& running = beams_[prompt].running();
       std::vector<float> sums;
@@ -73,6 +74,7 @@ class BeamSearch {
       const auto rows = static_cast<std::int64_t>(running.size());
       const auto so_far = at::tensor(sums, at::TensorOptions(device_)).unsqueeze(1);
       beams_[prompt].advance(best(scores.narrow(0, row, rows) + so_far, each));
+      rows_before_.push_back(rows);
       row += rows;
     }
   }
@@ -99,17 +101,16 @@ class BeamSearch {
     RunningRows all;
     std::vector<std::size_t> searched;
     std::int64_t first = 0;
-    for (const auto prompt : searched_) {
-      const auto& beams = beams_[prompt];
-      if (!beams.is_over()) searched.push_back(prompt);
+    for (std::size_t i = 0; i < searched_.size(); ++i) {
+      const auto& beams = beams_[searched_[i]];
+      if (!beams.is_over()) searched.push_back(searched_[i]);
       for (const auto& beam : beams.is_over() ? std::vector<Beam>() : beams.running()) {
         all.rows.push_back(first + static_cast<std::int64_t>(beam.origin));
         all.tokens.push_back(beam.text.back());
       }
-      first += rows_before_;
+      first += rows_before_[i];
     }
     searched_ = std::move(searched);
-    rows_before_ = options_.num_beams;
     return all;
   }
 
@@ -128,9 +129,9 @@ class BeamSearch {
   const GenerateOptions& options_;
   c10::Device device_;
   std::set<std::int64_t> ends_;
-  std::vector<Beams> beams_;           ///< of each prompt
-  std::vector<std::size_t> searched_;  ///< the prompts in the batch
-  std::int64_t rows_before_ = 1;       ///< of each prompt in the batch
+  std::vector<Beams> beams_;               ///< of each prompt
+  std::vector<std::size_t> searched_;      ///< the prompts in the batch
+  std::vector<std::int64_t> rows_before_;  ///< of each of them, before the last step
   std::int64_t steps_ = 0;
   at::Tensor texts_, mask_, positions_, scores_;
   KeyValueCache cache_;

@@ -76,8 +76,9 @@ at::Tensor penalised(const at::Tensor& scores, const at::Tensor& texts, double p
 }
 
 at::Tensor without_tokens(const at::Tensor& scores, const std::set<std::int64_t>& tokens) {
-  if (tokens.empty()) return scores;
-  const std::vector<std::int64_t> listed(tokens.begin(), tokens.end());
+  // Ids outside the vocabulary never come; -1 would be its last token.
+  const std::vector<std::int64_t> listed(tokens.lower_bound(0), tokens.lower_bound(scores.size(1)));
+  if (listed.empty()) return scores;
   return scores.index_fill(1, at::tensor(listed, scores.options().dtype(at::kLong)), never);
 }
 

@@ -93,7 +93,8 @@ std::vector<std::string> generate_texts(PretrainedModel& model, const Tokenizer&
   if (std::ranges::any_of(options.stop_strings, &std::string::empty))
     throw UsageError({.what = "stop_strings has an empty string", .why = "every text contains it"});
   std::vector<Tokens> tokens;
-  for (const auto& prompt : prompts) tokens.push_back(tokenizer.encode(prompt, options.add_special_tokens).ids);
+  const auto whole = tokenizer.without_limits();  // a prompt is neither cut nor padded, whatever tokenizer.json says
+  for (const auto& prompt : prompts) tokens.push_back(whole.encode(prompt, options.add_special_tokens).ids);
   const bool searches = options.generation.num_beams > 1;
   return searches ? by_beams(model, tokenizer, tokens, options) : one_by_one(model, tokenizer, tokens, options);
 }

@@ -30,8 +30,10 @@ class GgufFields {
   }
   double real(const std::string& name, double absent) const {
     const auto found = header_.metadata.find(architecture_ + "." + name);
-    const auto* value = found == header_.metadata.end() ? nullptr : std::get_if<double>(&found->second);
-    return value == nullptr ? absent : shortest(static_cast<float>(*value));
+    if (found == header_.metadata.end()) return absent;
+    if (const auto* value = std::get_if<double>(&found->second)) return shortest(static_cast<float>(*value));
+    if (const auto* value = std::get_if<std::uint64_t>(&found->second)) return static_cast<double>(*value);
+    refuse(text::concat("has a value that is not a number: ", text::quote(architecture_ + "." + name)));
   }
   std::string text_of(const std::string& name) const {
     const auto found = header_.metadata.find(architecture_ + "." + name);
@@ -86,7 +88,11 @@ std::string model_name(const GgufFields& fields) {
 
 void require_plain_rotation(const GgufFields& fields) {
   const auto scaling = fields.text_of("rope.scaling.type");
-  const bool is_scaled = (!scaling.empty() && scaling != "none") || fields.tensor("rope_freqs.weight") != nullptr;
+  // Without a type, llama.cpp scales linearly; rope.scale_linear is the old name of the factor.
+  const auto factor = fields.real("rope.scaling.factor", fields.real("rope.scale_linear", 1));
+  const bool has_factor = scaling.empty() && factor != 0 && factor != 1;
+  const bool is_scaled =
+      (!scaling.empty() && scaling != "none") || has_factor || fields.tensor("rope_freqs.weight") != nullptr;
   if (is_scaled) fields.refuse("scales RoPE");
 }
 

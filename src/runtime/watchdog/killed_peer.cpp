@@ -19,7 +19,8 @@ bool was_killed(const NodeRank& rank) {
 
 std::string cause(const NodeRank& rank) {
   if (rank.last_signal == 0)
-    return "Killed by signal 9 (SIGKILL), often the kernel's out-of-memory killer, or ended at once (_exit, MPI_Abort)";
+    return "Killed by signal 9 (SIGKILL), often the kernel's out-of-memory killer, or ended at once: by _exit(), "
+           "MPI_Abort() or a signal that nobody has noted (a stack overflow in a second thread, SIGXCPU)";
   return text::concat("Killed by signal ", rank.last_signal, " (", core::signal_name(rank.last_signal), ')');
 }
 

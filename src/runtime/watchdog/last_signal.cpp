@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
 
 namespace hortator::runtime {
 namespace {
@@ -29,8 +30,9 @@ void replace(const std::atomic<int>* old, std::atomic<int>* place) {
 void pass_on(int signal, siginfo_t* info, void* context) {
   const auto& old = before[static_cast<std::size_t>(std::ranges::find(crashes, signal) - crashes.begin())];
   if ((old.sa_flags & SA_SIGINFO) != 0) return old.sa_sigaction(signal, info, context);
-  if (old.sa_handler == SIG_IGN) return;
-  if (old.sa_handler != SIG_DFL) return old.sa_handler(signal);
+  // The kernel lets no process ignore its own fault: the instruction would run again for ever.
+  if (old.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal);
   std::signal(signal, SIG_DFL);
   raise(signal);  // delivered when the handler returns
 }
@@ -40,7 +42,17 @@ void handle(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
+// After a stack overflow the handler needs another stack. Of this thread only.
+void provide_stack() {
+  static std::array<std::byte, std::size_t{256} * 1024> memory;
+  stack_t present{};
+  if (sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
+  const stack_t ours{.ss_sp = memory.data(), .ss_flags = 0, .ss_size = memory.size()};
+  sigaltstack(&ours, nullptr);
+}
+
 void install() {
+  provide_stack();
   for (std::size_t i = 0; i < crashes.size(); ++i) {
     struct sigaction ours {};
     ours.sa_sigaction = handle;

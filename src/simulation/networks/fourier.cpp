@@ -71,7 +71,9 @@ at::Tensor SpectralImpl::restore(at::Tensor lowest, at::IntArrayRef sizes) const
 
 at::Tensor SpectralImpl::forward(const at::Tensor& input) const {
   const auto dims = field_dims(modes_.size());
-  const auto lowest = keep_lowest(at::fft_rfftn(input, {}, dims));
+  // There is no transform in bf16, and one in fp16 only for some sizes.
+  const auto field = at::isReducedFloatingType(input.scalar_type()) ? input.to(at::kFloat) : input;
+  const auto lowest = keep_lowest(at::fft_rfftn(field, {}, dims));
   const auto mixed = at::einsum("bim,iom->bom", {lowest.flatten(2), at::view_as_complex(weight_)});
   auto shape = lowest.sizes().vec();
   shape[1] = weight_.size(1);

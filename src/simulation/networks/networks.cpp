@@ -31,6 +31,16 @@ const std::map<std::string, std::function<std::shared_ptr<Network>(const Section
     {"torchscript", [](const Section& section) { return std::make_shared<TorchScript>(TorchScript::load(section)); }},
     {"module", made_of<Registered>}};
 
+/// Module::to() would also convert integers, booleans and complex numbers: indices, masks, spectra.
+void convert_floating_point(const torch::nn::Module& module, at::ScalarType type) {
+  const at::NoGradGuard no_grad;
+  for (const auto& tensors : {module.parameters(), module.buffers()}) {
+    for (auto tensor : tensors) {
+      if (tensor.defined() && tensor.is_floating_point()) tensor.set_data(tensor.to(type));
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Network> make_network(const Section& model) {
@@ -50,8 +60,10 @@ std::shared_ptr<Network> make_network(const Section& model) {
     }
     network = std::make_shared<Standardized>(std::move(network), *shape);
   }
-  if (model.has("dtype"))
-    network->to(model.choice("dtype", {"float32", "float64"}, "float32") == "float64" ? at::kDouble : at::kFloat);
+  if (model.has("dtype")) {
+    const bool is_double = model.choice("dtype", {"float32", "float64"}, "float32") == "float64";
+    convert_floating_point(*network, is_double ? at::kDouble : at::kFloat);
+  }
   return network;
 }
 

@@ -12,10 +12,11 @@ namespace {
 
 /// Sines and cosines of geometrically spaced frequencies: [length, width].
 at::Tensor positions_of(const at::Tensor& like, std::int64_t length, std::int64_t width) {
-  const auto rate =
-      (at::arange((width + 1) / 2, like.options()) * (-2 * std::log(1e4) / static_cast<double>(width))).exp();
-  const auto angle = at::arange(length, like.options()).unsqueeze(1) * rate;
-  return at::cat({angle.sin(), angle.cos()}, 1).narrow(1, 0, width);
+  // 16 bits cannot count beyond 256.
+  const auto options = like.options().dtype(like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  const auto rate = (at::arange((width + 1) / 2, options) * (-2 * std::log(1e4) / static_cast<double>(width))).exp();
+  const auto angle = at::arange(length, options).unsqueeze(1) * rate;
+  return at::cat({angle.sin(), angle.cos()}, 1).narrow(1, 0, width).to(like.scalar_type());
 }
 
 }  // namespace

@@ -14,6 +14,13 @@
 namespace hortator::simulation {
 
 void FeatureStatistics::add(const at::Tensor& batch, std::int64_t dim) {
+  const auto from_front = dim < 0 ? dim + batch.dim() : dim;
+  if (from_front < 1 || from_front >= batch.dim()) {
+    throw UsageError(
+        {.what = text::concat("Samples of the shape ", batch.sizes(), " have no features in dimension ", dim),
+         .why = "statistics are kept for each feature; dimension 0 counts samples",
+         .hint = "set features_dim in the buffer's settings, or leave statistics out"});
+  }
   if (batch.numel() == 0) return;
   const auto numbers = batch.detach().to(at::kCPU, at::kDouble).movedim(dim, 0).flatten(1);
   FeatureStatistics part;
@@ -49,7 +56,8 @@ void FeatureStatistics::merge(const FeatureStatistics& other) {
 
 at::Tensor FeatureStatistics::deviation() const {
   const auto deviation = (squares_ / static_cast<double>(count_)).sqrt();
-  return at::where(deviation > 0, deviation, at::ones_like(deviation));
+  // The mean of equal numbers is rounded: their deviation may be 1e-17 in place of 0.
+  return at::where((max_ > min_) & (deviation > 0), deviation, at::ones_like(deviation));
 }
 
 at::Tensor FeatureStatistics::packed() const {

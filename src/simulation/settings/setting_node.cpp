@@ -16,14 +16,17 @@ UsageError yaml_error(const std::string& file, const YAML::Mark& mark, const std
                      .hint = "share/doc/simulations.md shows complete settings"});
 }
 
-SettingNode convert(const YAML::Node& yaml, const std::string& file) {
+// An alias may refer to what contains it.
+SettingNode convert(const YAML::Node& yaml, const std::string& file, int level = 0) {
+  if (level > core::max_record_levels)
+    throw yaml_error(file, yaml.Mark(), text::concat("nested deeper than ", core::max_record_levels, " levels"));
   SettingNode node{.line = yaml.Mark().line + 1};
   if (yaml.IsScalar()) {
     node.shape = SettingNode::Shape::text;
     node.text = yaml.Scalar();
   } else if (yaml.IsSequence()) {
     node.shape = SettingNode::Shape::list;
-    for (const auto& item : yaml) node.items.push_back(convert(item, file));
+    for (const auto& item : yaml) node.items.push_back(convert(item, file, level + 1));
   } else if (yaml.IsMap()) {
     node.shape = SettingNode::Shape::map;
     for (const auto& entry : yaml) {
@@ -32,7 +35,7 @@ SettingNode convert(const YAML::Node& yaml, const std::string& file) {
       const auto has_key = [&](const auto& other) { return other.first == key; };
       if (std::ranges::any_of(node.entries, has_key))
         throw yaml_error(file, entry.first.Mark(), key + " is given twice");
-      auto value = convert(entry.second, file);
+      auto value = convert(entry.second, file, level + 1);
       value.line = entry.first.Mark().line + 1;
       node.entries.emplace_back(key, std::move(value));
     }

@@ -24,8 +24,8 @@ void Perplexity::add_logits(const at::Tensor& logits, const at::Tensor& targets)
     throw UsageError({.what = text::concat("Logits ", logits.sizes(), " do not fit targets ", targets.sizes())});
   const auto counted = next.ge(0);
   const auto losses = -at::log_softmax(scores, -1).gather(1, next.clamp_min(0).unsqueeze(1)).squeeze(1);
-  const auto both = at::stack({losses.to(at::kDouble), at::ones_like(losses, at::kDouble)}) * counted;
-  sums_ = sums_ + both.sum(1).cpu();
+  const auto counted_losses = losses.to(at::kDouble).masked_fill(counted.logical_not(), 0);  // the others may be NaN
+  sums_ = sums_ + at::stack({counted_losses.sum(), counted.sum().to(at::kDouble)}).cpu();
 }
 
 void Perplexity::merge(const Perplexity& other) { sums_ = sums_ + other.sums_; }

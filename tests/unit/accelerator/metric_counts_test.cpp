@@ -160,6 +160,11 @@ TEST_CASE("samples that cannot be counted are refused") {
                     ContainsSubstring("not one of the 2 classes"));
   CHECK_THROWS_WITH(counts.merge(ClassificationCounts(3)), ContainsSubstring("3 classes"));
   CHECK_THROWS_WITH(counts.f1(2), ContainsSubstring("no class 2"));
+  Perplexity padded, plain;  // what does not count may be anything
+  const auto logits = at::tensor({1.0F, 2.0F, 0.5F, std::nanf(""), std::nanf(""), std::nanf("")}).view({2, 3});
+  padded.add_logits(logits, at::tensor({std::int64_t{1}, std::int64_t{-100}}));
+  plain.add_logits(logits.narrow(0, 0, 1), at::tensor({std::int64_t{1}}));
+  CHECK(padded.value() == plain.value());
   Perplexity perplexity;
   CHECK_THROWS_WITH(perplexity.add(at::ones({2}), 2), ContainsSubstring("one number"));
   CHECK_THROWS_WITH(perplexity.add_logits(at::ones({2, 3}), at::ones({3}, at::kLong)), ContainsSubstring("do not fit"));

@@ -72,12 +72,16 @@ TEST_CASE("beams of prompts of different lengths are those of each prompt alone"
                                     .max_batch_size = together,
                                     .num_beams = 3,
                                     .num_return_sequences = 2};
-    const auto all = models::generate(*model, prompts, options);
-    REQUIRE(all.size() == 2 * prompts.size());
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      const auto own = models::generate(*model, {prompts[i]}, options);
-      CHECK(own[0] == all[2 * i]);
-      CHECK(own[1] == all[2 * i + 1]);
+    for (const bool often : {false, true}) {
+      // Then most continuations end, and prompts have fewer beams that go on than num_beams.
+      if (often) options.ends = [](std::size_t, const Tokens& text) { return text.back() % 4 != 0; };
+      const auto all = models::generate(*model, prompts, options);
+      REQUIRE(all.size() == 2 * prompts.size());
+      for (std::size_t i = 0; i < prompts.size(); ++i) {
+        const auto own = models::generate(*model, {prompts[i]}, options);
+        CHECK(own[0] == all[2 * i]);
+        CHECK(own[1] == all[2 * i + 1]);
+      }
     }
   }
 }

@@ -14,7 +14,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-std::string error_of(const std::string& source) {
+// The text of the template, or its error.
+std::string outcome_of(const std::string& source) {
   try {
     return ChatTemplate::from_text(source).render({{"user", "x"}});
   } catch (const Error& error) {
@@ -43,31 +44,51 @@ TEST_CASE("conversations become the texts that Jinja makes of them") {
 }
 
 TEST_CASE("a template that refuses the messages says why") {
-  CHECK_THAT(error_of("{{ raise_exception('no system role') }}"), ContainsSubstring("no system role"));
+  CHECK_THAT(outcome_of("{{ raise_exception('no system role') }}"), ContainsSubstring("no system role"));
 }
 
 TEST_CASE("what is not supported is named, with its line") {
-  CHECK_THAT(error_of("a\n{% include 'b' %}"), ContainsSubstring("line 2: the statement 'include'"));
-  CHECK_THAT(error_of("{{ 1 | pprint }}"), ContainsSubstring("the filter 'pprint' is not supported; there are"));
-  CHECK_THAT(error_of("{{ 1 is filter }}"), ContainsSubstring("the test 'filter'"));
-  CHECK_THAT(error_of("\n{{ cycler(1) }}"), ContainsSubstring("line 2: what is called is not a function"));
-  CHECK_THAT(error_of("{% if true %}"), ContainsSubstring("'endif' is missing"));
-  CHECK_THAT(error_of("{{ (1 }}"), ContainsSubstring("line 1"));
-  CHECK_THAT(error_of("{{ 'open }}"), ContainsSubstring("the string does not end"));
-  CHECK_THAT(error_of("{{ 1 / 0 }}"), ContainsSubstring("Division by zero"));
-  CHECK_THAT(error_of("{{ '\xFF' | tojson }}"), ContainsSubstring("not valid UTF-8"));
-  CHECK_THAT(error_of("{{ 'x'.strip('\u00E9') }}"), ContainsSubstring("ASCII only"));
+  CHECK_THAT(outcome_of("a\n{% include 'b' %}"), ContainsSubstring("line 2: the statement 'include'"));
+  CHECK_THAT(outcome_of("{{ 1 | pprint }}"), ContainsSubstring("the filter 'pprint' is not supported; there are"));
+  CHECK_THAT(outcome_of("{{ 1 is filter }}"), ContainsSubstring("the test 'filter'"));
+  CHECK_THAT(outcome_of("\n{{ cycler(1) }}"), ContainsSubstring("line 2: what is called is not a function"));
+  CHECK_THAT(outcome_of("{% if true %}"), ContainsSubstring("'endif' is missing"));
+  CHECK_THAT(outcome_of("{{ (1 }}"), ContainsSubstring("line 1"));
+  CHECK_THAT(outcome_of("{{ 'open }}"), ContainsSubstring("the string does not end"));
+  CHECK_THAT(outcome_of("{{ 1 / 0 }}"), ContainsSubstring("Division by zero"));
+  CHECK_THAT(outcome_of("{{ '\xFF' | tojson }}"), ContainsSubstring("not valid UTF-8"));
+  CHECK_THAT(outcome_of("{{ 'x'.strip('\u00E9') }}"), ContainsSubstring("ASCII only"));
+}
+
+TEST_CASE("what Jinja does in its own order") {
+  CHECK(outcome_of("{{ dict(b='c', a=1) }}") == "{'b': 'c', 'a': 1}");
+  CHECK(outcome_of("{{ dict({'a': 1}, b=2) }}") == "{'a': 1, 'b': 2}");
+  CHECK(outcome_of("{{ -1 | abs }}") == "1");
+  CHECK(outcome_of("{{ 9007199254740993 | int }}") == "9007199254740993");
+  CHECK_THAT(outcome_of("{{ 100000000000000000000.0 | int }}"), ContainsSubstring("too large"));
+  CHECK_THAT(outcome_of("{{ [1] | tojson(separators=(',', ':')) }}"),
+             ContainsSubstring("'separators' is not supported"));
+  CHECK(outcome_of("{{ [1] | tojson(indent=2) }}") == "[\n  1\n]");
 }
 
 TEST_CASE("a hostile template ends") {
-  CHECK_THAT(error_of("{% for a in range(99999) %}{% for b in range(99999) %}{% set c = 1 %}{% endfor %}{% endfor %}"),
-             ContainsSubstring("does not come to an end"));
-  CHECK_THAT(error_of("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), ContainsSubstring("too deeply"));
-  CHECK_THAT(error_of("{{ " + std::string(50'000, '(') + "1" + std::string(50'000, ')') + " }}"),
+  CHECK_THAT(
+      outcome_of("{% for a in range(99999) %}{% for b in range(99999) %}{% set c = 1 %}{% endfor %}{% endfor %}"),
+      ContainsSubstring("does not come to an end"));
+  CHECK_THAT(outcome_of("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), ContainsSubstring("too deeply"));
+  CHECK_THAT(outcome_of("{{ " + std::string(50'000, '(') + "1" + std::string(50'000, ')') + " }}"),
              ContainsSubstring("too deeply"));
+  std::string chain = "1";
+  for (int i = 0; i < 50'000; ++i) chain += "+1";
+  CHECK_THAT(outcome_of("{{ " + chain + " }}"), ContainsSubstring("too long"));
+  CHECK_THAT(
+      outcome_of("{% set n = namespace(x='abc') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}"),
+      ContainsSubstring("without bound"));
+  CHECK_THAT(outcome_of("{% set n = namespace(x=1) %}{% for i in range(999) %}{% set n.x = [n.x] %}{% endfor %}"),
+             ContainsSubstring("nested too deeply"));
   std::string nested;
   for (int i = 0; i < 10'000; ++i) nested += "{% if 1 %}";
-  CHECK_THAT(error_of(nested), ContainsSubstring("too deeply"));
+  CHECK_THAT(outcome_of(nested), ContainsSubstring("too deeply"));
 }
 
 TEST_CASE("the template of a folder is found") {
@@ -83,4 +104,7 @@ TEST_CASE("the template of a folder is found") {
   CHECK(rendered() == "3");
   write("chat_template.jinja", "{{ messages[0].content }}{{ add_generation_prompt }}");
   CHECK(rendered() == "xFalse");
+  CHECK_THROWS_WITH(ChatTemplate(folder.path).render({{"user", "\xFF"}}), ContainsSubstring("not valid UTF-8"));
+  write("tokenizer_config.json", R"({"bos_token": )");
+  CHECK_THROWS_WITH(ChatTemplate(folder.path), ContainsSubstring("not a JSON object"));
 }

@@ -73,6 +73,10 @@ TEST_CASE("a resumed simulation continues bit by bit", "[simulation]") {
     CHECK(saved == 1);
     CHECK(hortator_save(run, 3600, &saved) == HORTATOR_OK);
     CHECK(saved == 0);
+    CHECK(hortator_save(run, std::nan(""), &saved) == HORTATOR_USAGE);
+    const bool differs = world_size() > 1;
+    CHECK(hortator_save(run, world_rank() == 0 ? 3600 : 3000, &saved) == (differs ? HORTATOR_USAGE : HORTATOR_OK));
+    CHECK(hortator_save(run, world_rank() == 0 ? 3600 : -1, &saved) == (differs ? HORTATOR_USAGE : HORTATOR_OK));
     for (int step = 0; step < 5; ++step) losses.push_back(solver.advance());
     own = solver.own();
   }
@@ -155,4 +159,24 @@ TEST_CASE("arrays that cannot be kept are refused on all ranks", "[simulation]")
   const auto status = hortator_keep(run, "d", world_rank() == 1 ? nullptr : array.get(), HORTATOR_EACH);
   CHECK(status == HORTATOR_USAGE);
   CHECK(same_on_all(status));
+}
+
+TEST_CASE("models of one shape are not exchanged when they are created in another order", "[simulation]") {
+  constexpr auto settings = R"(
+models:
+  first: {type: mlp, layers: [1, 4, 1], optimizer: {type: sgd, lr: 0.1}}
+  second: {type: mlp, layers: [1, 4, 1], optimizer: {type: sgd, lr: 0.1}}
+)";
+  const auto file = settings_file("order", settings);
+  {
+    const CRun run(file);
+    run.model("first");
+    run.model("second");
+    REQUIRE(hortator_save(run, 0, nullptr) == HORTATOR_OK);
+  }
+  const CRun run(file);
+  run.model("second");
+  run.model("first");
+  CHECK(hortator_resume(run) == HORTATOR_FAILED);
+  CHECK(error_has("(create models in the same order)"));
 }

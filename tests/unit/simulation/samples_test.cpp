@@ -168,6 +168,11 @@ TEST_CASE("statistics do not depend on how samples arrive", "[simulation]") {
   FeatureStatistics constant;
   constant.add(at::full({4, 2}, 5.0, at::kDouble), 1);
   CHECK(at::equal(constant.deviation(), at::full({2}, 1.0, at::kDouble)));
+  FeatureStatistics rounded;  // three times 0.1 are not 0.3
+  rounded.add(at::full({3, 2}, 0.1, at::kDouble), 1);
+  CHECK(at::equal(rounded.deviation(), at::full({2}, 1.0, at::kDouble)));
+  CHECK_THROWS_WITH(rounded.add(at::zeros({3}), 1), ContainsSubstring("no features in dimension 1"));
+  CHECK_THROWS_WITH(rounded.add(at::zeros({3, 2}), 0), ContainsSubstring("no features in dimension 0"));
   CHECK(at::equal(FeatureStatistics::of_packed(whole.packed()).packed(), whole.packed()));
   CHECK_THROWS_AS(constant.add(at::zeros({4, 3}), 1), UsageError);
 }
