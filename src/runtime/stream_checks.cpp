@@ -29,7 +29,7 @@ void check_streams_if_asked(c10::Device device, const core::Variables& variables
                                         "set it to 1 to check the order of all work on the device, or unset it");
   if (!is_asked.value_or(false)) return;
   if (device.is_cpu()) {
-    throw UsageError({.what = text::concat(stream_switch, " is set, and this program runs on the CPU"),
+    throw UsageError({.what = "HORTATOR_DEBUG_STREAMS is set, and this program runs on the CPU",
                       .why = "only accelerators have streams",
                       .hint = "unset it, or use a device"});
   }
