@@ -9,6 +9,8 @@
 #ifndef HORTATOR_H
 #define HORTATOR_H
 
+/* NOLINTBEGIN: clang-tidy reads it as C++ */
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -171,4 +173,6 @@ HORTATOR_C_API hortator_status hortator_report(hortator_status status, const cha
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND */
+
 #endif

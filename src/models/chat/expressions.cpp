@@ -191,23 +191,23 @@ Expression ExpressionParser::with_filters(Expression value) {
   while (true) {
     if (take_op("|")) {
       link();
-      value = filter(std::move(value));
+      value = filter(value);
     } else if (take_name("is")) {
       link();
-      value = test(std::move(value));
+      value = test(value);
     } else {
       return value;
     }
   }
 }
 
-Expression ExpressionParser::filter(Expression value) {
+Expression ExpressionParser::filter(const Expression& value) {
   const auto called = name();
   const auto arguments = is_op("(") ? call() : CallExpressions{};
   return [=](Rendering& rendering) { return filtered(called, value(rendering), arguments.values(rendering)); };
 }
 
-Expression ExpressionParser::test(Expression value) {
+Expression ExpressionParser::test(const Expression& value) {
   const bool is_negated = take_name("not");
   const auto called = peek().kind == TokenKind::op ? next().text : name();
   CallExpressions arguments;

@@ -54,10 +54,10 @@ class ExpressionParser {
   Expression unary();
   Expression signed_value();
   Expression with_filters(Expression value);
-  Expression test(Expression value);
-  Expression filter(Expression value);
+  Expression test(const Expression& value);
+  Expression filter(const Expression& value);
   Expression postfix();
-  Expression subscript(Expression value);
+  Expression subscript(const Expression& value);
   Expression primary();
   Expression literal_name(const TemplateToken& token);
   Expression list(std::string_view close);

@@ -47,7 +47,7 @@ Expression ExpressionParser::postfix() {
         return method.is_defined ? method : item_of(owner, Json(key));
       };
     } else if (take_op("[")) {
-      value = subscript(std::move(value));
+      value = subscript(value);
     } else if (is_op("(")) {
       value = [value, arguments = call(), line = peek().line](Rendering& rendering) {
         const auto called = value(rendering);
@@ -61,7 +61,7 @@ Expression ExpressionParser::postfix() {
 }
 
 /// value[key], or value[begin:end:step]
-Expression ExpressionParser::subscript(Expression value) {
+Expression ExpressionParser::subscript(const Expression& value) {
   std::vector<Expression> bounds = {constant(Value())};
   bool is_slice = false;
   while (!is_op("]")) {
