@@ -35,7 +35,7 @@ const std::map<std::string, std::function<std::shared_ptr<Network>(const Section
 void convert_floating_point(const torch::nn::Module& module, at::ScalarType type) {
   const at::NoGradGuard no_grad;
   for (const auto& tensors : {module.parameters(), module.buffers()}) {
-    for (auto tensor : tensors) {
+    for (const auto& tensor : tensors) {
       if (tensor.defined() && tensor.is_floating_point()) tensor.set_data(tensor.to(type));
     }
   }
