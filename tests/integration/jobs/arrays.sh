@@ -53,10 +53,11 @@ took() {
   (cd "probe.$1" && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$1" >output 2>&1) || return 1
   echo $((${EPOCHREALTIME/[.,]/} - begun))
 }
+took 1 >/dev/null || failed 'a first run' # the first start reads the program from disk
 less=$(took 100) || failed 'a short run'
 more=$(took 300) || failed 'a longer run'
-each=$(((more - less) / 200))
-steps=$((30000000 / (each > 500 ? each : 500)))
+each=$(((more - less) / 200))                     # microseconds; a step of this program sleeps for 10 ms
+steps=$((30000000 / (each > 10000 ? each : 10000)))
 (cd project && "$hortator" job --nodes 2 --ranks-per-node 2 --name printed --time 00:02:00 --warning-seconds 100 --requeues 20 --run-dir run \
   -- "$binaries/stopping" "$steps" >job.sh 2>budget) || failed 'no script'
 id=$(cd empty && sbatch --parsable ../project/job.sh)
