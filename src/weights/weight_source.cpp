@@ -15,6 +15,7 @@
 #include "formats/file/file_error.hpp"
 #include "formats/safetensors/source.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "weights/distributed_weights.hpp"
 #include "weights/gguf_weights.hpp"
 #include "weights/weight_shards.hpp"
 
@@ -168,6 +169,7 @@ fs::path find_in(const fs::path& folder) {
        {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (fs::exists(folder / name)) return folder / name;
   }
+  if (fs::exists(folder / DistributedWeights::metadata_file)) return folder / DistributedWeights::metadata_file;
   std::vector<fs::path> found, quantised;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a killed save
@@ -197,15 +199,17 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
     throw formats::FileError({.what = text::concat("There are no weights ", path, ": no such file or folder")});
   }
   if (!fs::is_directory(path)) {
+    if (path.filename() == DistributedWeights::metadata_file)
+      return std::make_unique<DistributedWeights>(path.parent_path());
     if (path.extension() == ".json") return std::make_unique<IndexedWeights>(path);
     return open_file(path);
   }
   const auto found = find_in(path);
   if (!found.empty()) return open_weights(found);
-  throw formats::FileError(
-      {.what = text::concat("The folder ", path, " holds no weights"),
-       .hint = "known are model.safetensors, pytorch_model.bin, their .index.json, one .gguf file, and "
-               "the folders of save_state"});
+  throw formats::FileError({.what = text::concat("The folder ", path, " holds no weights"),
+                            .hint =
+                                "known are model.safetensors, pytorch_model.bin, their .index.json, one .gguf file, "
+                                "folders of torch.distributed.checkpoint (.metadata), and the folders of save_state"});
 }
 
 bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }

@@ -49,8 +49,9 @@ class WeightSource {
   static constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 };
 
-/// Opens a safetensors, GGUF or torch.save file, an index of several files (`.index.json`), or a folder that holds one
-/// of them. File names in an index must not lead out of its folder.
+/// Opens a safetensors, GGUF or torch.save file, an index of several files (`.index.json`), the `.metadata` of
+/// torch.distributed.checkpoint, or a folder that holds one of them. File names in an index must not lead out of its
+/// folder.
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
 
 /// Whether open_weights() would find something in this folder.

@@ -5,11 +5,13 @@
 """
 
 import json
+import os
 import pathlib
 import shutil
 import sys
 
 import torch
+import torch.distributed.checkpoint as checkpoint
 from accelerate import Accelerator
 
 
@@ -87,6 +89,27 @@ def gather(folder):
     torch.save(state, folder / "optimizer.bin")
 
 
+def shard(rank, gathered, folder):
+    """Writes the gathered folder as two ranks with FSDP's SHARDED_STATE_DICT do."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29577")
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
+    mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2,))
+
+    def cut(value):
+        if isinstance(value, dict):
+            return {name: cut(item) for name, item in value.items()}
+        if isinstance(value, torch.Tensor) and value.dim() > 0:
+            return torch.distributed.tensor.distribute_tensor(value, mesh, [torch.distributed.tensor.Shard(0)])
+        return value
+
+    for name, state, part in (("model", "pytorch_model_fsdp.bin", "pytorch_model_fsdp_0"), ("optimizer", "optimizer.bin", "optimizer_0")):
+        checkpoint.save({name: cut(torch.load(gathered / state))}, checkpoint_id=folder / part)
+    torch.distributed.destroy_process_group()
+    if rank == 0:
+        for file in "scheduler.bin", "custom_checkpoint_0.pkl":
+            shutil.copy(gathered / file, folder)
+
+
 def train(accelerator, model, optimizer, schedule, steps, by_metric):
     losses = []
     for step in steps:
@@ -140,6 +163,7 @@ def main():
     gather(root / "gathered")
     for name in "sgd", "named", "sequential", "chained", "gathered":
         (root / name / "random_states_0.pkl").unlink()
+    torch.multiprocessing.spawn(shard, args=(root / "gathered", root / "sharded"), nprocs=2)
     (root / "expected.json").write_text(json.dumps(expected) + "\n")
 
 

@@ -105,6 +105,9 @@ const std::vector<Verb>& verbs_of_checkpoint() {
       {"diff", "compares two checkpoints or models: diff A B; exit code 1 if they differ", checkpoints::diff},
       {"export", "writes the weights of a model: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
        checkpoints::export_weights},
+      {"merge",
+       "writes one file from the parts that FSDP saved, as accelerate merge-weights: merge FOLDER OUT.safetensors",
+       checkpoints::export_weights},
       {"import", "converts weights to a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
        checkpoints::import_weights},
   };
@@ -121,7 +124,7 @@ int print_checkpoint_help() {
                "exit code: 0 done, nothing damaged or different; 1 damaged or different; 2 wrong usage, or diff cannot "
                "read an input\n\n"
             << checkpoint_options().named
-            << "\n`hortator checkpoint diff --help` describes diff, and so for export and import.\n";
+            << "\n`hortator checkpoint diff --help` describes diff, and so for export, merge and import.\n";
   return 0;
 }
 
@@ -135,7 +138,7 @@ int checkpoint_verb(const Arguments& arguments) {
   if (arguments.empty())
     throw UsageError(
         {.what = "The checkpoint verb is missing", .hint = "valid verbs: " + listing(verbs_of_checkpoint())});
-  const std::vector<std::string> with_own_help = {"diff", "export", "import"};
+  const std::vector<std::string> with_own_help = {"diff", "export", "merge", "import"};
   if (asks_for_help(arguments) && std::ranges::find(with_own_help, arguments.front()) == with_own_help.end())
     return print_checkpoint_help();
   return find(verbs_of_checkpoint(), arguments.front(), "checkpoint verb")

@@ -146,7 +146,10 @@ int export_weights(const Arguments& arguments) {
         export_usage,
         "Writes the weights of a model, from a checkpoint or another file, to one file: safetensors, or the\n"
         "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads. CHECKPOINT is a folder as\n"
-        "`checkpoint list` takes it; of a folder with several checkpoints the newest complete one is taken.\n",
+        "`checkpoint list` takes it; of a folder with several checkpoints the newest complete one is taken. Folders "
+        "of\n"
+        "torch.distributed.checkpoint, such as FSDP's pytorch_model_fsdp_0, are read as well, a tensor at a time:\n"
+        "`hortator checkpoint merge` is the same verb.\n",
         true);
   }
   const auto route = route_in(chosen, export_usage);

@@ -132,16 +132,19 @@ TEST_CASE("other files are refused with their format and a hint") {
     const char* name;
     const char* why;
   };
-  const auto refused =
-      GENERATE(Case{"legacy.pt", "before version 1.6"}, Case{"protocol_4.pt", "of protocol 4"},
-               Case{"pickle.pt", "only a pickle"}, Case{"foreign.pt", "an object of argparse.Namespace"},
-               Case{"counter.pt", "an object of collections.Counter"}, Case{"script.pt", "a TorchScript module"},
-               Case{"conjugate.pt", "a view by conjugation"}, Case{"compressed.pt", "is compressed"},
-               Case{"expected.json", "does not begin as a zip archive"});
+  const auto refused = GENERATE(
+      Case{"legacy.pt", "before version 1.6"}, Case{"pickle.pt", "only a pickle"},
+      Case{"foreign.pt", "an object of argparse.Namespace"}, Case{"counter.pt", "an object of collections.Counter"},
+      Case{"script.pt", "a TorchScript module"}, Case{"conjugate.pt", "a view by conjugation"},
+      Case{"compressed.pt", "is compressed"}, Case{"expected.json", "does not begin as a zip archive"});
   INFO(refused.name);
   CHECK_THROWS_AS(PickleFile(stored(refused.name)), formats::FileError);
   CHECK_THROWS_WITH(PickleFile(stored(refused.name)),
                     ContainsSubstring(refused.name) && ContainsSubstring(refused.why));
+}
+
+TEST_CASE("a state dict of a later protocol of Python is read") {
+  CHECK(PickleFile(stored("protocol_4.pt")).get("weight").equal(PickleFile(stored("counter.pt")).get("weight")));
 }
 
 TEST_CASE("foreign objects are kept on request, without construction") {

@@ -9,7 +9,7 @@ namespace hortator::accelerator {
 
 using formats::PickleValue;
 
-void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why, std::string hint) {
+void refuse_state(const formats::PickleSource& file, const std::string& what, std::string why, std::string hint) {
   throw Error({.what = text::concat("The optimizer's state in ", file.path(), " does not fit: ", what),
                .why = std::move(why),
                .hint = std::move(hint)});

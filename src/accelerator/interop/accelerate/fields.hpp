@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/torch/pickle/file.hpp"
+#include "formats/torch/pickle/source.hpp"
 #include "step/optimizer/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
@@ -16,7 +16,7 @@ namespace hortator::accelerator {
 /// naming the file and the field, for a value of another type.
 class PythonFields final : public step::FieldVisitor {
  public:
-  PythonFields(const formats::PickleFile& file, const formats::PickleValue& dict, std::string prefix, StateDict& out)
+  PythonFields(const formats::PickleSource& file, const formats::PickleValue& dict, std::string prefix, StateDict& out)
       : file_(file), dict_(dict), prefix_(std::move(prefix)), out_(out) {}
 
   void field(std::string_view name, double& value) override;
@@ -36,7 +36,7 @@ class PythonFields final : public step::FieldVisitor {
   Number need(std::string_view name, const std::optional<Number>& number) const;
   [[noreturn]] void misfit(std::string_view name, const formats::PickleValue& value) const;
 
-  const formats::PickleFile& file_;
+  const formats::PickleSource& file_;
   const formats::PickleValue& dict_;
   std::string prefix_;
   StateDict& out_;
@@ -44,7 +44,7 @@ class PythonFields final : public step::FieldVisitor {
 };
 
 /// Throws Error: the file's optimizer state does not fit, since `what`.
-[[noreturn]] void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why,
+[[noreturn]] void refuse_state(const formats::PickleSource& file, const std::string& what, std::string why,
                                std::string hint = "");
 
 }  // namespace hortator::accelerator

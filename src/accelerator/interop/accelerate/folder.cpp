@@ -4,6 +4,7 @@
 
 #include "checkpoint/format.hpp"
 #include "core/text/text.hpp"
+#include "weights/distributed_weights.hpp"
 
 namespace hortator::accelerator {
 
@@ -18,6 +19,8 @@ std::size_t count_from_0(const PathOf& path_of) {
   while (fs::exists(path_of(index))) ++index;
   return index;
 }
+
+bool has_parts(const fs::path& folder) { return fs::exists(folder / weights::DistributedWeights::metadata_file); }
 
 bool has_deepspeed_states(const fs::path& folder) {
   return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
@@ -45,9 +48,21 @@ std::size_t AccelerateFolder::count(const std::string& name, const char* extensi
   return count_from_0([&](std::size_t index) { return numbered(name, index, extension); });
 }
 
+std::size_t AccelerateFolder::optimizers() const {
+  return count_from_0([&](std::size_t index) { return optimizer(index); });
+}
+
+fs::path AccelerateFolder::optimizer(std::size_t index) const {
+  auto file = numbered("optimizer", index, ".bin");
+  auto parts = folder_ / text::concat("optimizer_", index);
+  return !fs::exists(file) && has_parts(parts) ? parts : file;
+}
+
 fs::path AccelerateFolder::model(std::size_t index) const {
   auto safe = numbered("model", index, ".safetensors");
   if (fs::exists(safe)) return safe;
+  auto parts = folder_ / text::concat("pytorch_model_fsdp_", index);
+  if (has_parts(parts)) return parts;
   auto gathered = numbered("pytorch_model_fsdp", index, ".bin");
   return fs::exists(gathered) ? gathered : numbered("pytorch_model", index, ".bin");
 }
@@ -56,13 +71,6 @@ std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
   const auto place = folder_.string();
   for (const auto& entry : fs::directory_iterator(folder_)) {
     auto name = entry.path().filename().string();
-    if (name.starts_with("pytorch_model_fsdp_") && entry.is_directory()) {
-      auto way =
-          text::concat("make it whole with Python: accelerate merge-weights ", place, "/", name,
-                       " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); or save with "
-                       "FSDP's FULL_STATE_DICT, and load_state restores the optimizer as well");
-      return Pieces{.library = "FSDP", .name = std::move(name), .way = std::move(way)};
-    }
     if (name.starts_with("pytorch_model_fsdp") && name.find("rank") != std::string::npos) {
       return Pieces{.library = "FSDP",
                     .name = std::move(name),

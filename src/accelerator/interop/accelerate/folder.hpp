@@ -20,18 +20,21 @@ class AccelerateFolder {
 
   // The number of saved objects of each type.
   std::size_t models() const;
-  std::size_t optimizers() const { return count("optimizer", ".bin"); }
+  std::size_t optimizers() const;
   std::size_t schedules() const { return count("scheduler", ".bin"); }
   std::size_t processes() const;
   std::size_t objects() const;
 
+  /// A file, or a folder of parts.
   std::filesystem::path model(std::size_t index) const;
-  std::filesystem::path optimizer(std::size_t index) const { return numbered("optimizer", index, ".bin"); }
+  /// A file; or a folder of parts, which FSDP's SHARDED_STATE_DICT writes.
+  std::filesystem::path optimizer(std::size_t index) const;
   std::filesystem::path schedule(std::size_t index) const { return numbered("scheduler", index, ".bin"); }
   std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
   std::filesystem::path random_states(int process) const;
   std::filesystem::path object(std::size_t index) const;
-  /// A model that FSDP or DeepSpeed saved in pieces, and the way to merge it; nothing if there is none.
+  /// A model that FSDP or DeepSpeed saved in pieces that only Python reads, and the way to merge it; nothing if there
+  /// is none.
   struct Pieces {
     std::string library;
     std::string name;

@@ -14,7 +14,7 @@
 namespace hortator::accelerator {
 namespace {
 
-using formats::PickleFile;
+using formats::PickleSource;
 using formats::PickleValue;
 
 /// Python options that do not change a step's result, and what schedules keep in groups.
@@ -28,7 +28,7 @@ struct PythonState {
   const PickleValue::List& groups;
 };
 
-PythonState state_parts_of(const PickleFile& file) {
+PythonState state_parts_of(const PickleSource& file) {
   const auto* state = file.value().find("state");
   const auto* groups = file.value().find("param_groups");
   const auto* list = groups != nullptr ? items_of(*groups) : nullptr;
@@ -39,7 +39,7 @@ PythonState state_parts_of(const PickleFile& file) {
 }
 
 /// Handles options without a field here: those that change nothing are ignored.
-void check_other_options(const PickleFile& file, const std::vector<std::string>& unused, const PickleValue& group,
+void check_other_options(const PickleSource& file, const std::vector<std::string>& unused, const PickleValue& group,
                          bool is_adamw, std::vector<std::string>& left) {
   for (const auto& name : unused) {
     const auto& value = *group.find(name);
@@ -61,7 +61,7 @@ bool is_name(const PickleValue& value) { return std::holds_alternative<std::stri
 
 class OptimizerConversion {
  public:
-  OptimizerConversion(const PickleFile& file, const torch::optim::Optimizer& optimizer,
+  OptimizerConversion(const PickleSource& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, std::vector<std::string>& left)
       : file_(file), optimizer_(optimizer), names_(names), left_(left), python_(state_parts_of(file)) {}
 
@@ -186,7 +186,7 @@ class OptimizerConversion {
     }
   }
 
-  const PickleFile& file_;
+  const PickleSource& file_;
   const torch::optim::Optimizer& optimizer_;
   const step::ParameterNames& names_;
   std::vector<std::string>& left_;
@@ -196,7 +196,7 @@ class OptimizerConversion {
 
 }  // namespace
 
-StateDict from_python(const PickleFile& file, const torch::optim::Optimizer& optimizer,
+StateDict from_python(const PickleSource& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, const std::vector<std::string>& order,
                       std::vector<std::string>& left) {
   for (const auto& group : optimizer.param_groups()) {

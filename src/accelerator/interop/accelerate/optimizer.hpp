@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/torch/pickle/file.hpp"
+#include "formats/torch/pickle/source.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 
 namespace hortator::accelerator {
@@ -21,7 +21,7 @@ namespace hortator::accelerator {
 ///
 /// Throws Error, naming the file and the entry, for entries that this optimizer cannot represent; entries that it does
 /// not need are added to `left`.
-StateDict from_python(const formats::PickleFile& file, const torch::optim::Optimizer& optimizer,
+StateDict from_python(const formats::PickleSource& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, const std::vector<std::string>& order,
                       std::vector<std::string>& left);
 

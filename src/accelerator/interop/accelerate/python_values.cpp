@@ -9,10 +9,10 @@
 namespace hortator::accelerator {
 
 using formats::PickledTensor;
-using formats::PickleFile;
+using formats::PickleSource;
 using formats::PickleValue;
 
-std::optional<double> to_real(const PickleFile& file, const PickleValue& value) {
+std::optional<double> to_real(const PickleSource& file, const PickleValue& value) {
   if (const auto* real = std::get_if<double>(&value.content)) return *real;
   if (const auto* whole = std::get_if<std::int64_t>(&value.content)) return static_cast<double>(*whole);
   if (const auto* truth = std::get_if<bool>(&value.content)) return *truth ? 1 : 0;
@@ -23,7 +23,7 @@ std::optional<double> to_real(const PickleFile& file, const PickleValue& value) 
   return file.get(*tensor).item<double>();
 }
 
-std::optional<std::int64_t> to_whole(const PickleFile& file, const PickleValue& value) {
+std::optional<std::int64_t> to_whole(const PickleSource& file, const PickleValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value.content)) return *whole;
   const auto real = to_real(file, value);
   constexpr double beyond = 0x1p63;
@@ -31,7 +31,7 @@ std::optional<std::int64_t> to_whole(const PickleFile& file, const PickleValue& 
   return static_cast<std::int64_t>(*real);
 }
 
-at::Tensor to_tensor(const PickleFile& file, const PickleValue& value) {
+at::Tensor to_tensor(const PickleSource& file, const PickleValue& value) {
   if (const auto* tensor = std::get_if<PickledTensor>(&value.content)) return file.get(*tensor);
   if (const auto number = to_real(file, value)) return at::scalar_tensor(*number);
   return {};

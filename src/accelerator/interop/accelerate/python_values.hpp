@@ -6,17 +6,17 @@
 #include <optional>
 #include <string_view>
 
-#include "formats/torch/pickle/file.hpp"
+#include "formats/torch/pickle/source.hpp"
 
 /// Conversions of Python values.
 namespace hortator::accelerator {
 
 /// Converts a number, a bool or a tensor of one element; nothing for any other value.
-std::optional<double> to_real(const formats::PickleFile& file, const formats::PickleValue& value);
+std::optional<double> to_real(const formats::PickleSource& file, const formats::PickleValue& value);
 /// The same for whole numbers; nothing if there is a fraction.
-std::optional<std::int64_t> to_whole(const formats::PickleFile& file, const formats::PickleValue& value);
+std::optional<std::int64_t> to_whole(const formats::PickleSource& file, const formats::PickleValue& value);
 /// Converts a tensor, or a number to one without dimensions; undefined for any other value.
-at::Tensor to_tensor(const formats::PickleFile& file, const formats::PickleValue& value);
+at::Tensor to_tensor(const formats::PickleSource& file, const formats::PickleValue& value);
 
 /// The items of a list or a tuple; null for any other value.
 const formats::PickleValue::List* items_of(const formats::PickleValue& value);

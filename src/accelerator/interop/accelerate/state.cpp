@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "accelerator/interop/accelerate/distributed_state.hpp"
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/optimizer.hpp"
 #include "accelerator/interop/accelerate/python_values.hpp"
@@ -33,6 +34,11 @@ struct Converted {
   StateDict random = {};
 };
 
+std::unique_ptr<formats::PickleSource> open_state(const fs::path& path) {
+  if (fs::is_directory(path)) return std::make_unique<DistributedState>(path);
+  return std::make_unique<PickleFile>(path, ForeignObjects::kept);
+}
+
 class FolderConversion {
  public:
   FolderConversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
@@ -56,9 +62,9 @@ class FolderConversion {
     const auto order = names_in_order();
     for (std::size_t i = 0; i < std::min(training_.prepared.optimizers().size(), folder_.optimizers()); ++i) {
       policy_.attempt([&] {
-        const PickleFile file(folder_.optimizer(i), ForeignObjects::kept);
+        const auto state = open_state(folder_.optimizer(i));
         all.optimizers.push_back(
-            from_python(file, training_.prepared.optimizers()[i]->optimizer(), names, order, left_));
+            from_python(*state, training_.prepared.optimizers()[i]->optimizer(), names, order, left_));
       });
       all.optimizers.resize(i + 1);
     }

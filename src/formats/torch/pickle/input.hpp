@@ -9,7 +9,7 @@
 
 namespace hortator::formats::pickle {
 
-/// The opcodes of the format that torch.save writes; see Python's pickletools.
+/// The opcodes of the formats that torch.save and torch.distributed write; see Python's pickletools.
 enum class Code : unsigned char {
   mark = '(',
   stop = '.',
@@ -22,8 +22,13 @@ enum class Code : unsigned char {
   long_1 = 0x8a,
   real = 'G',
   text = 'X',
+  short_text = 0x8c,
+  long_text = 0x8d,
   ascii = 'U',
+  short_bytes = 'C',
+  bytes = 'B',
   global = 'c',
+  stack_global = 0x93,
   persistent = 'Q',
   empty_tuple = ')',
   tuple = 't',
@@ -38,12 +43,14 @@ enum class Code : unsigned char {
   set_items = 'u',
   put = 'q',
   long_put = 'r',
+  memoize = 0x94,
   get = 'h',
   long_get = 'j',
   reduce = 'R',
   new_object = 0x81,
   build = 'b',
   protocol = 0x80,
+  frame = 0x95,
 };
 
 /// Reads a pickle from front to back. Every member throws PickleFault if the pickle ends too early.
@@ -61,6 +68,7 @@ class Input {
   unsigned char byte() { return number<unsigned char>(); }
   Code code() { return Code{byte()}; }
   std::string text(std::uint64_t bytes);  ///< must be UTF-8
+  void skip(std::uint64_t bytes) { take(bytes); }
   std::string line();
   double real();
   /// A little-endian two's complement number of any length; returns nothing if it does not fit 64 bits.

@@ -24,10 +24,8 @@ class PickleMachine {
 
   PickleValue run() {
     if (input_.code() != Code::protocol) input_.fail("it does not begin as a pickle");
-    if (const int protocol = input_.byte(); protocol != 2) {
-      input_.fail(
-          text::concat("it is of protocol ", protocol, ", not 2: leave out pickle_protocol in Python's torch.save"));
-    }
+    if (const int protocol = input_.byte(); protocol < 2 || protocol > 5)
+      input_.fail(text::concat("it is of protocol ", protocol, ", not of 2 to 5"));
     for (auto code = input_.code(); code != Code::stop; code = input_.code()) step(code);
     auto* root = stack_.pop();
     if (!stack_.empty()) input_.fail("it ends with values left on the stack");
@@ -62,6 +60,20 @@ class PickleMachine {
   void name_class() {
     const auto module = input_.line();
     stack_.push(heap_.make(Class{.name = module + "." + input_.line()}));
+  }
+
+  void name_class_on_stack() {
+    const auto* name = std::get_if<std::string>(&stack_.pop()->content);
+    const auto* module = std::get_if<std::string>(&stack_.pop()->content);
+    if (name == nullptr || module == nullptr) input_.fail("it names a class by a value that is not a text");
+    stack_.push(heap_.make(Class{.name = *module + "." + *name}));
+  }
+
+  /// Bytes of Python, such as states of random numbers, are of no use here.
+  Ref skipped_bytes(std::uint64_t count) {
+    if (foreign_ == ForeignObjects::refused) refuse_foreign("bytes");
+    input_.skip(count);
+    return heap_.make(Foreign{.name = "bytes"});
   }
 
   void reduce() {
@@ -137,6 +149,14 @@ class PickleMachine {
         return heap_.make(input_.real());
       case Code::text:
         return heap_.make(input_.text(input_.number<std::uint32_t>()));
+      case Code::short_text:
+        return heap_.make(input_.text(input_.byte()));
+      case Code::long_text:
+        return heap_.make(input_.text(input_.number<std::uint64_t>()));
+      case Code::short_bytes:
+        return skipped_bytes(input_.byte());
+      case Code::bytes:
+        return skipped_bytes(input_.number<std::uint32_t>());
       case Code::ascii:
         return heap_.make(input_.text(input_.byte()));
       case Code::empty_tuple:
@@ -165,6 +185,12 @@ class PickleMachine {
         return stack_.mark();
       case Code::global:
         return name_class();
+      case Code::stack_global:
+        return name_class_on_stack();
+      case Code::frame:
+        return input_.skip(sizeof(std::uint64_t));
+      case Code::memoize:
+        return stack_.remember_next();
       case Code::persistent:
         return persistent();
       case Code::append:

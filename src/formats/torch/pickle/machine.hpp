@@ -26,9 +26,9 @@ enum class ForeignObjects {
 /// Returns the size of the storage of that name in bytes; nothing if there is none.
 using StorageBytes = std::function<std::optional<std::uint64_t>(const std::string& name)>;
 
-/// Parses a pickle of protocol 2, as torch.save writes it. Nothing is executed: classes are only names, and the classes
-/// of tensors and containers are known by theirs. Time and memory are bounded by a multiple of its length. Throws
-/// PickleFault, with the class or the offset, for everything else.
+/// Parses a pickle of protocol 2, as torch.save writes it, or of 3 to 5. Nothing is executed: classes are only names,
+/// and the classes of tensors and containers are known by theirs. Time and memory are bounded by a multiple of its
+/// length. Throws PickleFault, with the class or the offset, for everything else.
 PickleValue parse_pickle(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign);
 
 }  // namespace hortator::formats

@@ -113,6 +113,14 @@ Storage storage_of(const Tuple& identifier) {
 
 }  // namespace pickle
 
+bool PickledTensor::is_row_major() const {
+  std::int64_t stride = 1;
+  for (std::size_t i = spec.shape.size(); i-- > 0; stride *= spec.shape[i]) {
+    if (spec.shape[i] != 1 && strides[i] != stride) return false;
+  }
+  return true;
+}
+
 std::int64_t PickledTensor::reach() const {
   if (byte_count(spec) == 0) return 0;
   std::int64_t last = 0;

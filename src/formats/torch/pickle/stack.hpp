@@ -80,6 +80,7 @@ class Stack {
   std::vector<Ref> pop_many(std::size_t count);
 
   void remember(std::uint32_t number) { memo_[number] = top(); }
+  void remember_next() { remember(static_cast<std::uint32_t>(memo_.size())); }
   void recall(std::uint32_t number);
 
  private:

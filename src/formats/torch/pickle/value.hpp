@@ -20,6 +20,7 @@ struct PickledTensor {
   std::string storage = {};    ///< the name of its record
   bool is_parameter = false;   ///< state_dict() turns parameters into plain tensors
   std::int64_t reach() const;  ///< number of elements of the storage that it spans, from `first`
+  bool is_row_major() const;   ///< without gaps
 };
 
 /// A value in a PyTorch pickle. Other objects are refused or Foreign.
