@@ -53,7 +53,8 @@ std::optional<TarMember> TarMembers::next() {
     TarMember member{.name = extension.name.value_or(header.name()),
                      .offset = position_ + tar_block_bytes,
                      .bytes = extension.bytes.value_or(header.bytes())};
-    const bool is_folder = header.type() == '5' || (is_regular(header.type()) && member.name.ends_with('/'));
+    const bool is_folder =
+        header.type() == '5' || (is_regular(header.type()) && member.bytes == 0 && member.name.ends_with('/'));
     if (!is_folder && !is_regular(header.type())) refuse_type(member.name, header.type());
     skip(is_folder ? 0 : member.bytes, member.name);
     if (!is_folder) return member;
