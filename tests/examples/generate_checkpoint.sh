@@ -54,7 +54,7 @@ interactive >spoken || wrong '--interactive fails'
 answer=$(printf 'the galley\n' >single; "$generate" --model model --prompts single --answers said --max-new-tokens 9 >/dev/null; cat said)
 [ "$(grep -cF "> $answer" spoken)" = 2 ] || wrong 'what is typed has another answer'
 interactive --chat >chatted || wrong '--interactive --chat fails'
-[ "$(grep -c '^> ' chatted)" = 3 ] || wrong 'a conversation has another number of answers'
+[ "$(grep -c '^> ' chatted)" = 4 ] || wrong 'a conversation has another number of answers'
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   run "${launcher[@]}" "$generate" --model model --interactive
   expect_code 2

@@ -103,8 +103,8 @@ def train(options):
             optimizer.zero_grad()
             rows.append(f'{len(rows)},{accelerator.reduce(loss.detach(), "mean").item():.9g}')
         evaluate(accelerator, model, held_out)
-    if accelerator.is_main_process and options.log:
-        pathlib.Path(options.log).write_text('\n'.join(rows) + '\n')
+    if accelerator.is_main_process and options.losses:
+        pathlib.Path(options.losses).write_text('\n'.join(rows) + '\n')
 
 
 def main():
@@ -115,7 +115,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('folder')
     parser.add_argument('--model', default='model')
-    parser.add_argument('--log')
+    parser.add_argument('--losses')
     parser.add_argument('--in-order', action='store_true')
     for name, kind, value in (('--seed', int, 42), ('--batch-size', int, 16), ('--num-epochs', int, 1), ('--warmup-steps', int, 10), ('--lr', float, 5e-5)):
         parser.add_argument(name, type=kind, default=value)

@@ -27,7 +27,7 @@ follow_steps() {
   local ranks
   for ranks in 1 2 4; do
     "$python" -m torch.distributed.run --standalone --nproc-per-node "$ranks" "$here/fine_tuning.py" train . --model steady --in-order \
-      --batch-size $((16 / ranks)) --log "python-$ranks.csv" >python.log 2>&1 || { cat python.log; exit 1; }
+      --batch-size $((16 / ranks)) --losses "python-$ranks.csv" >python.log 2>&1 || { cat python.log; exit 1; }
     run "${launcher[@]}" "$ranks" "$program" --model steady "${data[@]}" --in-order --num-epochs 1 --batch-size $((16 / ranks)) --run-dir "run-$ranks"
     expect_code 0
     paste -d, "python-$ranks.csv" "run-$ranks/loss.csv" | awk -F, -v ranks="$ranks" '
