@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t max_rows = 4;
 
 #ifdef __x86_64__
-constexpr std::int64_t lanes = 16;
+constexpr std::int64_t lanes = 16;  // of a register of AVX-512
 using Lanes [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 
 struct Factors {
@@ -33,9 +33,11 @@ template <std::int64_t rows>
     Lanes sums[rows][2] = {};
     std::int64_t column = 0;
     for (; column + 2 * lanes <= columns; column += 2 * lanes) {
+#pragma GCC unroll 2
       for (std::int64_t half = 0; half < 2; ++half) {
         const auto at = column + half * lanes;
         const auto some = *reinterpret_cast<const Lanes*>(weight + at);
+#pragma GCC unroll 4
         for (std::int64_t row = 0; row < rows; ++row)
           sums[row][half] += some * *reinterpret_cast<const Lanes*>(factors.x + row * columns + at);
       }
@@ -73,8 +75,11 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
 
 /// Whether a tensor's elements can be read here: no dispatch key of Hortator or LibTorch has to see the operator.
 bool is_plain(const at::Tensor& x) {
-  const auto keys = x.key_set() - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-  return keys == c10::DispatchKeySet(c10::DispatchKey::CPU) && x.scalar_type() == at::kFloat && x.is_contiguous();
+  // keys that every tensor has
+  constexpr auto usual =
+      c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::DispatchKeySet(c10::DispatchKey::AutocastCPU);
+  return x.key_set() - usual == c10::DispatchKeySet(c10::DispatchKey::CPU) && x.scalar_type() == at::kFloat &&
+         x.is_contiguous();
 }
 
 bool can_multiply(const at::Tensor& x, const at::Tensor& weight) {
