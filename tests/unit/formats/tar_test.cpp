@@ -71,9 +71,9 @@ TEST_CASE("the files of ustar, GNU and pax archives are found under their whole 
   for (const auto* name : {"gnu", "pax"}) {
     INFO(name);
     CHECK((members_of(archive(name)) == std::vector<Found>{{"train/0.txt", "first"},
-                                                          {"train/0.cls", "7"},
-                                                          {long_name, every_byte_thrice()},
-                                                          {"caf\xC3\xA9/1.TXT", ""}}));
+                                                           {"train/0.cls", "7"},
+                                                           {long_name, every_byte_thrice()},
+                                                           {"caf\xC3\xA9/1.TXT", ""}}));
   }
   const auto found = members_of(archive("ustar"));
   REQUIRE(found.size() == 3);
