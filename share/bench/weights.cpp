@@ -1,9 +1,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <fstream>
-#include <hortator/models/pretrained.hpp>
-#include <nlohmann/json.hpp>
 
 #include "bench/disk.hpp"
 #include "bench/measurements.hpp"
@@ -78,65 +75,12 @@ class WeightsComparison {
   Scratch scratch_;
 };
 
-/// A Llama whose layers have the given size together.
-nlohmann::json config_of(std::int64_t bytes) {
-  constexpr std::int64_t width = 1024, inner = 4096;
-  constexpr std::int64_t bytes_of_layer = 4 * (4 * width * width + 3 * width * inner);
-  return {{"architectures", {"LlamaForCausalLM"}},
-          {"model_type", "llama"},
-          {"vocab_size", 32000},
-          {"hidden_size", width},
-          {"intermediate_size", inner},
-          {"num_hidden_layers", std::max<std::int64_t>(1, bytes / bytes_of_layer)},
-          {"num_attention_heads", 16},
-          {"num_key_value_heads", 16},
-          {"max_position_embeddings", 2048},
-          {"tie_word_embeddings", true}};
-}
-
-/// Both sides with a cold page cache, into new memory.
-Result load_pretrained(Accelerator& accelerator, std::int64_t bytes, const Plan& plan) {
-  const auto& comm = accelerator.world().comm();
-  const Scratch scratch(comm, plan.folder);
-  std::vector<at::Tensor> tensors;
-  const auto config = scratch / "config.json";
-  accelerator.on_main_process([&] { std::ofstream(config) << config_of(bytes); });
-  accelerator.wait_for_everyone();
-  {
-    const auto model = models::from_config(config);
-    accelerator.on_main_process([&] { models::save_pretrained(*model, scratch / "model"); });
-    tensors = model->parameters();
-    write_raw(comm, scratch / "raw", tensors);
-  }
-  accelerator.wait_for_everyone();
-  const auto size = bytes_of(tensors);
-  const auto read_new = [&] {
-    for (auto& tensor : tensors) tensor = at::empty(tensor.sizes());
-    read_raw(scratch / "raw", tensors);
-  };
-  const auto timing = time_disk(comm,
-                                {.ours = [&] { models::from_pretrained(scratch / "model"); },
-                                 .reference = read_new,
-                                 .line_up =
-                                     [&] {
-                                       forget_cached(comm, {scratch / "raw", scratch / "model"});
-                                     }},
-                                plan.blocks);
-  return {.name = "from_pretrained",
-          .params = {{"bytes", size}, {"ranks", comm.size()}},
-          .reference = "cold read",
-          .timing = timing,
-          .algorithm_bytes_per_s = static_cast<double>(size) / timing.ours.median_s,
-          .bus_bytes_per_s = static_cast<double>(size) / timing.reference.median_s};
-}
-
 }  // namespace
 
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  check_known("--case", selection.cases, {"from_pretrained", "load_model", "save_model"});
+  check_known("--case", selection.cases, {"load_model", "save_model"});
   std::vector<Result> results;
   for (const auto bytes : selection.sizes.empty() ? std::vector{default_model_bytes} : selection.sizes) {
-    if (selection.wants("from_pretrained")) results.push_back(load_pretrained(accelerator, bytes, plan));
     WeightsComparison comparison(accelerator, bytes, plan);
     if (selection.wants("save_model")) results.push_back(comparison.save());
     if (selection.wants("load_model")) results.push_back(comparison.load());
