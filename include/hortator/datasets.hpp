@@ -16,4 +16,5 @@
 #include <hortator/datasets/packed_windows.hpp>
 #include <hortator/datasets/safetensors_rows.hpp>
 #include <hortator/datasets/table.hpp>
+#include <hortator/datasets/tar_shards.hpp>
 #include <hortator/datasets/token_windows.hpp>

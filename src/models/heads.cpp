@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "models/layers/modules.hpp"
+#include "models/layers/projection.hpp"
 
 namespace hortator::models {
 namespace {
@@ -28,7 +29,7 @@ class CausalHead final : public Headed {
     auto hidden = outputs.last_hidden_state;
     if (inputs.last && *inputs.last < hidden.size(1))
       hidden = hidden.narrow(1, hidden.size(1) - *inputs.last, *inputs.last);
-    outputs.logits = at::linear(hidden, tied_.defined() ? tied_ : lm_head_->weight);
+    outputs.logits = project(hidden, tied_.defined() ? tied_ : lm_head_->weight);
     return outputs;
   }
 

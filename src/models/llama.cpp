@@ -10,6 +10,7 @@
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/modules.hpp"
+#include "models/layers/projection.hpp"
 #include "models/layers/rotary.hpp"
 
 namespace hortator::models {
@@ -106,15 +107,15 @@ class LlamaAttentionImpl final : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x, const AttentionMask& mask, const LlamaStep& step, std::size_t layer) {
-    auto queries = split_heads(q_proj_(x), head_width_);
-    auto keys = split_heads(k_proj_(x), head_width_);
-    auto values = split_heads(v_proj_(x), head_width_);
+    auto queries = split_heads(project(x, q_proj_), head_width_);
+    auto keys = split_heads(project(x, k_proj_), head_width_);
+    auto values = split_heads(project(x, v_proj_), head_width_);
     if (q_norm_) queries = q_norm_(queries), keys = k_norm_(keys);
     queries = step.rotate(queries);
     keys = step.rotate(keys);
     if (step.cache != nullptr) std::tie(keys, values) = step.cache->append(layer, keys, values);
     const auto dropout = is_training() ? dropout_ : 0.0;
-    return o_proj_(attention(queries, keys, values, mask, {.dropout = dropout}));
+    return project(attention(queries, keys, values, mask, {.dropout = dropout}), o_proj_);
   }
 
  private:
@@ -133,7 +134,9 @@ class LlamaMlpImpl final : public torch::nn::Module {
         up_proj_(register_module("up_proj", linear(shape.width, shape.inner, shape.mlp_bias))),
         down_proj_(register_module("down_proj", linear(shape.inner, shape.width, shape.mlp_bias))) {}
 
-  at::Tensor forward(const at::Tensor& x) { return down_proj_(activation_(gate_proj_(x)) * up_proj_(x)); }
+  at::Tensor forward(const at::Tensor& x) {
+    return project(activation_(project(x, gate_proj_)) * project(x, up_proj_), down_proj_);
+  }
 
  private:
   Activation activation_;

@@ -7,6 +7,7 @@
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/gguf/blocks.hpp"
+#include "formats/gguf/file.hpp"
 
 namespace hortator::weights {
 namespace {
@@ -23,11 +24,6 @@ at::ScalarType scalar_type_of(const GgufType& type) {
 
 bool is_plain(const GgufType& type) { return type.block_elements == 1; }
 
-[[noreturn]] void throw_invalid(const std::filesystem::path& path, const formats::GgufFault& fault) {
-  throw FileError({.what = text::concat(path, " is not a valid GGUF file: ", fault.what()),
-                   .hint = "it is truncated, damaged, or of another format: write or copy it again"});
-}
-
 std::int64_t row_elements(const GgufTensor& tensor) {
   std::int64_t elements = 1;
   for (std::size_t i = 1; i < tensor.shape.size(); ++i) elements *= tensor.shape[i];
@@ -36,23 +32,12 @@ std::int64_t row_elements(const GgufTensor& tensor) {
 
 }  // namespace
 
-formats::GgufHeader read_gguf_header(const formats::FixedFile& file) {
-  try {
-    auto header = formats::parse_gguf_header(
-        [&](std::uint64_t offset, void* to, std::size_t bytes) { file.read_at(offset, to, bytes); }, file.bytes());
-    file.require_unchanged();
-    return header;
-  } catch (const formats::GgufFault& fault) {
-    throw_invalid(file.path(), fault);
-  }
-}
-
-GgufWeights::GgufWeights(const std::filesystem::path& path) : file_(path), header_(read_gguf_header(file_)) {
+GgufWeights::GgufWeights(const std::filesystem::path& path) : file_(path), header_(formats::read_gguf_header(file_)) {
   file_.expect_front_to_back();
   try {
     for (const auto& tensor : header_.tensors) add(tensor);
   } catch (const formats::GgufFault& fault) {
-    throw_invalid(path, fault);
+    formats::throw_invalid_gguf(path, fault);
   }
 }
 

@@ -12,9 +12,6 @@
 
 namespace hortator::weights {
 
-/// Reads and checks the beginning of a GGUF file. Throws FileError.
-formats::GgufHeader read_gguf_header(const formats::FixedFile& file);
-
 /// A GGUF file, under the names and in the order of Hugging Face's checkpoints. Quantised tensors are float32.
 class GgufWeights : public WeightSource {
  public:

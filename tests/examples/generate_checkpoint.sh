@@ -34,6 +34,39 @@ expect_code 0
 cmp one-random many-random || wrong 'several ranks draw different tokens'
 if cmp -s one one-random; then wrong 'the tokens are not random'; fi
 
+# beams, stop texts and messages
+run "${launcher[@]}" "$generate" --model model --prompts prompts --answers beams --beams 3 --max-new-tokens 9
+expect_code 0
+if cmp -s one beams; then wrong 'beams find the answers of greedy decoding'; fi
+character=$(head -1 one | cut -c 3)
+run "${launcher[@]}" "$generate" --model model --prompts prompts --answers stopped --stop "$character" xyz --max-new-tokens 9
+expect_code 0
+[ "$(head -1 stopped)" = "$(head -1 one | sed "s/\($character\).*/\1/")" ] || wrong 'the answer does not end with the stop text'
+run "${launcher[@]}" "$generate" --model model --prompts prompts --answers messages --chat --max-new-tokens 9
+expect_line 'has no chat template'
+echo '{% for message in messages %}{{ message.content }}.{% endfor %}' >model/chat_template.jinja
+run "${launcher[@]}" "$generate" --model model --prompts prompts --answers messages --chat --max-new-tokens 9
+expect_code 0
+if cmp -s one messages; then wrong 'the chat template has no effect'; fi
+
+interactive() { printf 'the galley\n\nthe galley\n' | "$generate" --model model --interactive --max-new-tokens 9 "$@"; }
+interactive >spoken || wrong '--interactive fails'
+answer=$(printf 'the galley\n' >single; "$generate" --model model --prompts single --answers said --max-new-tokens 9 >/dev/null; cat said)
+[ "$(grep -cF "> $answer" spoken)" = 2 ] || wrong 'what is typed has another answer'
+interactive --chat >chatted || wrong '--interactive --chat fails'
+[ "$(grep -c '^> ' chatted)" = 4 ] || wrong 'a conversation has another number of answers'
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  run "${launcher[@]}" "$generate" --model model --interactive
+  expect_code 2
+  expect_line '--interactive: expected one rank, got 2'
+fi
+run "$generate" --model model --interactive --prompts prompts
+expect_code 2
+expect_line '--interactive: reads the standard input'
+run "$generate" --model model --prompts prompts --answers many --beams 2 --sample
+expect_code 2
+expect_line '--beams: .*--sample cannot be given'
+
 echo '[[3, 4, 5], [6, 7]]' >ids.json
 run "$generate" --model model --ids ids.json --logits logits.safetensors --hidden hidden.safetensors
 expect_code 0

@@ -35,6 +35,19 @@ expect_line '^epoch 3: (100|9[0-9.]*|8[0-9.]*) % of 12 images right'
 steps=$(($(wc -l <run/loss.csv) - 1))
 [ "$steps" -ge 12 ] || wrong "loss.csv has $steps steps"
 
+train=("${launcher[@]}" "$program" "${common[@]}" --random-weights --whole-model --num-epochs 4)
+run "${train[@]}" --run-dir parts --stop-after 3
+expect_code 0
+expect_line '^stopped behind step 3'
+run "${train[@]}" --run-dir parts
+expect_code 0
+expect_line '^resumes in epoch 0 behind step 3'
+cmp run/loss.csv parts/loss.csv || wrong 'the losses of the resumed run differ'
+
+run "${train[@]}" --run-dir sharded --zero 2
+expect_code 0
+paste -d, run/loss.csv sharded/loss.csv | awk -F, 'NR > 1 { d = $2 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || wrong 'ZeRO changes the losses'
+
 run "${launcher[@]}" "$program" --model run/model --data images --image-size 16 --num-epochs 1 --batch-size 8 --flip --color-jitter --run-dir again --cpu
 expect_code 0
 expect_line '^epoch 0: .* % of 12 images right'

@@ -39,6 +39,15 @@ expect_line '^epoch 7: accuracy (1|0\.9[0-9]*), f1 '
 steps=$(($(wc -l <run/loss.csv) - 1))
 [ "$steps" -ge 32 ] || wrong "loss.csv has $steps steps"
 grep -q '"BertForSequenceClassification"' run/model/config.json || wrong 'the model was saved without its head'
+# a run that is stopped within an epoch, and at its end, resumes
+for steps_of_run in 3 $((steps / 8 - 3)) 0; do
+  run "${launcher[@]}" "$program" "${common[@]}" --num-epochs 8 --batch-size 8 --run-dir parts --stop-after "$steps_of_run"
+  expect_code 0
+done
+expect_line "^resumes in epoch [01] behind step $((steps / 8))"
+cmp run/loss.csv parts/loss.csv || wrong 'the losses of the resumed run differ'
+cmp run/model/model.safetensors parts/model/model.safetensors || wrong 'the model of the resumed run differs'
+
 again=(--model run/model --train train.tsv --validation validation.tsv --num-epochs 1 --warmup-steps 2 --batch-size 8 --run-dir again --cpu)
 run "${launcher[@]}" "$program" "${again[@]}"
 expect_line 'run/model/tokenizer.json'

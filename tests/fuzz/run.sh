@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# run.sh PROGRAM SECONDS SEEDS [OPTION...]: runs libFuzzer for that time, starting from the seeds. Inputs that crash are kept
-# in the working directory. Skipped if the program was not built.
+# run.sh PROGRAM SECONDS SEEDS [OPTION...]: runs libFuzzer for that time, or for HORTATOR_FUZZ_RUNS inputs, starting from the seeds. Inputs that crash
+# are kept in the working directory. Skipped if the program was not built.
 set -euo pipefail
 program=$1 seconds=$2 seeds=$3
 shift 3
 [ -x "$program" ] || { echo "skipped: not built: needs clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), and no other sanitizer"; exit 77; }
 mkdir -p corpus
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
-exec "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"
+limit=-max_total_time=$seconds
+if [ -n "${HORTATOR_FUZZ_RUNS:-}" ]; then limit=-runs=$HORTATOR_FUZZ_RUNS; fi
+exec "$program" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"

@@ -14,7 +14,7 @@ namespace hortator::test {
 /// Writes small GGUF files, also invalid ones.
 class GgufFile {
  public:
-  static constexpr std::uint32_t u32 = 4, f32 = 6, text = 8;
+  static constexpr std::uint32_t u32 = 4, i32 = 5, f32 = 6, boolean = 7, text = 8, list = 9;
 
   std::uint32_t version = 3;
 
@@ -30,6 +30,23 @@ class GgufFile {
   void set(const std::string& name, const std::string& value) {
     begin_value(name, text);
     append_text(values_, value);
+  }
+  void set(const std::string& name, const char* value) { set(name, std::string(value)); }
+  void set(const std::string& name, bool value) {
+    begin_value(name, boolean);
+    values_ += value ? '\1' : '\0';
+  }
+  void set(const std::string& name, const std::vector<std::string>& values) {
+    begin_list(name, text, values.size());
+    for (const auto& value : values) append_text(values_, value);
+  }
+  void set(const std::string& name, const std::vector<float>& values) {
+    begin_list(name, f32, values.size());
+    for (const auto value : values) append(values_, value);
+  }
+  void set(const std::string& name, const std::vector<std::int32_t>& values) {
+    begin_list(name, i32, values.size());
+    for (const auto value : values) append(values_, value);
   }
   /// `shape` in LibTorch's order. `bytes` are appended to the data, at the next multiple of 32, or where `offset` says.
   void add(const std::string& name, std::vector<std::uint64_t> shape, std::uint32_t type, const std::string& bytes) {
@@ -76,6 +93,11 @@ class GgufFile {
     append_text(values_, name);
     append(values_, type);
     ++value_count_;
+  }
+  void begin_list(const std::string& name, std::uint32_t type, std::size_t size) {
+    begin_value(name, list);
+    append(values_, type);
+    append(values_, std::uint64_t{size});
   }
 
   std::string values_, tensors_, data_;

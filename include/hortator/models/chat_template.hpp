@@ -20,9 +20,10 @@ struct ChatMessage {
 /// so threads may share it.
 class HORTATOR_API ChatTemplate {
  public:
-  /// Reads the template of a checkpoint's folder: chat_template.jinja, or `chat_template` in tokenizer_config.json.
-  /// Throws UsageError with the line of what is not supported.
-  explicit ChatTemplate(const std::filesystem::path& folder);
+  /// Reads the template of a checkpoint's folder: chat_template.jinja, `chat_template` in tokenizer_config.json, or the
+  /// one in the folder's GGUF file, which the path may also name. Throws UsageError with the line of what is not
+  /// supported.
+  explicit ChatTemplate(const std::filesystem::path& path);
   /// A template from its text; `variables` are the special tokens that it names, such as bos_token.
   static ChatTemplate from_text(const std::string& source, std::map<std::string, std::string> variables = {});
 

@@ -30,11 +30,12 @@ struct TextInput {
   std::optional<std::string> pair = {};
 };
 
-/// The tokenizer of a checkpoint: what its tokenizer.json describes. Immutable, so threads may share it.
+/// The tokenizer of a checkpoint: what its tokenizer.json or its GGUF file describes. Immutable, so threads may share
+/// it.
 class HORTATOR_API Tokenizer {
  public:
-  /// Reads a tokenizer.json, or the one in a folder. Throws an error that names the part of the file that is not
-  /// supported. Needs a build with ICU.
+  /// Reads a tokenizer.json, or the one in a folder; or a GGUF file, or the one in a folder without a tokenizer.json.
+  /// Throws an error that names the part of the file that is not supported. Needs a build with ICU.
   explicit Tokenizer(const std::filesystem::path& path);
 
   /// Throws UsageError for text that is not UTF-8.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "completion.hpp"
+#include "interactive.hpp"
 #include "options.hpp"
 #include "pretrained.hpp"
 
@@ -81,6 +82,8 @@ int main(int argc, char** argv) {
       hortator::State().print(generate::usage());
     } else if (!options.ids.empty()) {
       generate::write_outputs(options);
+    } else if (options.interactive) {
+      generate::converse(options);
     } else if (!options.checkpoint.empty()) {
       answer_with_checkpoint(options);
     } else {

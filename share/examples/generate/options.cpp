@@ -36,14 +36,24 @@ po::options_description described(Options& options, Paths& paths) {
   add("heads", into(options.model.heads)->value_name("N"), "attention heads; the width must be an even multiple");
   add("seed", into(options.seed)->value_name("N"), "seed of random weights and tokens");
   add("model", po::value(&paths.checkpoint)->value_name("DIR"),
-      "a Hugging Face checkpoint (config.json, weights, tokenizer.json) in place of the model of gpt");
+      "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"), "with --model: length of an answer");
+  add("min-new-tokens", into(options.generation.min_new_tokens)->value_name("N"),
+      "with --model: no answer ends earlier");
   add("sample", po::bool_switch(&options.generation.sample), "with --model: random tokens, not the likeliest");
   add("temperature", into(options.generation.temperature)->value_name("T"),
       "with --sample: below 1 for likelier tokens");
   add("top-k", into(options.generation.top_k)->value_name("N"), "with --sample: only the N likeliest tokens; 0: all");
   add("top-p", into(options.generation.top_p)->value_name("P"),
       "with --sample: only the likeliest tokens with this probability together");
+  add("beams", into(options.generation.num_beams)->value_name("N"),
+      "with --model: search for the likeliest answer with N beams; 1: the likeliest token follows");
+  add("stop", po::value(&options.stop)->multitoken()->value_name("TEXT..."),
+      "with --model: an answer ends with the first of these texts");
+  add("chat", po::bool_switch(&options.chat),
+      "with --model: prompts are messages, written with the checkpoint's chat template");
+  add("interactive", po::bool_switch(&options.interactive),
+      "with --model, on one rank: answers each line of the standard input at once; with --chat, a conversation");
   add("ids", po::value(&paths.ids)->value_name("FILE"),
       "with --model: a JSON file with a list of token numbers, or of such lists");
   add("logits", po::value(&paths.logits)->value_name("FILE"), "with --ids: write the logits to this safetensors file");
@@ -85,6 +95,16 @@ Options parse_options(int argc, const char* const* argv) {
   check(paths.ids.empty() == (paths.logits.empty() && paths.hidden.empty()),
         "--ids, with --logits or --hidden: expected both");
   if (!paths.ids.empty()) return options;
+  check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
+        "--interactive, --chat and --stop: expected --model DIR as well");
+  check(!paths.checkpoint.empty() || options.generation.num_beams == 1, "--beams: expected --model DIR as well");
+  check(options.generation.num_beams == 1 || !options.generation.sample,
+        "--beams: beams search for the likeliest answer, so --sample cannot be given as well");
+  check(!options.interactive || (paths.prompts.empty() && paths.answers.empty()),
+        "--interactive: reads the standard input, so neither --prompts nor --answers can be given");
+  check(!options.interactive || options.generation.num_beams == 1,
+        "--interactive: shows tokens as they come, so --beams cannot be given as well");
+  if (options.interactive) return options;
   check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers: expected both");
   check(options.memory >= 0, "--memory: expected a number of bytes, 0 or more");
   check(options.max_bytes > 0 && model.context > 0 && model.layers > 0,
@@ -99,7 +119,7 @@ std::string usage() {
   Paths paths;
   std::ostringstream out;
   out << "usage: generate --prompts FILE --answers FILE [option...]    completes each line of a file, on any number of "
-         "ranks\n\n"
+         "ranks\n       generate --model DIR --interactive [option...]       completes what you type\n\n"
       << described(options, paths);
   return out.str();
 }

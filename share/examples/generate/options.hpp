@@ -5,6 +5,7 @@
 #include <hortator/models/generate.hpp>
 #include <hortator/training/answers.hpp>
 #include <string>
+#include <vector>
 
 #include "../gpt/model.hpp"
 
@@ -20,11 +21,14 @@ struct Options {
   hortator::AnswerOptions answering;
   std::uint64_t seed = 7;  ///< of random weights
   // With a Hugging Face checkpoint:
-  std::filesystem::path checkpoint = {};  ///< its folder; empty: the model of the example gpt
+  std::filesystem::path checkpoint = {};  ///< its folder or GGUF file; empty: the model of the example gpt
   hortator::models::GenerateOptions generation;
-  std::filesystem::path ids = {};     ///< token numbers to compute the next two of
-  std::filesystem::path logits = {};  ///< output file
-  std::filesystem::path hidden = {};  ///< output file
+  std::vector<std::string> stop = {};  ///< an answer ends with the first of these
+  bool chat = false;                   ///< prompts are messages of a conversation
+  bool interactive = false;            ///< prompts come from the standard input
+  std::filesystem::path ids = {};      ///< token numbers to compute the next two of
+  std::filesystem::path logits = {};   ///< output file
+  std::filesystem::path hidden = {};   ///< output file
   bool cpu = false;
   bool help = false;
 };

@@ -6,7 +6,6 @@
 #include <boost/property_tree/json_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
 #include <hortator/error.hpp>
-#include <hortator/models/generate.hpp>
 #include <hortator/state.hpp>
 
 namespace generate {
@@ -69,27 +68,24 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
 }  // namespace
 
 Completer::Completer(const Options& options, c10::Device device)
-    : generation_(options.generation),
+    : options_{.generation = options.generation, .stop_strings = options.stop, .add_special_tokens = !options.chat},
       model_(models::from_pretrained(options.checkpoint)),
       tokenizer_(options.checkpoint) {
   model_->to(device);
+  if (options.chat) chat_.emplace(options.checkpoint);
 }
 
 std::vector<std::string> Completer::complete(const std::vector<std::string>& batch,
                                              const std::vector<std::string>& all) const {
-  std::vector<models::Tokens> prompts;
-  auto generation = generation_;
+  std::vector<std::string> prompts;
+  auto options = options_;
   for (const auto& text : batch) {
-    prompts.push_back(tokenizer_.encode(text).ids);
+    prompts.push_back(chat_ ? chat_->render({{"user", text}}) : text);
     const auto place = std::find(all.begin(), all.end(), text) - all.begin();
-    generation.prompt_numbers.push_back(static_cast<std::uint64_t>(place));
+    options.generation.prompt_numbers.push_back(static_cast<std::uint64_t>(place));
   }
-  std::vector<std::string> answers;
-  for (const auto& tokens : models::generate(*model_, prompts, generation)) {
-    auto text = tokenizer_.decode(tokens);
-    std::replace(text.begin(), text.end(), '\n', ' ');  // one line an answer
-    answers.push_back(std::move(text));
-  }
+  auto answers = models::generate_texts(*model_, tokenizer_, prompts, options);
+  for (auto& answer : answers) std::replace(answer.begin(), answer.end(), '\n', ' ');  // one line an answer
   return answers;
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <hortator/models/chat_template.hpp>
+#include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <hortator/models/tokenizer.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +23,10 @@ class Completer {
   std::vector<std::string> complete(const std::vector<std::string>& batch, const std::vector<std::string>& all) const;
 
  private:
-  hortator::models::GenerateOptions generation_;
+  hortator::models::TextOptions options_;
   std::shared_ptr<hortator::models::PretrainedModel> model_;
   hortator::models::Tokenizer tokenizer_;
+  std::optional<hortator::models::ChatTemplate> chat_;  ///< if prompts are messages
 };
 
 /// Computes what the model makes of given token numbers, and writes it to the files that the options name.

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <optional>
 
-#include "loss_log.hpp"
+#include "../support/loss_log.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "sample.hpp"
@@ -65,8 +65,9 @@ void train(const gpt::Options& options) {
                       options.steps);
   }
 
-  std::optional<gpt::LossLog> log;
-  accelerator.on_main_process([&] { log.emplace(options.run_dir / "loss.csv", schedule.steps()); });
+  std::optional<example::LossLog> log;
+  accelerator.on_main_process(
+      [&] { log.emplace(options.run_dir / "loss.csv", schedule.steps(), "loss,learning_rate"); });
 
   const auto last_step = options.stop_after > 0 ? schedule.steps() + options.stop_after : options.steps;
   for (auto& batch : accelerator.progress(training, "gpt")) {
@@ -79,7 +80,7 @@ void train(const gpt::Options& options) {
 
     const auto step = schedule.steps();
     accelerator.log({{"loss", loss}});
-    if (log) log->add(step, loss.item<double>(), schedule.last_lr());
+    if (log) log->add(step, {loss.item<double>(), schedule.last_lr()});
     const bool is_last = step == last_step || training.end_of_dataloader();
     if (is_last || step % options.checkpoint_every == 0) accelerator.save_state();
     if (step == last_step && step < options.steps) break;

@@ -1,7 +1,7 @@
 // Hugging Face Accelerate's cv_example.py: fine-tunes ResNet-50, or any image model of hortator::models, on a folder of
 // images with one subfolder for each class. A fifth of the images is held out. Random crops depend on
 // (seed, epoch, image) only, so that they are the same on any number of ranks. The loss of each step is written to
-// loss.csv, and the model is saved.
+// loss.csv, the model is saved, and a run that was stopped resumes.
 //
 //     hortator launch -n 2 image_classification --model resnet-50 --data pets
 #include <torch/nn/functional/loss.h>
@@ -11,7 +11,7 @@
 #include <hortator/models/pretrained.hpp>
 #include <optional>
 
-#include "../support/loss_log.hpp"
+#include "../support/fine_tuning.hpp"
 #include "../support/options.hpp"
 
 namespace {
@@ -20,11 +20,12 @@ namespace vision = hortator::vision;
 namespace models = hortator::models;
 
 struct Config {
-  std::filesystem::path model, data, run_dir;
+  std::filesystem::path model, data;
   double lr = 3e-2;
   std::int64_t num_epochs = 3, seed = 42, batch_size = 64, image_size = 224, channels = 3;
   double min_crop = 0.08;
-  bool random_weights = false, whole_model = false, flip = false, jitter = false, cpu = false;
+  bool random_weights = false, whole_model = false, flip = false, jitter = false;
+  example::FineTuningOptions run;
 };
 
 /// Every fifth image, of each class, or the others.
@@ -69,7 +70,9 @@ void freeze_body(const models::PretrainedModel& net) {
 }
 
 void training_function(const Config& config) {
-  hortator::Accelerator accelerator({.cpu = config.cpu, .project = {.dir = config.run_dir}});
+  hortator::Accelerator accelerator({.cpu = config.run.cpu,
+                                     .zero = {.stage = static_cast<int>(config.run.zero)},
+                                     .project = {.dir = config.run.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(config.seed));
 
   const hortator::ImageFolder folder(config.data, {.channels = static_cast<int>(config.channels)});
@@ -93,10 +96,9 @@ void training_function(const Config& config) {
   auto [model, optimizer, train_dataloader, eval_dataloader, lr_scheduler] =
       accelerator.prepare(net, adam, training, held_out, one_cycle);
 
-  std::optional<example::LossLog> log;
-  accelerator.on_main_process([&] { log.emplace(config.run_dir / "loss.csv", 0); });
-  std::int64_t step = 0;
-  for (std::int64_t epoch = 0; epoch < config.num_epochs; ++epoch) {
+  example::FineTuning run(accelerator, config.run);
+  run.resume(train_dataloader);
+  for (auto epoch = train_dataloader.epoch(); epoch < config.num_epochs; epoch = train_dataloader.epoch()) {
     model.train();
     augment.set_epoch(epoch);
     for (auto& batch : accelerator.progress(train_dataloader, "epoch " + std::to_string(epoch))) {
@@ -106,9 +108,7 @@ void training_function(const Config& config) {
       optimizer.step();
       lr_scheduler.step();
       optimizer.zero_grad();
-      const auto mean = accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
-      accelerator.log({{"loss", mean}, {"lr", lr_scheduler.last_lr()}});
-      if (log) log->add(++step, mean);
+      if (run.finish_step(loss, lr_scheduler.last_lr())) return;
     }
 
     model.eval();
@@ -121,9 +121,7 @@ void training_function(const Config& config) {
     const auto total = accelerator.reduce(metric);
     accelerator.print("epoch ", epoch, ": ", 100 * total.accuracy(), " % of ", total.samples(), " images right");
   }
-  accelerator.save_model(model, config.run_dir / "model");
-  accelerator.on_main_process([&] { models::save_config(*net, config.run_dir / "model"); });
-  accelerator.end_training();
+  run.save(model, *net);
 }
 
 /// Returns nothing if --help was given.
@@ -144,8 +142,7 @@ std::optional<Config> parse_args(int argc, char** argv) {
   config.image_size = parser.number("image-size", config.image_size, "height and width of the model's images");
   config.channels = parser.number("channels", config.channels, "3: colours, 1: grey");
   config.seed = parser.number("seed", config.seed, "seed of all random numbers", 0);
-  config.cpu = parser.flag("cpu", "stay on the CPU");
-  config.run_dir = parser.run_dir();
+  config.run = example::FineTuningOptions::parse(parser);
   if (parser.help()) return {};
   if (config.random_weights && !config.whole_model)
     throw hortator::UsageError(

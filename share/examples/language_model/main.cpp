@@ -124,7 +124,7 @@ void train(const Options& options) {
       const auto sums = accelerator.reduce(at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)})).cpu();
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
-      if (log) log->add(step, mean);
+      if (log) log->add(step, {mean});
       if (step == last_step || step % options.checkpoint_every == 0) accelerator.save_state();
       if (step == last_step) break;
       if (accelerator.should_stop()) return;  // the job's time is nearly over: saved, to resume later

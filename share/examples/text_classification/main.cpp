@@ -1,6 +1,7 @@
 // Hugging Face Accelerate's nlp_example.py, line by line: fine-tunes BERT to tell whether two sentences mean the same
 // (MRPC), or any other classification of texts or pairs in GLUE's TSV layout or JSON lines. The names are those of the
-// Python program. In addition the loss of each step is written to loss.csv, and the model is saved.
+// Python program. In addition the loss of each step is written to loss.csv, the model is saved, and a run that
+// was stopped resumes.
 //
 //     hortator launch -n 2 text_classification --model bert-base-cased --train msr_paraphrase_train.txt
 //         --validation msr_paraphrase_test.txt
@@ -11,7 +12,7 @@
 #include <hortator/models/pretrained.hpp>
 #include <optional>
 
-#include "../support/loss_log.hpp"
+#include "../support/fine_tuning.hpp"
 #include "../support/options.hpp"
 #include "sentences.hpp"
 
@@ -30,19 +31,19 @@ struct Config {
   std::int64_t seed = 42;
   std::int64_t batch_size = 16;
   std::int64_t warmup_steps = 100;
-  std::filesystem::path model, train, validation, run_dir;
+  std::filesystem::path model, train, validation;
   hortator::LabelledTextsOptions columns;
   std::string mixed_precision;
-  std::int64_t zero = 0;
-  bool random_weights = false, cpu = false;
+  bool random_weights = false, in_order = false;
+  example::FineTuningOptions run;
 };
 
 void training_function(const Config& config) {
   const auto precision = config.mixed_precision == "bf16" ? hortator::Precision::bf16 : hortator::Precision::no;
   hortator::Accelerator accelerator({.mixed_precision = precision,
-                                     .cpu = config.cpu,
-                                     .zero = {.stage = static_cast<int>(config.zero)},
-                                     .project = {.dir = config.run_dir}});
+                                     .cpu = config.run.cpu,
+                                     .zero = {.stage = static_cast<int>(config.run.zero)},
+                                     .project = {.dir = config.run.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(config.seed));
 
   const hortator::LabelledTexts train(config.train, config.columns), validation(config.validation, config.columns);
@@ -55,9 +56,9 @@ void training_function(const Config& config) {
   const bool has_types = net->config().architecture.starts_with("Bert");
   const Join collate_fn(net->config().pad_token_id.value_or(0));
 
-  auto train_loader =
-      hortator::data_loader(Sentences(train, tokenizer, max_tokens),
-                            {.batch_size = config.batch_size, .shuffle = true, .drop_last = false}, collate_fn);
+  auto train_loader = hortator::data_loader(
+      Sentences(train, tokenizer, max_tokens),
+      {.batch_size = config.batch_size, .shuffle = !config.in_order, .drop_last = false}, collate_fn);
   auto eval_loader =
       hortator::data_loader(Sentences(validation, tokenizer, max_tokens), {.batch_size = EVAL_BATCH_SIZE}, collate_fn);
 
@@ -68,10 +69,9 @@ void training_function(const Config& config) {
   auto [model, optimizer, train_dataloader, eval_dataloader, lr_scheduler] =
       accelerator.prepare(net, adamw, train_loader, eval_loader, linear_schedule);
 
-  std::optional<example::LossLog> log;
-  accelerator.on_main_process([&] { log.emplace(config.run_dir / "loss.csv", 0); });
-  std::int64_t step = 0;
-  for (std::int64_t epoch = 0; epoch < config.num_epochs; ++epoch) {
+  example::FineTuning run(accelerator, config.run);
+  run.resume(train_dataloader);
+  for (auto epoch = train_dataloader.epoch(); epoch < config.num_epochs; epoch = train_dataloader.epoch()) {
     model.train();
     for (auto& batch : accelerator.progress(train_dataloader, "epoch " + std::to_string(epoch))) {
       const auto outputs = model(batch.inputs(has_types));
@@ -80,9 +80,7 @@ void training_function(const Config& config) {
       optimizer.step();
       lr_scheduler.step();
       optimizer.zero_grad();
-      const auto mean = accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
-      accelerator.log({{"loss", mean}, {"lr", lr_scheduler.last_lr()}});
-      if (log) log->add(++step, mean);
+      if (run.finish_step(loss, lr_scheduler.last_lr())) return;
     }
 
     model.eval();
@@ -94,17 +92,11 @@ void training_function(const Config& config) {
       const auto [all_predictions, references] = accelerator.gather_for_metrics(predictions, batch.labels);
       metric.add(all_predictions, references);
     }
-    if (num_labels == 2) {
-      accelerator.print("epoch ", epoch, ": accuracy ", metric.accuracy(), ", f1 ", metric.f1(), ", matthews ",
-                        metric.matthews());
-    } else {
-      accelerator.print("epoch ", epoch, ": accuracy ", metric.accuracy(), ", macro f1 ", metric.macro_f1(),
-                        ", matthews ", metric.matthews());
-    }
+    const bool is_binary = num_labels == 2;
+    accelerator.print("epoch ", epoch, ": accuracy ", metric.accuracy(), is_binary ? ", f1 " : ", macro f1 ",
+                      is_binary ? metric.f1() : metric.macro_f1(), ", matthews ", metric.matthews());
   }
-  accelerator.save_model(model, config.run_dir / "model");
-  accelerator.on_main_process([&] { models::save_config(*net, config.run_dir / "model"); });
-  accelerator.end_training();
+  run.save(model, *net);
 }
 
 /// Returns nothing if --help was given.
@@ -125,14 +117,11 @@ std::optional<Config> parse_args(int argc, char** argv) {
   config.warmup_steps = parser.number("warmup-steps", config.warmup_steps, "steps in which the rate rises", 0);
   config.seed = parser.number("seed", config.seed, "seed of all random numbers", 0);
   config.mixed_precision = parser.choice("mixed-precision", {"no", "bf16"}, "in which the model computes");
-  config.zero = parser.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
   config.random_weights =
       parser.flag("random-weights", "trains from scratch; of the model's folder no weights are read");
-  config.cpu = parser.flag("cpu", "stay on the CPU");
-  config.run_dir = parser.run_dir();
+  config.in_order = parser.flag("in-order", "keeps the order of the training file, without shuffling");
+  config.run = example::FineTuningOptions::parse(parser);
   if (parser.help()) return {};
-  if (config.zero > 3)
-    throw hortator::UsageError({.what = "--zero: expected 0 to 3, got " + std::to_string(config.zero)});
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <hortator/datasets/image_folder.hpp>
 
 #include "core/text/text.hpp"
+#include "data/files/image_tensor.hpp"
 #include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/fixed_file.hpp"
@@ -64,8 +65,7 @@ std::vector<fs::path> images_below(const fs::path& folder) {
 
 struct ImageFiles {
   ImageFiles(const fs::path& folder, ImageFolderOptions asked) : root(folder), options(std::move(asked)) {
-    if (options.channels != 1 && options.channels != 3)
-      throw UsageError({.what = text::concat("images have 1 or 3 channels, not ", options.channels)});
+    require_channels(options.channels);
     for (const auto& inner : folders_in(folder)) {
       auto images = images_below(inner);
       labels.insert(labels.end(), images.size(), static_cast<std::int64_t>(classes.size()));
@@ -82,7 +82,7 @@ struct ImageFiles {
     std::vector<std::uint8_t> bytes(file.bytes());
     file.read_at(0, bytes.data(), bytes.size());
     try {
-      return formats::decode_image(bytes, options.channels);
+      return image_tensor(bytes, options.channels);
     } catch (const formats::ImageFault& fault) {
       throw FileError({.what = text::concat("the image ", path, " cannot be read: ", fault.what())});
     }
@@ -104,12 +104,9 @@ std::int64_t ImageFolder::size() const { return static_cast<std::int64_t>(files_
 const std::vector<std::string>& ImageFolder::classes() const { return files_->classes; }
 
 torch::data::Example<at::Tensor, std::int64_t> ImageFolder::get(std::int64_t sample) const {
-  constexpr double brightest = 255;
   data::require_samples({&sample, 1}, size(), files_->root);
   const auto at = static_cast<std::size_t>(sample);
-  auto image =
-      files_->read(files_->paths[at]).permute({2, 0, 1}).to(at::kFloat, false, true, at::MemoryFormat::Contiguous);
-  image.div_(brightest);
+  const auto image = files_->read(files_->paths[at]);
   return {files_->options.transform ? files_->options.transform(image) : image, files_->labels[at]};
 }
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "data/files/record_file.hpp"
 #include "data/files/table_cells.hpp"
@@ -115,6 +116,7 @@ at::Tensor to_tensor(const Json& value, const TableColumn& member) {
 }
 
 Json parse(std::string_view line) {
+  if (!core::is_shallow(line)) throw JsonLineFault("the line is not valid JSON: it is nested too deeply");
   try {
     return Json::parse(line);
   } catch (const Json::exception& error) {

@@ -131,8 +131,18 @@ void read_json_lines(LabelledTextFile& file, const LabelledTextsOptions& options
   }
 }
 
+void refuse_columnar(const std::filesystem::path& path) {
+  const auto ending = path.extension();
+  if (ending != ".parquet" && ending != ".arrow" && ending != ".feather") return;
+  throw UsageError({.what = text::concat(path, " is a Parquet or Arrow file, which cannot be read"),
+                    .why = "the library that reads them is not part of Hortator",
+                    .hint = "write JSON lines with Python's pandas: pandas.read_parquet('train.parquet')"
+                            ".to_json('train.jsonl', orient='records', lines=True)"});
+}
+
 std::shared_ptr<const LabelledTextFile> read_file(const std::filesystem::path& path,
                                                   const LabelledTextsOptions& options) {
+  refuse_columnar(path);
   auto file = std::make_shared<LabelledTextFile>();
   file->path = path;
   const bool is_json = path.extension() == ".jsonl" || path.extension() == ".json";

@@ -127,32 +127,8 @@ GgufValue whole(std::int64_t value) {
   return static_cast<std::uint64_t>(value);
 }
 
-void skip_list(GgufCursor& from, int depth);
-
-void skip_values(GgufCursor& from, ValueCode code, std::uint64_t count, int depth) {
-  if (code == ValueCode::text) {
-    for (; count > 0; --count) from.skip(from.number<std::uint64_t>(the_metadata), the_metadata);
-  } else if (code == ValueCode::list) {
-    for (; count > 0; --count) skip_list(from, depth + 1);
-  } else {
-    const auto each = bytes_of(code);
-    if (count > from.left() / each) throw GgufFault(text::concat("it ends within a list of ", count, " values"));
-    from.skip(count * each, the_metadata);
-  }
-}
-
-GgufList read_list(GgufCursor& from, int depth) {
-  if (depth > max_nested_lists) throw GgufFault("lists in its metadata are nested too deeply");
-  const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
-  const auto count = from.number<std::uint64_t>(the_metadata);
-  skip_values(from, code, count, depth);
-  return {.size = count};
-}
-
-void skip_list(GgufCursor& from, int depth) { read_list(from, depth); }
-
-GgufValue read_value(GgufCursor& from) {
-  const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
+/// The value of a number's type, or of a flag.
+GgufValue read_number(GgufCursor& from, ValueCode code) {
   switch (code) {
     case ValueCode::u8:
       return std::uint64_t{from.number<std::uint8_t>(the_metadata)};
@@ -170,10 +146,6 @@ GgufValue read_value(GgufCursor& from) {
       return double{from.number<float>(the_metadata)};
     case ValueCode::boolean:
       return from.number<std::uint8_t>(the_metadata) != 0;
-    case ValueCode::text:
-      return from.text(the_metadata);
-    case ValueCode::list:
-      return read_list(from, 0);
     case ValueCode::u64:
       return from.number<std::uint64_t>(the_metadata);
     case ValueCode::i64:
@@ -186,11 +158,53 @@ GgufValue read_value(GgufCursor& from) {
   }
 }
 
-std::map<std::string, GgufValue> read_metadata(GgufCursor& from, std::uint64_t count) {
+double as_double(const GgufValue& value) {
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*number);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<double>(*number);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::get<bool>(value) ? 1 : 0;
+}
+
+/// Values other than texts and lists, all of one size.
+void read_numbers(GgufCursor& from, ValueCode code, bool is_kept, GgufList& list) {
+  const auto each = bytes_of(code);
+  if (list.size > from.left() / each) throw GgufFault(text::concat("it ends within a list of ", list.size, " values"));
+  if (!is_kept) return from.skip(list.size * each, the_metadata);
+  for (std::uint64_t i = 0; i < list.size; ++i) list.numbers.push_back(as_double(read_number(from, code)));
+}
+
+GgufList read_list(GgufCursor& from, bool is_kept, int depth) {
+  if (depth > max_nested_lists) throw GgufFault("lists in its metadata are nested too deeply");
+  const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
+  GgufList list{.size = from.number<std::uint64_t>(the_metadata)};
+  if (code != ValueCode::text && code != ValueCode::list) {
+    read_numbers(from, code, is_kept, list);
+    return list;
+  }
+  for (std::uint64_t i = 0; i < list.size; ++i) {
+    if (code == ValueCode::list) {
+      read_list(from, false, depth + 1);
+    } else if (is_kept) {
+      list.texts.push_back(from.text(the_metadata));
+    } else {
+      from.skip(from.number<std::uint64_t>(the_metadata), the_metadata);
+    }
+  }
+  return list;
+}
+
+GgufValue read_value(GgufCursor& from, bool keeps_list) {
+  const auto code = static_cast<ValueCode>(from.number<std::uint32_t>(the_metadata));
+  if (code == ValueCode::text) return from.text(the_metadata);
+  if (code == ValueCode::list) return read_list(from, keeps_list, 0);
+  return read_number(from, code);
+}
+
+std::map<std::string, GgufValue> read_metadata(GgufCursor& from, std::uint64_t count, const GgufLists& kept) {
   std::map<std::string, GgufValue> metadata;
   for (; count > 0; --count) {
     auto name = from.text("a name in the metadata");
-    auto value = read_value(from);
+    auto value = read_value(from, kept.contains(name));
     if (!metadata.emplace(std::move(name), std::move(value)).second) throw GgufFault("its metadata has one name twice");
   }
   return metadata;
@@ -270,7 +284,7 @@ void require_different_names(const std::vector<GgufTensor>& tensors) {
 
 }  // namespace
 
-GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes) {
+GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes, const GgufLists& kept) {
   GgufCursor from(read, file_bytes);
   if (file_bytes < 4 || from.number<std::uint32_t>("the magic") != gguf_magic)
     throw GgufFault("it does not begin with the letters GGUF");
@@ -279,7 +293,7 @@ GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes) {
     throw GgufFault(text::concat("it has version ", version, ", expected 2 or 3, little-endian"));
   const auto tensors = from.number<std::uint64_t>("the number of tensors");
   const auto values = from.number<std::uint64_t>("the number of values");
-  GgufHeader header{.metadata = read_metadata(from, values)};
+  GgufHeader header{.metadata = read_metadata(from, values, kept)};
   for (std::uint64_t i = 0; i < tensors; ++i) header.tensors.push_back(read_tensor(from));
   require_different_names(header.tensors);
   const auto alignment = alignment_in(header.metadata);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,10 +22,14 @@ struct GgufType {
   std::int64_t block_bytes;
 };
 
-/// A list in the metadata, whose values are skipped.
+/// A list in the metadata. The values of lists that the caller has named are kept, those of others are skipped.
 struct GgufList {
   std::uint64_t size = 0;
+  std::vector<std::string> texts = {};  ///< of a kept list of texts
+  std::vector<double> numbers = {};     ///< of a kept list of numbers
 };
+/// The names of lists to keep.
+using GgufLists = std::set<std::string, std::less<>>;
 
 /// Whole numbers are `uint64_t` from 0 and `int64_t` below 0.
 using GgufValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string, GgufList>;
@@ -53,7 +58,7 @@ using GgufBytes = std::function<void(std::uint64_t, void*, std::size_t)>;
 
 /// Parses and checks the beginning of a file of `file_bytes` bytes: every tensor lies within the file, and none
 /// overlaps another. Allocates no more than a small multiple of the bytes it has read. Throws GgufFault.
-GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes);
+GgufHeader parse_gguf_header(const GgufBytes& read, std::uint64_t file_bytes, const GgufLists& kept = {});
 
 /// The types that can be read.
 std::vector<std::string_view> gguf_type_names();

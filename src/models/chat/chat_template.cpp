@@ -5,6 +5,7 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
+#include "models/chat/gguf_template.hpp"
 #include "models/chat/program.hpp"
 
 namespace hortator::models {
@@ -55,22 +56,28 @@ std::map<std::string, std::string> special_tokens(const Json& config) {
   return tokens;
 }
 
-}  // namespace
-
-ChatTemplate::ChatTemplate(const std::filesystem::path& folder) {
+chat::TemplateText template_in(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) return {};
   const auto config = read_json(folder / "tokenizer_config.json");
   const auto file = folder / "chat_template.jinja";
   const auto own = core::read_at_most(file, core::max_record_bytes);
   if (!own && std::filesystem::exists(file))
     throw formats::FileError({.what = text::concat(file, " cannot be read, or is too large")});
-  const auto source = own ? *own : listed_template(config);
-  if (source.empty()) {
+  return {.source = own ? *own : listed_template(config), .variables = special_tokens(config)};
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(const std::filesystem::path& path) {
+  auto found = template_in(path);
+  if (found.source.empty()) found = chat::template_in_gguf(path);
+  if (found.source.empty()) {
     throw formats::FileError(
-        {.what = text::concat(folder, " has no chat template"),
-         .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json",
+        {.what = text::concat(path, " has no chat template"),
+         .why = "there is neither chat_template.jinja nor 'chat_template' in tokenizer_config.json or in a GGUF file",
          .hint = "use a model that was trained on conversations, or write the prompt yourself"});
   }
-  *this = from_text(source, special_tokens(config));
+  *this = from_text(found.source, std::move(found.variables));
 }
 
 ChatTemplate ChatTemplate::from_text(const std::string& source, std::map<std::string, std::string> variables) {

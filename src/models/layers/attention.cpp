@@ -61,11 +61,16 @@ AttentionMask padding_mask(const at::Tensor& attention_mask) {
 
 at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                      const AttentionMask& mask, const AttentionScale& scale) {
-  const bool shares_keys = queries.size(1) != keys.size(1);
   const auto allowed = mask.allowed.defined() ? std::optional(mask.allowed) : std::nullopt;
-  const auto mixed = at::scaled_dot_product_attention(queries, keys, values, allowed, scale.dropout, mask.is_causal,
-                                                      scale.scale, shares_keys);
-  return mixed.transpose(1, 2).flatten(2);
+  const auto mixed = [&](const at::Tensor& asked) {
+    return at::scaled_dot_product_attention(asked, keys, values, allowed, scale.dropout, mask.is_causal, scale.scale,
+                                            /*enable_gqa=*/asked.size(1) != keys.size(1));
+  };
+  const auto key_heads = keys.size(1);
+  if (queries.size(2) > 1 || queries.size(1) == key_heads) return mixed(queries).transpose(1, 2).flatten(2);
+  // One token: the heads that share a key become queries of one head, so that keys are not repeated for each.
+  const auto grouped = queries.reshape({queries.size(0), key_heads, queries.size(1) / key_heads, queries.size(3)});
+  return mixed(grouped).reshape({queries.size(0), 1, -1});
 }
 
 at::Tensor split_heads(const at::Tensor& x, std::int64_t width) { return x.unflatten(-1, {-1, width}).transpose(1, 2); }

@@ -99,13 +99,16 @@ RotaryEmbedding::Rotation RotaryEmbedding::rotation(const at::Tensor& positions,
   }
   const auto of_width = at::tensor(frequencies, at::kDouble).to(positions.device(), at::kFloat);
   const auto half = positions.to(at::kFloat).unsqueeze(-1) * of_width;  // [batch, time, width / 2]
-  const auto angles = at::cat({half, half}, -1).unsqueeze(1);
-  return {.cosine = (angles.cos() * amplitude_).to(type), .sine = (angles.sin() * amplitude_).to(type)};
+  const auto cosine = half.cos() * amplitude_, sine = half.sin() * amplitude_;
+  const auto for_halves = [&](const at::Tensor& first, const at::Tensor& second) {
+    return at::cat({first, second}, -1).unsqueeze(1).to(type);
+  };
+  return {.cosine = for_halves(cosine, cosine), .sine = for_halves(-sine, sine)};
 }
 
 at::Tensor RotaryEmbedding::Rotation::operator()(const at::Tensor& heads) const {
   const auto halves = heads.chunk(2, -1);
-  return heads * cosine + at::cat({-halves[1], halves[0]}, -1) * sine;
+  return heads * cosine + at::cat({halves[1], halves[0]}, -1) * sine;
 }
 
 }  // namespace hortator::models

@@ -18,7 +18,7 @@ class RotaryEmbedding {
   /// Reads rope_parameters, or the older rope_theta and rope_scaling.
   RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions);
 
-  /// The cosines and sines of the angles.
+  /// The cosines and sines of the angles, of which the first half has the opposite sign.
   struct Rotation {
     at::Tensor cosine, sine;  ///< [batch or 1, 1, time, width]
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/text/text.hpp"
+#include "formats/gguf/file.hpp"
 #include "weights/gguf_names.hpp"
 
 namespace hortator::models {
@@ -99,12 +100,8 @@ void require_plain_rotation(const GgufFields& fields) {
 }  // namespace
 
 std::filesystem::path gguf_file_of(const std::filesystem::path& path) {
-  if (path.extension() == ".gguf" && std::filesystem::is_regular_file(path)) return path;
-  if (!std::filesystem::is_directory(path) || std::filesystem::exists(path / "config.json")) return {};
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(path))
-    if (entry.path().extension() == ".gguf") found.push_back(entry.path());
-  return found.size() == 1 ? found.front() : std::filesystem::path();
+  if (std::filesystem::is_directory(path) && std::filesystem::exists(path / "config.json")) return {};
+  return formats::gguf_file_at(path);
 }
 
 nlohmann::ordered_json gguf_config(const GgufHeader& header, const std::filesystem::path& file) {

@@ -6,11 +6,11 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "formats/gguf/file.hpp"
 #include "models/architectures.hpp"
 #include "models/layers/modules.hpp"
 #include "models/pretrained/gguf_config.hpp"
 #include "models/pretrained/loaded_weights.hpp"
-#include "weights/gguf_weights.hpp"
 
 namespace hortator::models {
 namespace {
@@ -59,7 +59,7 @@ ConfigFields with_labels(const ConfigFields& fields, const Architecture& archite
 /// The fields of a config.json, of the one in a folder, or of a GGUF file.
 ConfigFields fields_of(const std::filesystem::path& path) {
   if (const auto file = gguf_file_of(path); !file.empty())
-    return {gguf_config(weights::read_gguf_header(formats::FixedFile(file)), file), text::concat(file), ""};
+    return {gguf_config(formats::read_gguf_header(formats::FixedFile(file)), file), text::concat(file), ""};
   return ConfigFields::read(std::filesystem::is_directory(path) ? path / config_name : path);
 }
 

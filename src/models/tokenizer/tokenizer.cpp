@@ -10,7 +10,9 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
+#include "formats/gguf/file.hpp"
 #include "models/tokenizer/added_tokens.hpp"
+#include "models/tokenizer/gguf/gguf_tokenizer.hpp"
 #include "models/tokenizer/limits.hpp"
 #include "models/tokenizer/parts.hpp"
 #include "models/tokenizer/token_table.hpp"
@@ -31,6 +33,10 @@ nlohmann::json read_tokenizer(const std::filesystem::path& path) {
   if (!root.is_object())
     throw formats::FileError({.what = text::concat(path, " is not a valid JSON object, so it is not a tokenizer")});
   return root;
+}
+
+nlohmann::json tokenizer_in_gguf(const std::filesystem::path& file) {
+  return gguf_tokenizer(formats::read_gguf_header(formats::FixedFile(file), gguf_tokenizer_lists()), file);
 }
 
 /// Moves the large lists out of the model's object.
@@ -165,8 +171,10 @@ struct Tokenizer::Parts {
 };
 
 Tokenizer::Tokenizer(const std::filesystem::path& path) {
-  const auto file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  auto root = read_tokenizer(file);
+  const auto stored = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  const auto gguf = path != stored && std::filesystem::exists(stored) ? "" : formats::gguf_file_at(path);
+  const auto file = gguf.empty() ? stored : gguf;
+  auto root = gguf.empty() ? read_tokenizer(file) : tokenizer_in_gguf(file);
   const auto lists = take_lists(root);
   parts_ = std::make_shared<const Parts>(ConfigFields(nlohmann::ordered_json(root), text::concat(file), ""), lists);
 }

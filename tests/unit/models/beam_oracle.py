@@ -4,6 +4,7 @@
     beam_oracle.py FOLDER COUNT   writes FOLDER/*/beams.json with COUNT cases each: prompts, options and texts
 
 Needs: pip install torch transformers"""
+import copy
 import json
 import os
 import pathlib
@@ -27,15 +28,21 @@ def options_of(r):
             'repetition_penalty': r.choice([1.0, 1.0, 1.3]), 'eos_token_id': r.sample(range(3, 61), r.choice([1, 3, 6]))}
 
 
+def searched(model, prompts, options):
+    """The texts of these prompts. The model is a fresh copy: dynamic RoPE keeps the frequencies of the longest text that it has seen until a text
+    comes that is shorter than max_position_embeddings, so that what transformers generates would depend on earlier calls."""
+    tokens = torch.tensor(prompts)
+    with torch.no_grad():
+        found = copy.deepcopy(model).generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0, **options)
+    return texts_of(found[:, tokens.shape[1]:], options)
+
+
 def case(model, r):
     """Prompts of one length: transformers lets padding count for the repetition penalty."""
     time = r.choice([1, 4, 9])
     prompts = [[r.randrange(3, 61) for _ in range(time)] for _ in range(r.choice([1, 2, 3]))]
     options = options_of(r)
-    tokens = torch.tensor(prompts)
-    with torch.no_grad():
-        found = model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0, **options)
-    return {'prompts': prompts, 'options': options, 'texts': texts_of(found[:, time:], options)}
+    return {'prompts': prompts, 'options': options, 'texts': searched(model, prompts, options)}
 
 
 def texts_of(rows, options):
@@ -46,15 +53,11 @@ def texts_of(rows, options):
     return texts
 
 
-def is_certain(model, one):
-    """Whether each prompt alone has the same texts: for some prompts transformers gives others in a batch, and there is no answer to compare with."""
-    texts = []
-    for prompt in one['prompts']:
-        tokens = torch.tensor([prompt])
-        with torch.no_grad():
-            found = model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0, **one['options'])
-        texts += texts_of(found[:, len(prompt):], one['options'])
-    return texts == one['texts']
+def require_same_alone(model, one, folder):
+    """Each prompt alone has the same texts."""
+    alone = [text for prompt in one['prompts'] for text in searched(model, [prompt], one['options'])]
+    if alone != one['texts']:
+        sys.exit(f'{folder}: transformers gives other texts in a batch: {one}, alone {alone}')
 
 
 def main():
@@ -67,7 +70,9 @@ def main():
         model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
         r = random.Random(f'beams {folder.name}')
         cases = [case(model, r) for _ in range(int(sys.argv[2]))]
-        lines = [json.dumps(one, separators=(',', ':')) for one in cases if is_certain(model, one)]
+        for one in cases:
+            require_same_alone(model, one, folder.name)
+        lines = [json.dumps(one, separators=(',', ':')) for one in cases]
         (folder / 'beams.json').write_text('[' + ',\n'.join(lines) + ']\n')
 
 

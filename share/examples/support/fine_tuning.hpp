@@ -1,0 +1,67 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/accelerator.hpp>
+#include <hortator/models/model.hpp>
+#include <optional>
+#include <utility>
+
+#include "loss_log.hpp"
+#include "options.hpp"
+
+namespace example {
+
+/// Options of a fine-tuning run.
+struct FineTuningOptions {
+  std::int64_t zero = 0, checkpoint_every = 0, stop_after = 0;
+  bool cpu = false;
+  std::filesystem::path run_dir;
+
+  /// --zero, --checkpoint-every, --stop-after, --cpu and --run-dir
+  static FineTuningOptions parse(Options& options);
+};
+
+/// What a fine-tuning example does beside its steps: it resumes, writes loss.csv and checkpoints, and saves the model.
+class FineTuning {
+ public:
+  FineTuning(hortator::Accelerator& accelerator, FineTuningOptions options)
+      : accelerator_(accelerator), options_(std::move(options)) {}
+
+  /// Loads the newest checkpoint, if there is one. Call it after prepare(). @collective
+  template <typename Loader>
+  void resume(const Loader& loader) {
+    if (accelerator_.has_checkpoint()) {
+      accelerator_.load_state();
+      step_ = loader.epoch() * loader.size() + loader.first_step();
+      accelerator_.print("resumes in epoch ", loader.epoch(), " behind step ", step_);
+    }
+    begin_log();
+  }
+
+  /// Ends a step: logs the mean of the ranks' losses, and saves the run when that is due. Returns true if the run has
+  /// to stop here; it has been saved. @collective
+  bool finish_step(const at::Tensor& loss, double learning_rate);
+
+  /// Writes the folder of the trained model, which from_pretrained() reads. @collective
+  template <typename Model>
+  void save(Model& model, const hortator::models::PretrainedModel& net) {
+    accelerator_.save_model(model, options_.run_dir / "model");
+    save_config(net);
+    accelerator_.end_training();
+  }
+
+ private:
+  void begin_log();
+  void save_config(const hortator::models::PretrainedModel& net);
+
+  hortator::Accelerator& accelerator_;
+  FineTuningOptions options_;
+  std::optional<LossLog> log_ = {};  ///< of the main process
+  std::int64_t step_ = 0;
+  std::int64_t first_step_ = 0;  ///< of this run
+};
+
+}  // namespace example

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "formats/tar/header.hpp"
+
+/// The files in a tar archive: ustar, with the long names and sizes of GNU tar and of pax.
+namespace hortator::formats {
+
+/// A regular file in an archive.
+struct TarMember {
+  std::string name = {};
+  std::uint64_t offset = 0;  ///< of its first byte, in the archive
+  std::uint64_t bytes = 0;
+};
+
+/// Reads bytes of the archive: offset, address, number.
+using TarBytes = std::function<void(std::uint64_t, void*, std::size_t)>;
+
+/// Walks through the regular files of an archive in their order; folders are skipped. Reads only headers, into a
+/// limited amount of memory. Throws TarFault for links, devices and sparse files, for a header that is damaged, and for
+/// an archive that is truncated or followed by another one.
+class TarMembers {
+ public:
+  /// Begins at `position`, where an earlier walk has been.
+  TarMembers(TarBytes read, std::uint64_t archive_bytes, std::uint64_t position = 0);
+
+  /// The next file; nothing at the end.
+  std::optional<TarMember> next();
+  /// Where the headers of the next file begin.
+  std::uint64_t position() const { return position_; }
+
+ private:
+  /// What precedes a member's header, because it does not fit into it.
+  struct Extension {
+    std::optional<std::string> name = {};
+    std::optional<std::uint64_t> bytes = {};
+  };
+  TarHeader read_header() const;
+  void extend(const TarHeader& header, Extension& extension);
+  void extend_as_pax(const std::string& content, Extension& extension);
+  std::string content(const TarHeader& header) const;
+  void skip(std::uint64_t bytes, const std::string& name);
+  void require_zeros_to_end() const;
+
+  TarBytes read_;
+  std::uint64_t archive_bytes_;
+  std::uint64_t position_;
+};
+
+}  // namespace hortator::formats
