@@ -50,13 +50,16 @@ std::vector<std::string> all_to_all(const Communicator& comm, const std::vector<
     Round got(lengths_of(in, done, most));
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto count = static_cast<std::size_t>(sent.counts[rank]);
-      if (count > 0) std::copy_n(parts[rank].begin() + static_cast<std::ptrdiff_t>(done), count, sent.bytes.begin() + sent.offsets[rank]);
+      if (count > 0)
+        std::copy_n(parts[rank].begin() + static_cast<std::ptrdiff_t>(done), count,
+                    sent.bytes.begin() + sent.offsets[rank]);
     }
     check(MPI_Alltoallv(sent.bytes.data(), sent.counts.data(), sent.offsets.data(), MPI_BYTE, got.bytes.data(),
                         got.counts.data(), got.offsets.data(), MPI_BYTE, comm.get()),
           "MPI_Alltoallv");
     for (std::size_t rank = 0; rank < ranks; ++rank)
-      received[rank].append(got.bytes, static_cast<std::size_t>(got.offsets[rank]), static_cast<std::size_t>(got.counts[rank]));
+      received[rank].append(got.bytes, static_cast<std::size_t>(got.offsets[rank]),
+                            static_cast<std::size_t>(got.counts[rank]));
   }
   return received;
 }

@@ -64,8 +64,9 @@ c10::Device device_of(const hortator_array& array, c10::Device device) {
                       .hint = "use HORTATOR_HOST or HORTATOR_DEVICE"});
   }
   if (!device.is_cpu()) return device;
-  throw UsageError({.what = "An array is on a device, and the run computes on CPUs",
-                    .hint = "bind the copy of the array in the host's memory, or run without cpu: true on ranks with a GPU"});
+  throw UsageError(
+      {.what = "An array is on a device, and the run computes on CPUs",
+       .hint = "bind the copy of the array in the host's memory, or run without cpu: true on ranks with a GPU"});
 }
 
 }  // namespace
@@ -88,7 +89,11 @@ at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
   }
   at::OptionalIntArrayRef strides;
   if (array->stride != nullptr) strides = at::IntArrayRef(array->stride, static_cast<std::size_t>(array->rank));
-  return at::for_blob(array->data, shape).strides(strides).options(options).target_device(options.device()).make_tensor();
+  return at::for_blob(array->data, shape)
+      .strides(strides)
+      .options(options)
+      .target_device(options.device())
+      .make_tensor();
 }
 
 }  // namespace hortator::simulation

@@ -7,7 +7,8 @@ namespace hortator {
 
 ConfiguredModel from_settings(const std::filesystem::path& file, const std::string& name) {
   const auto content = simulation::read_settings_file(file.string());
-  const auto settings = simulation::read_run_settings(simulation::parse_settings(content, file.string()), file.string());
+  const auto settings =
+      simulation::read_run_settings(simulation::parse_settings(content, file.string()), file.string());
   auto parts = simulation::make_model(settings.model(name));
   return {.network = std::move(parts.network),
           .loss = std::move(parts.loss),

@@ -87,14 +87,14 @@ std::int64_t RunBuffer::saved_count(const checkpoint::Reader& reader, int rank) 
 
 void RunBuffer::load(const checkpoint::Reader& reader) {
   if (reader.world_size() == comm_.size()) return samples_.load(reader.own(comm_.rank(), path()));
-  SampleBuffer::SavedParts parts{
-      .state = [&](int rank) { return reader.own(rank, path()); },
-      .without_samples =
-          [&](int rank) {
-            auto state = reader.manifest().values.under(checkpoint::rank_folder(rank) + "/" + path());
-            state.put_all("statistics", reader.own(rank, path() + "/statistics"));
-            return state;
-          }};
+  SampleBuffer::SavedParts parts{.state = [&](int rank) { return reader.own(rank, path()); },
+                                 .without_samples =
+                                     [&](int rank) {
+                                       auto state =
+                                           reader.manifest().values.under(checkpoint::rank_folder(rank) + "/" + path());
+                                       state.put_all("statistics", reader.own(rank, path() + "/statistics"));
+                                       return state;
+                                     }};
   for (int rank = 0; rank < reader.world_size(); ++rank) parts.counts.push_back(saved_count(reader, rank));
   samples_.load_redistributed(parts, comm_.size(), comm_.rank());
   if (comm_.rank() != 0) return;

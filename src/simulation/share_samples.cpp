@@ -34,8 +34,8 @@ Party party_of(const RunBuffer* from, const RunBuffer* to) {
   if (from != nullptr) party.count = from->samples().count();
   if (party.takes_part) party.moves = (from != nullptr ? from : to)->samples().moves();
   if (from != nullptr && to != nullptr && to->samples().moves() != party.moves) {
-    throw UsageError({.what = text::concat("The buffer to give has moved samples ", party.moves, " times, the one to take ",
-                                           to->samples().moves()),
+    throw UsageError({.what = text::concat("The buffer to give has moved samples ", party.moves,
+                                           " times, the one to take ", to->samples().moves()),
                       .hint = "give one buffer's samples to one other, in each call"});
   }
   return party;
@@ -43,8 +43,8 @@ Party party_of(const RunBuffer* from, const RunBuffer* to) {
 
 void require_same_moves(const mpi::Communicator& comm, const std::vector<Party>& parties) {
   const auto first = std::ranges::find_if(parties, &Party::takes_part);
-  const auto other = std::find_if(first, parties.end(),
-                                  [&](const auto& one) { return one.takes_part && one.moves != first->moves; });
+  const auto other =
+      std::find_if(first, parties.end(), [&](const auto& one) { return one.takes_part && one.moves != first->moves; });
   if (other == parties.end()) return;
   throw UsageError(
       {.what = text::concat("Samples have moved ", first->moves, " times on rank ",

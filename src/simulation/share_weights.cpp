@@ -1,5 +1,7 @@
 #include "simulation/share_weights.hpp"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <cstring>
 #include <hortator/error.hpp>
@@ -25,8 +27,8 @@ std::string first_difference(const std::string& given, const std::string& wanted
   const auto here = text::split(wanted, '\n');
   const auto there = text::split(given, '\n');
   const auto [mine, other] = std::ranges::mismatch(here, there);
-  return text::concat("it has ", mine == here.end() || mine->empty() ? "no further tensor" : *mine, ", the model to copy ",
-                      other == there.end() || other->empty() ? "no further tensor" : *other);
+  return text::concat("it has ", mine == here.end() || mine->empty() ? "no further tensor" : *mine,
+                      ", the model to copy ", other == there.end() || other->empty() ? "no further tensor" : *other);
 }
 
 std::string packed(const Weights& weights) {
@@ -55,7 +57,8 @@ void share_weights(const mpi::Communicator& comm, const TrainedModel* from, Trai
   const auto givers = mpi::all_gather(comm, from != nullptr ? 1 : 0);
   const auto giver = static_cast<int>(std::ranges::find(givers, 1) - givers.begin());
   if (giver == comm.size()) {
-    throw UsageError({.what = "No rank gives weights", .hint = "pass the trained model as `from` on at least one rank"});
+    throw UsageError(
+        {.what = "No rank gives weights", .hint = "pass the trained model as `from` on at least one rank"});
   }
   const bool gives = comm.rank() == giver;
   Weights mine;
@@ -68,8 +71,8 @@ void share_weights(const mpi::Communicator& comm, const TrainedModel* from, Trai
     if (to == nullptr) return;
     mine = to->own_weights();
     if (const auto wanted = description_of(mine); wanted != description) {
-      throw UsageError({.what = text::concat("The model ", text::quote(to->name()), " cannot take over the weights: ",
-                                             first_difference(description, wanted)),
+      throw UsageError({.what = text::concat("The model ", text::quote(to->name()),
+                                             " cannot take over the weights: ", first_difference(description, wanted)),
                         .hint = "use one entry of the settings for both"});
     }
   });

@@ -256,9 +256,10 @@ TrainedModel::Weights TrainedModel::whole_weights() const {
 
 TrainedModel::Weights TrainedModel::own_weights() const {
   if (optimizer_ && accelerator_.options().zero.stage.value_or(0) > 0) {
-    throw UsageError({.what = text::concat("The model ", text::quote(name_), " takes over weights in a run with zero_stage"),
-                      .why = "its ranks share one copy of the parameters",
-                      .hint = "use settings without zero_stage in the run that infers"});
+    throw UsageError(
+        {.what = text::concat("The model ", text::quote(name_), " takes over weights in a run with zero_stage"),
+         .why = "its ranks share one copy of the parameters",
+         .hint = "use settings without zero_stage in the run that infers"});
   }
   return weights();
 }

@@ -1,8 +1,8 @@
 /* A solver and the training of its surrogate on different ranks.
  *
- * The last rank trains, the others solve, each part with a run of its own. Every few steps the solvers give their samples
- * to the trainer and get its weights: between two such moments all ranks work at the same time. At the end the solvers
- * compare the surrogate with the exact term. */
+ * The last rank trains, the others solve, each part with a run of its own. Every few steps the solvers give their
+ * samples to the trainer and get its weights: between two such moments all ranks work at the same time. At the end the
+ * solvers compare the surrogate with the exact term. */
 #include <hortator/hortator.h>
 #include <math.h>
 #include <mpi.h>

@@ -15,8 +15,7 @@ hortator_status hortator_share_weights(int32_t comm, hortator_model* from, horta
 
 hortator_status hortator_share_samples(int32_t comm, hortator_buffer* from, hortator_buffer* to) {
   return guarded([&] {
-    const auto moved =
-        share_samples(communicator_of(comm), static_cast<RunBuffer*>(from), static_cast<RunBuffer*>(to));
+    const auto moved = share_samples(communicator_of(comm), static_cast<RunBuffer*>(from), static_cast<RunBuffer*>(to));
     return moved > 0 ? HORTATOR_OK : HORTATOR_NOTHING;
   });
 }

@@ -19,7 +19,7 @@ class Activation {
   at::Tensor operator()(const at::Tensor& x) const { return function_(x); }
   /// The result in the memory of `x`, which nobody else uses, where no gradient is wanted.
   at::Tensor consume(at::Tensor x) const {
-    if (at::GradMode::is_enabled()) return function_(x);
+    if (c10::GradMode::is_enabled()) return function_(x);
     in_place_(x);
     return x;
   }

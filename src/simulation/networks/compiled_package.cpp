@@ -22,7 +22,8 @@ CompiledPackage::CompiledPackage(const Section& section) {
   try {
     package_ = std::make_unique<torch::inductor::AOTIModelPackageLoader>(path.string());
   } catch (const std::exception& error) {
-    throw section.error("file", text::concat(text::quote(path.string()), " cannot be loaded: ", text::first_line(error.what())),
+    throw section.error("file",
+                        text::concat(text::quote(path.string()), " cannot be loaded: ", text::first_line(error.what())),
                         "compile the package for this machine with the version of PyTorch that LibTorch has");
   }
 }

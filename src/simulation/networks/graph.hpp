@@ -30,8 +30,8 @@ TORCH_MODULE(MessageRound);
 /// each sample has a graph of its own. The output is one row a node.
 class GraphNetwork : public Network {
  public:
-  /// Keys: in_features, out_features, edge_features, width, depth, activation, aggregation (mean or sum), first_node (0,
-  /// or 1 as in Fortran).
+  /// Keys: in_features, out_features, edge_features, width, depth, activation, aggregation (mean or sum), first_node
+  /// (0, or 1 as in Fortran).
   explicit GraphNetwork(const Section& section);
 
   Tensors forward(const Tensors& inputs) override;

@@ -13,7 +13,8 @@ namespace hortator::simulation {
 /// hidden state of a model without a head.
 class Pretrained : public Network {
  public:
-  /// Keys: path (relative to the folder of the settings), head, num_labels. Throws UsageError if there is no such folder.
+  /// Keys: path (relative to the folder of the settings), head, num_labels. Throws UsageError if there is no such
+  /// folder.
   explicit Pretrained(const Section& section);
 
   Tensors forward(const Tensors& inputs) override;

@@ -22,7 +22,8 @@ std::size_t rounded_up(std::size_t bytes) { return (bytes + alignment - 1) / ali
 /// The bytes of a part, whose samples are as this `one`.
 std::size_t bytes_of(const TensorBatch& one, std::int64_t capacity) {
   std::size_t bytes = 0;
-  for (const auto& array : SampleStore::arrays_of(one)) bytes += rounded_up(array.nbytes() * static_cast<std::size_t>(capacity));
+  for (const auto& array : SampleStore::arrays_of(one))
+    bytes += rounded_up(array.nbytes() * static_cast<std::size_t>(capacity));
   return bytes;
 }
 

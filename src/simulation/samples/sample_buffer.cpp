@@ -1,7 +1,7 @@
 #include "simulation/samples/sample_buffer.hpp"
 
-#include <ATen/ops/logical_and.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/logical_and.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -72,7 +72,11 @@ SampleBuffer::Settings SampleBuffer::read(const Section& section) {
 }
 
 SampleBuffer::SampleBuffer(std::string name, const Settings& settings, std::uint64_t key)
-    : name_(std::move(name)), settings_(settings), key_(key), store_(settings.capacity), priorities_(settings.capacity) {}
+    : name_(std::move(name)),
+      settings_(settings),
+      key_(key),
+      store_(settings.capacity),
+      priorities_(settings.capacity) {}
 
 std::int64_t SampleBuffer::count() const { return std::min(seen_, settings_.capacity); }
 
@@ -95,10 +99,11 @@ void SampleBuffer::require_priorities(const TensorBatch& batch, std::int64_t cou
   const bool fits = given.defined() && given.numel() == count &&
                     (given.is_floating_point() || at::isIntegralType(given.scalar_type(), /*includeBool=*/false));
   if (fits && (count == 0 || given.to(at::kDouble).isfinite().logical_and(given >= 0).all().item<bool>())) return;
-  throw UsageError({.what = text::concat("The buffer ", text::quote(name_), " keeps samples by priority; the batch has ",
-                                         given.defined() ? "other priorities than one number from 0 for each of " : "none for ",
-                                         text::count(count, "sample")),
-                    .hint = "bind one number from 0 for each sample as HORTATOR_PRIORITY"});
+  throw UsageError(
+      {.what = text::concat("The buffer ", text::quote(name_), " keeps samples by priority; the batch has ",
+                            given.defined() ? "other priorities than one number from 0 for each of " : "none for ",
+                            text::count(count, "sample")),
+       .hint = "bind one number from 0 for each sample as HORTATOR_PRIORITY"});
 }
 
 // A buffer whose samples were handed over does not repeat its choices.
@@ -136,7 +141,8 @@ void SampleBuffer::copy_into_slots(const TensorBatch& batch, std::int64_t count)
 
 TensorBatch SampleBuffer::all() const {
   std::vector<std::int64_t> slots(static_cast<std::size_t>(count()));
-  const auto oldest = settings_.choice == SampleChoice::ring && seen_ > settings_.capacity ? seen_ % settings_.capacity : 0;
+  const auto oldest =
+      settings_.choice == SampleChoice::ring && seen_ > settings_.capacity ? seen_ % settings_.capacity : 0;
   for (std::int64_t i = 0; i < count(); ++i) slots[static_cast<std::size_t>(i)] = (oldest + i) % settings_.capacity;
   return store_.rows(slots);
 }
@@ -156,9 +162,7 @@ std::uint64_t SampleBuffer::next_draw() {
   return core::mix(core::mix(key_, 0x647261770aU), static_cast<std::uint64_t>(draws_++));
 }
 
-TensorBatch SampleBuffer::draw() {
-  return store_.rows(draw_samples(settings_.batch_size, count(), next_draw()));
-}
+TensorBatch SampleBuffer::draw() { return store_.rows(draw_samples(settings_.batch_size, count(), next_draw())); }
 
 StateDict SampleBuffer::state() const {
   StateDict state;

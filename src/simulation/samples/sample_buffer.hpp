@@ -68,8 +68,8 @@ class SampleBuffer {
   void load(const StateDict& state);
   /// The parts that another number of ranks has saved.
   struct SavedParts {
-    std::vector<std::int64_t> counts = {};              ///< samples of each
-    std::function<StateDict(int)> state = {};           ///< all of one part
+    std::vector<std::int64_t> counts = {};               ///< samples of each
+    std::function<StateDict(int)> state = {};            ///< all of one part
     std::function<StateDict(int)> without_samples = {};  ///< its numbers and statistics
   };
   /// Takes over samples of other ranks' parts; see redistribute(). Holds one part at a time in memory.

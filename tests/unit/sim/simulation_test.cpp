@@ -37,10 +37,11 @@ hortator_array on_host(const at::Tensor& tensor) {
 }
 
 hortator_run* begin(bool on_cpu) {
-  std::ofstream("device.yaml") << "cpu: " << (on_cpu ? "true" : "false")
-                               << "\nseed: 1\nrun_dir: run_device\ntrackers: []\n"
-                                  "models: {net: {type: mlp, layers: [3, 8, 2], activation: tanh, optimizer: {type: sgd, lr: 0.1}}}\n"
-                                  "buffers: {samples: {type: ring, capacity: 8, batch_size: 2}}\n";
+  std::ofstream("device.yaml")
+      << "cpu: " << (on_cpu ? "true" : "false")
+      << "\nseed: 1\nrun_dir: run_device\ntrackers: []\n"
+         "models: {net: {type: mlp, layers: [3, 8, 2], activation: tanh, optimizer: {type: sgd, lr: 0.1}}}\n"
+         "buffers: {samples: {type: ring, capacity: 8, batch_size: 2}}\n";
   hortator_run* run = nullptr;
   REQUIRE(hortator_begin(MPI_Comm_c2f(MPI_COMM_SELF), "device.yaml", &run) == HORTATOR_OK);
   return run;

@@ -140,9 +140,9 @@ double seconds_of(const std::function<void()>& work) {
 double step_ratio(int layers, bool uses_adam) {
   std::string sizes = "1024";
   for (int layer = 0; layer < layers; ++layer) sizes += ", 1024";
-  const CRun run(settings_file("step", "models: {net: {type: mlp, layers: [" + sizes + "], optimizer: " +
-                                           (uses_adam ? "{type: adam, lr: 1.0e-4}" : "{type: sgd, lr: 1.0e-3, momentum: 0.9}") +
-                                           "}}\n"));
+  const CRun run(settings_file(
+      "step", "models: {net: {type: mlp, layers: [" + sizes + "], optimizer: " +
+                  (uses_adam ? "{type: adam, lr: 1.0e-4}" : "{type: sgd, lr: 1.0e-3, momentum: 0.9}") + "}}\n"));
   auto* model = run.model("net");
   ByHand other(model, layers, uses_adam);
   Wave wave;
@@ -161,7 +161,8 @@ double step_ratio(int layers, bool uses_adam) {
       for (int step = 0; step < 10; ++step) theirs.push_back(other.train(wave));
     });
     if (pair > 0) ratios.push_back(seconds / by_hand);
-    for (std::size_t i = 0; i < ours.size(); ++i) largest = std::max(largest, std::abs(ours[i] - theirs[i]) / (1 + theirs[i]));
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      largest = std::max(largest, std::abs(ours[i] - theirs[i]) / (1 + theirs[i]));
   }
   std::ranges::sort(ratios);
   if (world_rank() == 0) {

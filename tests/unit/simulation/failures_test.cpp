@@ -3,6 +3,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <hortator/models/registered.hpp>
@@ -181,7 +182,8 @@ TEST_CASE("a micro-step whose backward pass fails on one rank makes all ranks be
 TEST_CASE("parameters without a gradient on one rank are named on all, unless that is allowed", "[simulation]") {
   if (world_size() == 1) return;
   const bool is_allowed = GENERATE(false, true);
-  const CRun run(settings_file("unused", settings_of("partly_used", is_allowed ? "find_unused_parameters: true\n" : "")));
+  const CRun run(
+      settings_file("unused", settings_of("partly_used", is_allowed ? "find_unused_parameters: true\n" : "")));
   auto* model = run.model("net");
   Data data(run);
   CHECK(hortator_train(model, data.batch, nullptr) == HORTATOR_OK);

@@ -142,12 +142,16 @@ TEST_CASE("a graph model does not depend on the order of nodes and edges, and ta
   const auto order = at::tensor({4, 2, 0, 1, 3}, at::kLong);  // new node i is old node order[i]
   const auto place = order.argsort();
   const auto turned = at::tensor({5, 4, 3, 2, 1, 0}, at::kLong);
-  const auto renamed = (place.index_select(0, (edges - 1).flatten().to(at::kLong)).view({2, 6}) + 1).index_select(1, turned);
-  const auto other = network->forward({nodes.index_select(0, order), renamed, features.index_select(0, turned)}).front();
+  const auto renamed =
+      (place.index_select(0, (edges - 1).flatten().to(at::kLong)).view({2, 6}) + 1).index_select(1, turned);
+  const auto other =
+      network->forward({nodes.index_select(0, order), renamed, features.index_select(0, turned)}).front();
   CHECK(at::allclose(other, output.index_select(0, order)));
   const auto changed = network->forward({nodes, edges.index_select(1, turned), features}).front();
   CHECK_FALSE(at::allclose(changed, output));  // the features belong to other edges
-  const auto batched = network->forward({at::stack({nodes, nodes + 1}), at::stack({edges, edges}), at::stack({features, features})}).front();
+  const auto batched =
+      network->forward({at::stack({nodes, nodes + 1}), at::stack({edges, edges}), at::stack({features, features})})
+          .front();
   CHECK(at::allclose(batched[0], output));
   CHECK(at::allclose(batched[1], network->forward({nodes + 1, edges, features}).front()));
   network->forward({nodes, edges, features}).front().square().sum().backward();

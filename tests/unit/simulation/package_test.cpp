@@ -11,8 +11,9 @@ TEST_CASE("a compiled package infers through the C interface, and refuses other 
   std::vector<float> expected(8);
   for (auto& number : expected) file >> number;
   REQUIRE(file);
-  const CRun run(settings_file("package", "models: {net: {type: aotinductor, file: net.pt2}, trained: {type: aotinductor, "
-                                          "file: net.pt2, optimizer: sgd}}\n"));
+  const CRun run(settings_file("package",
+                               "models: {net: {type: aotinductor, file: net.pt2}, trained: {type: aotinductor, "
+                               "file: net.pt2, optimizer: sgd}}\n"));
   auto* model = run.model("net");
   CAPTURE(hortator_last_error());
   REQUIRE(model != nullptr);
@@ -26,7 +27,8 @@ TEST_CASE("a compiled package infers through the C interface, and refuses other 
   std::vector<float> turned(12);  // the same numbers by columns: strides
   for (std::size_t i = 0; i < 12; ++i) turned[(i % 3) * 4 + i / 3] = input[i];
   CBatch strided(run);
-  strided.add(HORTATOR_INPUT, Array(turned.data(), HORTATOR_F32, {4, 3}, {1, 4})).add(HORTATOR_OUTPUT, Array(output, {4, 2}));
+  strided.add(HORTATOR_INPUT, Array(turned.data(), HORTATOR_F32, {4, 3}, {1, 4}))
+      .add(HORTATOR_OUTPUT, Array(output, {4, 2}));
   std::ranges::fill(output, 0);
   REQUIRE(hortator_infer(model, strided) == HORTATOR_OK);
   for (std::size_t i = 0; i < 8; ++i) CHECK(output[i] == Approx(expected[i]).margin(1e-6));

@@ -152,7 +152,8 @@ TEST_CASE("samples that were handed over are gone, and the next ones are kept by
 TEST_CASE("the layout of samples describes them", "[simulation]") {
   SampleStore store(4);
   CHECK(store.layout().empty());
-  TensorBatch batch{.inputs = {at::zeros({2, 3}), at::zeros({2}, at::kLong)}, .targets = {at::zeros({2, 1, 5}, at::kDouble)}};
+  TensorBatch batch{.inputs = {at::zeros({2, 3}), at::zeros({2}, at::kLong)},
+                    .targets = {at::zeros({2, 1, 5}, at::kDouble)}};
   store.copy_rows(batch, 0, 0, 2);
   const auto same = SampleStore::batch_of(store.layout(), 7);
   CHECK(same.inputs[0].sizes() == at::IntArrayRef({7, 3}));

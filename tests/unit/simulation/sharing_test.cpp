@@ -12,7 +12,7 @@ using hortator::simulation::moving_rows;
 
 namespace {
 
-constexpr auto settings =
+constexpr auto sharing_settings =
     "models:\n"
     "  sum: {type: mlp, layers: [2, 16, 1], activation: tanh, optimizer: {type: adam, lr: 0.02}}\n"
     "  other: {type: mlp, layers: [2, 4, 1]}\n"
@@ -26,8 +26,8 @@ bool is_trainer() { return world_rank() == world_size() - 1; }
 class PartOfRun {
  public:
   explicit PartOfRun(const std::string& name, bool is_continued = false) {
-    const auto solvers = settings_file(name + "_solvers", settings, is_continued);
-    const auto trainers = settings_file(name + "_trainers", settings, is_continued);
+    const auto solvers = settings_file(name + "_solvers", sharing_settings, is_continued);
+    const auto trainers = settings_file(name + "_trainers", sharing_settings, is_continued);
     MPI_Comm_split(MPI_COMM_WORLD, is_trainer() ? 1 : 0, 0, &part_);
     REQUIRE(hortator_begin(MPI_Comm_c2f(part_), (is_trainer() ? trainers : solvers).c_str(), &run_) == HORTATOR_OK);
   }
@@ -155,7 +155,8 @@ TEST_CASE("samples of different shapes do not move, and stay where they are", "[
   auto* buffer = run.buffer(is_trainer() ? "samples" : "outbox");
   std::vector<float> data(6, 1);
   CBatch batch(run);
-  batch.add(HORTATOR_INPUT, Array(data, world_rank() == 0 ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3, 2}));
+  batch.add(HORTATOR_INPUT,
+            Array(data, world_rank() == 0 ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3, 2}));
   if (!is_trainer()) REQUIRE(hortator_buffer_put(buffer, batch) == HORTATOR_OK);
   const auto status = share_samples(buffer);
   CHECK(status == HORTATOR_USAGE);
