@@ -42,16 +42,17 @@ class GradientMarks {
   std::vector<Mark> before_ = {};
 };
 
-/// Completes a pass that has failed here: a plain backward pass, which begins at the parameters themselves, with zeros,
-/// and ends with the communication. Where all gradients had arrived, only that is left.
+/// Completes a pass that has failed here: a plain backward pass, which begins at the parameters themselves, with zeros.
+/// It ends with the communication, unless all gradients had arrived or there is one rank only: then that is left to do.
 void send_zeros(accelerator::Training& training, const std::vector<at::Tensor>& parameters) {
   if (parameters.empty()) {
     training.control.agree_on_models();
-    return training.synchronise_gradients();
+  } else {
+    std::vector<at::Tensor> zeros;
+    for (const auto& parameter : parameters) zeros.push_back(at::zeros_like(parameter));
+    torch::autograd::backward(parameters, zeros);
   }
-  std::vector<at::Tensor> zeros;
-  for (const auto& parameter : parameters) zeros.push_back(at::zeros_like(parameter));
-  torch::autograd::backward(parameters, zeros);
+  training.synchronise_gradients();
 }
 
 /// Whether the exception in flight is thrown by all ranks together.
@@ -68,7 +69,7 @@ void common_backward(Accelerator& accelerator, const at::Tensor& loss, const std
   } catch (...) {
     if (is_common()) throw;
     outcome = current_outcome();
-    if (training.data().size() > 1) send_zeros(training, marks.unchanged());
+    send_zeros(training, marks.unchanged());
   }
   mpi::agree(training.host(), outcome);
 }

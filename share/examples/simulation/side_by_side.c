@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { cells = 512, exchanges = 40, steps_between = 5, training_steps = 40 };
+enum { cells = 512, exchanges = 40, steps_between = 5, training_steps = 100 };
 
 static float state[cells][2]; /* position and speed of a pendulum in each cell */
 static float force[cells][1];
