@@ -1,5 +1,7 @@
 #include "simulation/networks/compiled_package.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <cstdlib>
@@ -9,6 +11,21 @@
 #include "core/text/text.hpp"
 
 namespace hortator::simulation {
+namespace {
+
+/// Loads libtorch.so from the folder of the LibTorch that runs: packages name it, and do not know where it is.
+void load_libtorch() {
+  void* const loaded = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+  if (loaded == nullptr) return;
+  const link_map* map = nullptr;
+  if (dlinfo(loaded, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) {
+    const auto file = std::filesystem::path(map->l_name).parent_path() / "libtorch.so";
+    dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);  // if it is missing, the package's own error says so
+  }
+  dlclose(loaded);
+}
+
+}  // namespace
 
 // Compiled code reads whatever memory it gets: it compares its inputs with what it was compiled for only if this
 // variable asks for it when it is called first.
@@ -19,6 +36,7 @@ CompiledPackage::CompiledPackage(const Section& section) {
   if (!std::filesystem::exists(path, ignored))
     throw section.error("file", text::concat(text::quote(path.string()), " does not exist"),
                         "make it in Python with torch._inductor.aoti_compile_and_package");
+  load_libtorch();
   try {
     package_ = std::make_unique<torch::inductor::AOTIModelPackageLoader>(path.string());
   } catch (const std::exception& error) {
