@@ -180,15 +180,16 @@ TEST_CASE("infer writes the outputs of an MLP where they belong, without a copy"
     CBatch strided(run);
     strided.add(HORTATOR_INPUT, Array(data, {4, 3}))
         .add(HORTATOR_OUTPUT, Array(wide.data(), HORTATOR_F32, {4, 2}, {4, 2}));
-    std::vector<std::string> called;
-    {
+    const auto called_by = [&](hortator_batch* arrays) {
       const CalledOperators operators;
-      REQUIRE(hortator_infer(model, batch) == HORTATOR_OK);
-      called = operators.names();
-    }
-    for (const auto* copying : {"aten::copy_", "aten::clone", "aten::contiguous", "aten::relu", "aten::gelu"})
-      CHECK(std::ranges::find(called, copying) == called.end());
-    REQUIRE(hortator_infer(model, strided) == HORTATOR_OK);  // this one copies
+      REQUIRE(hortator_infer(model, arrays) == HORTATOR_OK);
+      return operators.names();
+    };
+    const auto called = called_by(batch);
+    for (const auto* allocating : {"aten::clone", "aten::contiguous", "aten::relu", "aten::gelu", "aten::tanh"})
+      CHECK(std::ranges::count(called, allocating) == 0);
+    // LibTorch copies biases where sums begin. Outputs with strides are copied as well.
+    CHECK(std::ranges::count(called_by(strided), "aten::copy_") == std::ranges::count(called, "aten::copy_") + 1);
     for (std::size_t i = 0; i < 8; ++i) CHECK(wide[2 * i] == direct[i]);
     CHECK(data == before);
   }
