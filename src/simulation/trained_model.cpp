@@ -11,7 +11,6 @@
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"
 #include "simulation/settings/model_parts.hpp"
-#include "step/model_core.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -77,8 +76,6 @@ void TrainedModel::build(const Section& settings) {
   schedule_ = std::move(parts.schedule);
   max_norm_ = parts.max_norm;
   max_value_ = parts.max_value;
-  // A standardised network's own four are the same on all ranks.
-  has_buffers_ = network_->buffers().size() > (is_normalized() ? 4U : 0U);
   type_ = type_of(*network_, settings);
   accumulation_ = accelerator_.options().gradient_accumulation_steps;
 }
@@ -170,7 +167,6 @@ void TrainedModel::update(const at::Tensor& loss) {
   stepper_->step();
   if (schedule_) schedule_->step();
   stepper_->zero_grad();
-  if (has_buffers_) prepared_->core().share_buffers();  // under no_sync, forward has not
 }
 
 TrainedModel::Tensors TrainedModel::outputs_of(const Tensors& inputs) {

@@ -81,7 +81,6 @@ class TrainedModel : public hortator_model {
   std::int64_t accumulation_ = 1;
   std::int64_t micro_steps_ = 0;
   bool is_training_ = true;
-  bool has_buffers_ = false;  ///< that training may change, as those of BatchNorm
 };
 
 }  // namespace hortator::simulation
