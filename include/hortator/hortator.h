@@ -46,8 +46,9 @@ typedef enum hortator_type {
 typedef enum hortator_role {
   HORTATOR_INPUT,
   HORTATOR_TARGET,
-  HORTATOR_OUTPUT,       /* hortator_infer writes it */
-  HORTATOR_LOSS_ARGUMENT /* passed to a TorchScript loss after outputs and targets: masks, weights */
+  HORTATOR_OUTPUT,        /* hortator_infer writes it */
+  HORTATOR_LOSS_ARGUMENT, /* passed to a TorchScript loss after outputs and targets: masks, weights */
+  HORTATOR_PRIORITY       /* one number from 0 for each sample; buffers of type priority keep samples by it */
 } hortator_role;
 
 /* How a kept array is distributed over the ranks. */
@@ -57,13 +58,21 @@ typedef enum hortator_distribution {
   HORTATOR_ROWS  /* slices of one array along its first dimension (in Fortran the last), in the order of the ranks */
 } hortator_distribution;
 
-/* An array in host memory. It is borrowed: it must stay where it is as long as a batch or a run refers to it. */
+typedef enum hortator_memory {
+  HORTATOR_HOST,
+  HORTATOR_DEVICE /* memory of the run's device: of OpenACC, OpenMP target, CUDA */
+} hortator_memory;
+
+/* An array of the caller. It is borrowed: it must stay where it is as long as a batch or a run refers to it. */
 typedef struct hortator_array {
   void* data;
   const int64_t* shape;
   const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
   int32_t rank;          /* number of dimensions, at most 15; 0: a single number */
   hortator_type type;
+  hortator_memory memory; /* where `data` points to; 0: the host */
+  void* stream; /* of memory on the device: the cudaStream_t whose earlier work each call follows, and whose later work
+                 * follows the call; NULL: the default stream. Nobody waits for the device. */
 } hortator_array;
 
 /* For hortator_begin: all ranks of the program. It also starts MPI where the program has not. */
@@ -144,6 +153,18 @@ HORTATOR_C_API hortator_status hortator_buffer_count(hortator_buffer* buffer, in
  * step. HORTATOR_NOTHING if some rank has fewer than min_samples. Steps before a failing one remain. Collective. */
 HORTATOR_C_API hortator_status hortator_buffer_train(hortator_buffer* buffer, hortator_model* model, int64_t steps,
                                                      double* loss);
+
+/* --- ranks that simulate and ranks that train: two runs, each of a part of the ranks --- */
+
+/* Moves the samples of the buffers `from` to the buffers `to` of other ranks, in equal parts; a rank may pass NULL for
+ * either. HORTATOR_NOTHING: there were none. Waits for all ranks of `comm`, a Fortran handle that contains both runs.
+ * Save both runs after the same call: buffers that have moved samples a different number of times are an error.
+ * Collective over comm. */
+HORTATOR_C_API hortator_status hortator_share_samples(int32_t comm, hortator_buffer* from, hortator_buffer* to);
+
+/* Copies the weights of the model `from` to the models `to` of other ranks; a rank may pass NULL for either. Collective
+ * over comm. */
+HORTATOR_C_API hortator_status hortator_share_weights(int32_t comm, hortator_model* from, hortator_model* to);
 
 /* --- state --- */
 

@@ -72,12 +72,17 @@ static hortator_status view_of(const CFI_cdesc_t* descriptor, int order, view* r
   result->array.shape = result->shape;
   result->array.stride = result->stride;
   result->array.rank = dims;
+  result->array.memory = HORTATOR_HOST;
+  result->array.stream = NULL;
   return HORTATOR_OK;
 }
 
-hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array, int order) {
+hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array, int order,
+                                     hortator_memory memory, intptr_t stream) {
   view shown;
   const hortator_status status = view_of(array, order, &shown);
+  shown.array.memory = memory;
+  shown.array.stream = (void*)stream;
   return status == HORTATOR_OK ? hortator_batch_add(batch, role, &shown.array) : status;
 }
 
@@ -93,11 +98,13 @@ hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_c
 }
 
 hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch, const CFI_cdesc_t* cotangent,
-                                   const CFI_cdesc_t* gradient, int order) {
+                                   const CFI_cdesc_t* gradient, int order, hortator_memory memory) {
   view weights;
   view result;
   hortator_status status = view_of(cotangent, order, &weights);
   if (status == HORTATOR_OK) status = view_of(gradient, order, &result);
+  weights.array.memory = memory;
+  result.array.memory = memory;
   return status == HORTATOR_OK ? hortator_adjoint(model, batch, &weights.array, &result.array) : status;
 }
 

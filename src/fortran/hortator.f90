@@ -9,7 +9,8 @@ module hortator
   private
 
   integer, parameter, public :: HORTATOR_OK = 0, HORTATOR_FAILED = 1, HORTATOR_USAGE = 2, HORTATOR_NOTHING = 3
-  integer, parameter, public :: HORTATOR_INPUT = 0, HORTATOR_TARGET = 1, HORTATOR_OUTPUT = 2, HORTATOR_LOSS_ARGUMENT = 3
+  integer, parameter, public :: HORTATOR_INPUT = 0, HORTATOR_TARGET = 1, HORTATOR_OUTPUT = 2, HORTATOR_LOSS_ARGUMENT = 3, &
+                                HORTATOR_PRIORITY = 4
   !> How LibTorch sees a(nx, ny, nc, nb): as [nb, nc, ny, nx], what Python would have trained with, or as [nx, ny, nc, nb].
   !> Neither moves data.
   integer, parameter, public :: HORTATOR_REVERSED = 0, HORTATOR_AS_WRITTEN = 1
@@ -17,6 +18,7 @@ module hortator
   integer, parameter, public :: HORTATOR_WORLD = -1
 
   public :: hortator_run, hortator_model, hortator_batch, hortator_buffer, hortator_last_error
+  public :: hortator_share_samples, hortator_share_weights
 
   !> A run. It is ended by end(), which is collective, not by its finalizer.
   type :: hortator_run
@@ -164,6 +166,16 @@ module hortator
       integer(c_int64_t), value :: steps
       real(c_double), optional, intent(inout) :: loss
     end function
+    integer(c_int) function c_share_samples(comm, from, to) bind(C, name="hortator_share_samples")
+      import :: c_int, c_int32_t, c_ptr
+      integer(c_int32_t), value :: comm
+      type(c_ptr), value :: from, to
+    end function
+    integer(c_int) function c_share_weights(comm, from, to) bind(C, name="hortator_share_weights")
+      import :: c_int, c_int32_t, c_ptr
+      integer(c_int32_t), value :: comm
+      type(c_ptr), value :: from, to
+    end function
     type(c_ptr) function c_last_error() bind(C, name="hortator_last_error")
       import :: c_ptr
     end function
@@ -171,10 +183,11 @@ module hortator
       import :: c_size_t, c_ptr
       type(c_ptr), value :: text
     end function
-    integer(c_int) function c_batch_add(batch, role, array, order) bind(C, name="hortator_batch_add_f")
-      import :: c_int, c_ptr
+    integer(c_int) function c_batch_add(batch, role, array, order, memory, stream) bind(C, name="hortator_batch_add_f")
+      import :: c_int, c_intptr_t, c_ptr
       type(c_ptr), value :: batch
-      integer(c_int), value :: role, order
+      integer(c_int), value :: role, order, memory
+      integer(c_intptr_t), value :: stream
       type(*), dimension(..), target, asynchronous, intent(inout) :: array
     end function
     integer(c_int) function c_keep(run, name, array, distribution) bind(C, name="hortator_keep_f")
@@ -184,12 +197,12 @@ module hortator
       type(*), dimension(..), target, asynchronous, intent(inout) :: array
       integer(c_int), value :: distribution
     end function
-    integer(c_int) function c_adjoint(model, batch, cotangent, gradient, order) bind(C, name="hortator_adjoint_f")
+    integer(c_int) function c_adjoint(model, batch, cotangent, gradient, order, memory) bind(C, name="hortator_adjoint_f")
       import :: c_int, c_ptr
       type(c_ptr), value :: model, batch
       type(*), dimension(..), target, intent(in) :: cotangent
       type(*), dimension(..), target, intent(inout) :: gradient
-      integer(c_int), value :: order
+      integer(c_int), value :: order, memory
     end function
     subroutine c_print_error() bind(C, name="hortator_print_error_f")
     end subroutine
@@ -325,14 +338,16 @@ contains
   end subroutine
 
   !> The gradient of sum(cotangent * output) with respect to the first input.
-  subroutine model_adjoint(self, batch, cotangent, gradient, order, status)
+  subroutine model_adjoint(self, batch, cotangent, gradient, order, device, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
     type(*), dimension(..), target, intent(in) :: cotangent
     type(*), dimension(..), target, intent(inout) :: gradient
     integer, optional, intent(in) :: order
+    logical, optional, intent(in) :: device
     integer, optional, intent(out) :: status
-    call finish(c_adjoint(self%handle, batch%handle, cotangent, gradient, chosen_order(order)), status)
+    call finish(c_adjoint(self%handle, batch%handle, cotangent, gradient, chosen_order(order), &
+                          chosen_memory(device)), status)
   end subroutine
 
   !> Writes the weights to a folder, as safetensors.
@@ -352,14 +367,22 @@ contains
     call finish(c_batch_create(run%handle, self%handle), status)
   end subroutine
 
-  !> Binds an array in a role. The last dimension counts samples, or the first with order = HORTATOR_AS_WRITTEN.
-  subroutine batch_add(self, role, array, order, status)
+  !> Binds an array in a role. The last dimension counts samples, or the first with order = HORTATOR_AS_WRITTEN. With
+  !> device = .true. the address is one of the run's device (within host_data use_device), and each call follows the work
+  !> of `stream`, a cudaStream_t (acc_get_cuda_stream), or of the default stream.
+  subroutine batch_add(self, role, array, order, device, stream, status)
     class(hortator_batch), intent(in) :: self
     integer, intent(in) :: role
     type(*), dimension(..), target, asynchronous, intent(inout) :: array
     integer, optional, intent(in) :: order
+    logical, optional, intent(in) :: device
+    integer(c_intptr_t), optional, intent(in) :: stream
     integer, optional, intent(out) :: status
-    call finish(c_batch_add(self%handle, int(role, c_int), array, chosen_order(order)), status)
+    integer(c_intptr_t) :: followed
+    followed = 0
+    if (present(stream)) followed = stream
+    call finish(c_batch_add(self%handle, int(role, c_int), array, chosen_order(order), chosen_memory(device), followed), &
+                status)
   end subroutine
 
   !> Frees the batch, not its arrays. The finalizer does the same.
@@ -421,6 +444,37 @@ contains
     call finish(result, status)
   end subroutine
 
+  !> Moves the samples of the buffers `from` to the buffers `to` of other ranks; `moved` is false if there were none.
+  !> Collective over comm, which contains the runs of both.
+  subroutine hortator_share_samples(comm, from, to, moved, status)
+    integer, intent(in) :: comm
+    class(hortator_buffer), optional, intent(in) :: from, to
+    logical, optional, intent(out) :: moved
+    integer, optional, intent(out) :: status
+    type(c_ptr) :: giver, taker
+    integer(c_int) :: result
+    giver = c_null_ptr
+    taker = c_null_ptr
+    if (present(from)) giver = from%handle
+    if (present(to)) taker = to%handle
+    result = c_share_samples(int(comm, c_int32_t), giver, taker)
+    if (present(moved)) moved = result == HORTATOR_OK
+    call finish(result, status)
+  end subroutine
+
+  !> Copies the weights of the model `from` to the models `to` of other ranks. Collective over comm.
+  subroutine hortator_share_weights(comm, from, to, status)
+    integer, intent(in) :: comm
+    class(hortator_model), optional, intent(in) :: from, to
+    integer, optional, intent(out) :: status
+    type(c_ptr) :: giver, taker
+    giver = c_null_ptr
+    taker = c_null_ptr
+    if (present(from)) giver = from%handle
+    if (present(to)) taker = to%handle
+    call finish(c_share_weights(int(comm, c_int32_t), giver, taker), status)
+  end subroutine
+
   !> The text of the last failure: what (why). hint.
   function hortator_last_error() result(text)
     character(:), allocatable :: text
@@ -439,6 +493,12 @@ contains
     integer, optional, intent(in) :: order
     chosen_order = HORTATOR_REVERSED
     if (present(order)) chosen_order = int(order, c_int)
+  end function
+
+  pure integer(c_int) function chosen_memory(device)
+    logical, optional, intent(in) :: device
+    chosen_memory = 0
+    if (present(device)) chosen_memory = merge(1_c_int, 0_c_int, device)
   end function
 
   subroutine finish(code, status)

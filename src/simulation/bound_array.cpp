@@ -57,9 +57,21 @@ void require_shape(const hortator_array& array) {
   }
 }
 
+c10::Device device_of(const hortator_array& array, c10::Device device) {
+  if (array.memory == HORTATOR_HOST) return at::kCPU;
+  if (array.memory != HORTATOR_DEVICE) {
+    throw UsageError({.what = text::concat("An array is in the unknown memory ", static_cast<int>(array.memory)),
+                      .hint = "use HORTATOR_HOST or HORTATOR_DEVICE"});
+  }
+  if (!device.is_cpu()) return device;
+  throw UsageError(
+      {.what = "An array is on a device, and the run computes on CPUs",
+       .hint = "bind the copy of the array in the host's memory, or run without cpu: true on ranks with a GPU"});
+}
+
 }  // namespace
 
-at::Tensor bound_tensor(const hortator_array* array) {
+at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
   if (array == nullptr) throw UsageError({.what = "An array is NULL"});
   require_shape(*array);
   const auto type = scalar_type_of(array->type);
@@ -68,16 +80,20 @@ at::Tensor bound_tensor(const hortator_array* array) {
                       .hint = "use 32-bit or 64-bit numbers, bytes, C booleans or complex numbers"});
   }
   const std::vector<std::int64_t> shape(array->shape, array->shape + array->rank);
-  const auto options = at::TensorOptions().dtype(*type);
+  const auto options = at::TensorOptions().dtype(*type).device(device_of(*array, device));
   std::int64_t elements = 1;
   for (const auto size : shape) elements *= size;
   if (array->data == nullptr && elements > 0) {
     throw UsageError({.what = text::concat("An array of the shape [", text::join(shape), "] has no data"),
                       .hint = "allocate it before it is bound"});
   }
-  if (array->stride == nullptr) return at::from_blob(array->data, shape, options);
-  return at::from_blob(array->data, shape, std::vector<std::int64_t>(array->stride, array->stride + array->rank),
-                       options);
+  at::OptionalIntArrayRef strides;
+  if (array->stride != nullptr) strides = at::IntArrayRef(array->stride, static_cast<std::size_t>(array->rank));
+  return at::for_blob(array->data, shape)
+      .strides(strides)
+      .options(options)
+      .target_device(options.device())
+      .make_tensor();
 }
 
 }  // namespace hortator::simulation

@@ -11,25 +11,17 @@
 #include "checkpoint/write/save.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "core/whole_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/ending/outcome.hpp"
 #include "runtime/mpi_use.hpp"
 #include "simulation/bound_array.hpp"
+#include "simulation/communicator_of.hpp"
 #include "simulation/kept_array.hpp"
 #include "simulation/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {
-
-std::string read_settings_file(const std::string& file) {
-  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
-  if (auto content = core::read_at_most(file, max_bytes)) return std::move(*content);
-  throw UsageError({.what = text::concat("The settings ", text::quote(file), " cannot be read"),
-                    .why = text::concat("the file is missing, or larger than ", max_bytes, " bytes"),
-                    .hint = "pass the name of a YAML file that rank 0 can read"});
-}
 
 /// The settings as rank 0 reads them. @collective
 RunSettings read_for_all(const mpi::Communicator& comm, const std::string& file) {
@@ -42,10 +34,6 @@ RunSettings read_for_all(const mpi::Communicator& comm, const std::string& file)
   RunSettings settings;
   mpi::all_or_none(comm, [&] { settings = read_run_settings(parse_settings(content, name), name); });
   return settings;
-}
-
-mpi::Communicator communicator_of(int comm) {
-  return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::duplicate(MPI_Comm_f2c(comm));
 }
 
 /// Throws on all ranks unless all have the same pause, from 0. @collective
@@ -112,7 +100,7 @@ RunBuffer& Run::buffer(const std::string& name) {
 void Run::keep(const std::string& name, const hortator_array* array, hortator_distribution distribution) {
   at::Tensor tensor;
   all_succeed(comm(), [&] {
-    tensor = bound_tensor(array);
+    tensor = bound_tensor(array, accelerator_->device());
     if (name.empty() || name.find('/') != std::string::npos || kept_.contains(name)) {
       throw UsageError({.what = text::concat("hortator_keep got the name ", text::quote(name)),
                         .why = "each array needs a name of its own, without slashes",

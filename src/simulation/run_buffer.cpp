@@ -34,6 +34,18 @@ FeatureStatistics merged(const mpi::Communicator& comm, const FeatureStatistics&
 
 }  // namespace
 
+RunBuffer::RunBuffer(const mpi::Communicator& comm, SampleBuffer samples) : comm_(comm), samples_(std::move(samples)) {
+  if (samples_.settings().is_node_shared) of_node_.emplace(comm_);
+}
+
+bool RunBuffer::is_ready() {
+  if (!of_node_) return samples_.is_ready();
+  of_node_->update(samples_);
+  return of_node_->count() >= samples_.settings().min_samples;
+}
+
+TensorBatch RunBuffer::draw() { return of_node_ ? of_node_->draw(samples_) : samples_.draw(); }
+
 void RunBuffer::standardize(TrainedModel& model) const {
   if (!model.is_normalized()) return;
   if (!samples_.settings().has_statistics) {
@@ -53,7 +65,7 @@ void RunBuffer::standardize(TrainedModel& model) const {
 }
 
 std::optional<double> RunBuffer::train(TrainedModel& model, std::int64_t steps, bool wants_loss) {
-  std::array<std::int64_t, 3> least = {samples_.is_ready() ? 1 : 0, steps, -steps};
+  std::array<std::int64_t, 3> least = {is_ready() ? 1 : 0, steps, -steps};
   mpi::all_reduce(comm_, std::span<std::int64_t>(least), MPI_MIN);
   if (least[1] != -least[2] || least[1] < 0) {
     throw UsageError({.what = text::concat("hortator_buffer_train got steps from ", least[1], " to ", -least[2]),
@@ -63,15 +75,28 @@ std::optional<double> RunBuffer::train(TrainedModel& model, std::int64_t steps, 
   standardize(model);
   double loss = 0;
   for (std::int64_t step = 0; step < steps; ++step)
-    loss = model.train([&] { return samples_.draw(); }, wants_loss && step + 1 == steps);
+    loss = model.train([&] { return draw(); }, wants_loss && step + 1 == steps);
   return loss;
+}
+
+std::int64_t RunBuffer::saved_count(const checkpoint::Reader& reader, int rank) const {
+  const auto& datasets = reader.manifest().datasets;
+  const auto found = datasets.find(checkpoint::rank_folder(rank) + "/" + path() + "/samples/inputs0");
+  return found == datasets.end() ? 0 : found->second.spec.shape.front();
 }
 
 void RunBuffer::load(const checkpoint::Reader& reader) {
   if (reader.world_size() == comm_.size()) return samples_.load(reader.own(comm_.rank(), path()));
-  std::vector<StateDict> states;
-  for (int rank = 0; rank < reader.world_size(); ++rank) states.push_back(reader.own(rank, path()));
-  samples_.load_redistributed(states, comm_.size(), comm_.rank());
+  SampleBuffer::SavedParts parts{.state = [&](int rank) { return reader.own(rank, path()); },
+                                 .without_samples =
+                                     [&](int rank) {
+                                       auto state =
+                                           reader.manifest().values.under(checkpoint::rank_folder(rank) + "/" + path());
+                                       state.put_all("statistics", reader.own(rank, path() + "/statistics"));
+                                       return state;
+                                     }};
+  for (int rank = 0; rank < reader.world_size(); ++rank) parts.counts.push_back(saved_count(reader, rank));
+  samples_.load_redistributed(parts, comm_.size(), comm_.rank());
   if (comm_.rank() != 0) return;
   log::warn("the buffer ", samples_.name(), " was saved by ", text::count(reader.world_size(), "rank"),
             ": its samples are distributed over ", comm_.size(), ", and others are drawn than without the stop");

@@ -5,11 +5,12 @@
 
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
+#include "simulation/common_backward.hpp"
 #include "simulation/local_outcome.hpp"
 #include "simulation/loss_agreement.hpp"
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"
-#include "simulation/settings/optimizer.hpp"
+#include "simulation/settings/model_parts.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -20,19 +21,13 @@ const mpi::Communicator& host_of(const Accelerator& accelerator) {
 
 // A frozen TorchScript module has no parameters.
 c10::ScalarType type_of(const torch::nn::Module& module, const Section& settings) {
-  if (settings.has("dtype")) return settings.text("dtype") == "float64" ? c10::kDouble : c10::kFloat;
+  if (settings.has("dtype")) return scalar_type_of(settings);
   for (const auto& tensors : {module.parameters(), module.buffers()}) {
     for (const auto& tensor : tensors) {
       if (tensor.defined() && tensor.is_floating_point()) return tensor.scalar_type();
     }
   }
   return c10::kFloat;
-}
-
-std::vector<at::Tensor> learning_parameters(const torch::nn::Module& module) {
-  auto parameters = module.parameters();
-  std::erase_if(parameters, [](const auto& parameter) { return !parameter.requires_grad(); });
-  return parameters;
 }
 
 std::string shapes_of(const std::vector<at::Tensor>& tensors) {
@@ -73,15 +68,14 @@ TrainedModel::TrainedModel(Accelerator& accelerator, std::string name, const Sec
 }
 
 void TrainedModel::build(const Section& settings) {
-  network_ = make_network(settings);
-  loss_ = make_loss(settings);
-  optimizer_ = make_optimizer(settings, learning_parameters(*network_));
-  if (optimizer_) {
-    schedule_ = make_schedule(settings, *optimizer_);
-    if (settings.has("clip_grad_norm")) max_norm_ = settings.number("clip_grad_norm");
-    if (settings.has("clip_grad_value")) max_value_ = settings.number("clip_grad_value");
-  }
-  settings.finish();
+  auto parts = make_model(settings);
+  network_ = std::move(parts.network);
+  learning_ = std::move(parts.learning);
+  loss_ = std::move(parts.loss);
+  optimizer_ = std::move(parts.optimizer);
+  schedule_ = std::move(parts.schedule);
+  max_norm_ = parts.max_norm;
+  max_value_ = parts.max_value;
   type_ = type_of(*network_, settings);
   accumulation_ = accelerator_.options().gradient_accumulation_steps;
 }
@@ -165,10 +159,9 @@ void TrainedModel::update(const at::Tensor& loss) {
   const auto part = accumulation_ == 1 ? loss : loss / accumulation_;
   if (!is_between_updates()) {
     const NoSync local({*prepared_});
-    accelerator_.backward(part);
-    return;
+    return common_backward(accelerator_, part, learning_);
   }
-  accelerator_.backward(part);
+  common_backward(accelerator_, part, learning_);
   if (max_norm_) accelerator_.clip_grad_norm_(prepared_->parameters(), *max_norm_);
   if (max_value_) accelerator_.clip_grad_value_(prepared_->parameters(), *max_value_);
   stepper_->step();
@@ -200,9 +193,16 @@ double TrainedModel::evaluate(const MakeBatch& make_batch, bool wants_loss) {
   return agree_on_loss(host_of(accelerator_), outcome, number);
 }
 
+bool TrainedModel::writes_directly(const TensorBatch& batch) {
+  if (accelerator_.mixed_precision() != Precision::no) return false;
+  set_training(false);
+  return computed(name_, batch.inputs, [&] { return network_->forward_into(adapted(batch.inputs), batch.outputs); });
+}
+
 void TrainedModel::infer(const TensorBatch& batch) {
   require_local_parameters("infer");
   const c10::InferenceMode inference;
+  if (writes_directly(batch)) return;
   const auto results = outputs_of(batch.inputs);
   if (results.size() != batch.outputs.size()) {
     throw UsageError({.what = text::concat("The model ", text::quote(name_), " has ",
@@ -235,6 +235,29 @@ void TrainedModel::require_local_parameters(const char* call) const {
   throw UsageError({.what = text::concat(call, "() with zero_stage 3"),
                     .why = "each rank has only its part of the parameters, and computes alone here",
                     .hint = "use zero_stage 2, or export the model and infer in a run of its own"});
+}
+
+TrainedModel::Weights TrainedModel::weights() const {
+  Weights all;
+  for (const auto& item : network_->named_parameters()) all.emplace_back(item.key(), item.value());
+  for (const auto& item : network_->named_buffers()) all.emplace_back(item.key(), item.value());
+  std::erase_if(all, [](const auto& one) { return !one.second.defined(); });
+  return all;
+}
+
+TrainedModel::Weights TrainedModel::whole_weights() const {
+  require_local_parameters("share_weights");
+  return weights();
+}
+
+TrainedModel::Weights TrainedModel::own_weights() const {
+  if (optimizer_ && accelerator_.options().zero.stage.value_or(0) > 0) {
+    throw UsageError(
+        {.what = text::concat("The model ", text::quote(name_), " takes over weights in a run with zero_stage"),
+         .why = "its ranks share one copy of the parameters",
+         .hint = "use settings without zero_stage in the run that infers"});
+  }
+  return weights();
 }
 
 void TrainedModel::export_to(const std::string& folder) { accelerator_.save_model(*prepared_, folder); }

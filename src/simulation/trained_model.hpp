@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulation/handles.hpp"
@@ -30,8 +31,8 @@ class TrainedModel : public hortator_model {
   void standardize(const FeatureStatistics& inputs, const FeatureStatistics& targets);
 
   using MakeBatch = std::function<TensorBatch()>;
-  /// One training step on the batches of all ranks. If anything fails on a rank before the backward pass, all throw and
-  /// nothing is changed. Returns the mean loss of the ranks that want it. @collective
+  /// One training step on the batches of all ranks. If anything fails on a rank, all throw and no parameter is changed.
+  /// Returns the mean loss of the ranks that want it. @collective
   double train(const MakeBatch& batch, bool wants_loss);
   /// The loss, without training. @collective
   double evaluate(const MakeBatch& batch, bool wants_loss);
@@ -39,6 +40,11 @@ class TrainedModel : public hortator_model {
   void infer(const TensorBatch& batch);
   /// Writes the gradient of sum(cotangent * output) with respect to the first input. Local.
   void adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient);
+  using Weights = std::vector<std::pair<std::string, at::Tensor>>;
+  /// All parameters and buffers with their names, to be read. Throws UsageError where a rank has only parts of them.
+  Weights whole_weights() const;
+  /// The same, to be overwritten. Throws UsageError where ranks share memory for them.
+  Weights own_weights() const;
   /// Writes the weights to a folder. @collective
   void export_to(const std::string& folder);
 
@@ -53,14 +59,17 @@ class TrainedModel : public hortator_model {
   Tensors adapted(const Tensors& tensors) const;
   /// Calls the network outside of training, in the run's precision.
   Tensors outputs_of(const Tensors& inputs);
+  bool writes_directly(const TensorBatch& batch);
   at::Tensor loss_of(const Tensors& outputs, const TensorBatch& batch) const;
   Tensors in_units(Tensors outputs) const;
   void update(const at::Tensor& loss);  ///< @collective
   void require_local_parameters(const char* call) const;
+  Weights weights() const;
 
   Accelerator& accelerator_;
   std::string name_;
   std::shared_ptr<Network> network_;
+  Tensors learning_ = {};  ///< parameters that get gradients
   c10::ScalarType type_ = c10::kFloat;
   Loss loss_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;

@@ -16,6 +16,8 @@ expect_code 0
 read -r without with < <(sed -n 's/.*error without closure *\([^ ]*\) *with it *\([^ ]*\).*/\1 \2/p' <<<"$output")
 awk -v a="$without" -v b="$with" 'BEGIN { exit !(a > 1e-3 && b < a / 5) }' || wrong "the error with the closure is '$with', without '$without'"
 [ "$(wc -l <profiles.csv)" = 33 ] || wrong 'profiles.csv does not have 32 cells'
+[ "$(grep -c '^<polyline' profiles.svg)" = 3 ] || wrong 'profiles.svg does not have three lines'
+[ "$(tail -n 1 profiles.svg)" = '</svg>' ] || wrong 'profiles.svg is not complete'
 [ -f closure/model.safetensors ] || wrong 'the closure was not exported'
 
 sed 's/layers:/layer:/' "$settings" >wrong.yaml

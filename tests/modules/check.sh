@@ -66,6 +66,7 @@ is HORTATOR_ROOT "${HORTATOR_ROOT:-}" "$root"
 is HORTATOR_DIR "${HORTATOR_DIR:-}" "$root"
 is HORTATOR_LIB "${HORTATOR_LIB:-}" "$root/lib64"
 is HORTATOR_INC "${HORTATOR_INC:-}" "$root/include"
+is HORTATOR_FORTRAN_INC "${HORTATOR_FORTRAN_INC:-}" ''
 is HORTATOR_SITE "${HORTATOR_SITE:-}" ''
 is PATH "$PATH" "$root/bin:$before"
 is LD_LIBRARY_PATH "$LD_LIBRARY_PATH" "$root/lib64:/before"
@@ -81,10 +82,11 @@ is 'LD_LIBRARY_PATH after unload' "$LD_LIBRARY_PATH" /before
 is 'CMAKE_PREFIX_PATH after unload' "${CMAKE_PREFIX_PATH:-}" ''
 
 # two versions are never loaded at the same time: Lmod swaps them, Environment Modules refuses the second
-site cuda -DCUDA=ON
+site cuda -DCUDA=ON -DFORTRAN=ON
 module use "$(folder cuda)"
 module load hortator/0.1.0-torch2.15.0-cuda13.0-openmpi5.0.7
 is 'the hortator on PATH' "$(hortator)" 'hortator of cuda'
+is HORTATOR_FORTRAN_INC "${HORTATOR_FORTRAN_INC:-}" "$scratch/moved/cuda/include/hortator-fortran"
 module load "hortator/$version" >"$scratch/log" 2>&1 || true
 case $kind in
   environment_modules) is 'the hortator on PATH' "$(hortator)" 'hortator of cuda' ;;

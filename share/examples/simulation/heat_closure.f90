@@ -169,7 +169,10 @@ contains
     call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
     without = sqrt(sums(1)/ranks)
     with = sqrt(sums(2)/ranks)
-    if (rank == 0) call write_profiles(plain, closed)
+    if (rank == 0) then
+      call write_profiles(plain, closed)
+      call draw_profiles(plain, closed)
+    end if
   end subroutine
 
   subroutine write_profiles(plain, closed)
@@ -183,6 +186,35 @@ contains
       write (unit, '(3(f9.6, ","), f9.6)') (i - 0.5_real64)*coarse_width, truth(i), closed(i), plain(i)
     end do
     close (unit)
+  end subroutine
+
+  !> An image of the same profiles: the truth as a broad grey line, the closure in green, and without it in red.
+  subroutine draw_profiles(plain, closed)
+    real(real64), intent(in) :: plain(coarse_cells), closed(coarse_cells)
+    integer :: unit
+    open (newunit=unit, file='profiles.svg', action='write')
+    write (unit, '(a)') '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" font-family="sans-serif">', &
+      '<rect width="640" height="400" fill="white"/>', &
+      '<text x="16" y="24">Temperature at the end: truth (grey), with the closure (green), without (red)</text>'
+    call draw_line(unit, coarsened(fine), '#bbbbbb', '8')
+    call draw_line(unit, plain, '#cc3311', '2')
+    call draw_line(unit, closed, '#117733', '2')
+    write (unit, '(a)') '</svg>'
+    close (unit)
+  end subroutine
+
+  subroutine draw_line(unit, u, colour, width)
+    integer, intent(in) :: unit
+    real(real64), intent(in) :: u(coarse_cells)
+    character(*), intent(in) :: colour, width
+    real(real64) :: low, high
+    integer :: i
+    low = minval(coarsened(fine)) - 0.1_real64
+    high = maxval(coarsened(fine)) + 0.1_real64
+    write (unit, '(5a)') '<polyline fill="none" stroke="', colour, '" stroke-width="', width, '" points="'
+    write (unit, '(f8.2, ",", f8.2)') (20 + 600*(i - 0.5_real64)/coarse_cells, &
+                                       380 - 340*(u(i) - low)/(high - low), i=1, coarse_cells)
+    write (unit, '(a)') '"/>'
   end subroutine
 
 end program heat_closure

@@ -6,6 +6,7 @@
 #include "machine/device/device.hpp"
 #include "machine/device/graph.hpp"
 #include "machine/device/memory.hpp"
+#include "machine/device/stream.hpp"
 
 namespace hortator::machine {
 namespace {
@@ -26,6 +27,8 @@ DeviceIdentity identify(c10::Device device) { refuse(device.index()); }
 #if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10
 std::size_t free_memory(c10::Device device) { refuse(device.index()); }
 #endif
+
+c10::Stream stream_of_native(void* /*native*/, c10::Device device) { refuse(device.index()); }
 
 std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
 

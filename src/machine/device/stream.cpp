@@ -46,6 +46,10 @@ bool Event::is_reached() const { return event_->query(); }
 
 void Event::hold_current_stream() const { hold(current_stream(event_->device()), *event_); }
 
+void order(const c10::Stream& first, const c10::Stream& then) {
+  if (first != then) hold(then, *event_in(first));
+}
+
 void wait_until_idle(c10::Device device) {
   const c10::DeviceGuard guard(device);
   c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());

@@ -42,6 +42,13 @@ class Stream {
   c10::Stream stream_;
 };
 
+/// The stream of a vendor's handle, such as a cudaStream_t, that other code has made and keeps; null: the default
+/// stream.
+c10::Stream stream_of_native(void* native, c10::Device device);
+
+/// Makes later work of the stream `then` wait for the earlier work of `first`; the calling thread does not wait.
+void order(const c10::Stream& first, const c10::Stream& then);
+
 /// Waits for the device, as cudaFree does. Only before memory is released, never in a training step.
 void wait_until_idle(c10::Device device);
 

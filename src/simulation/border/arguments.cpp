@@ -22,9 +22,9 @@ TrainedModel& model_of(hortator_model* model) {
   return static_cast<TrainedModel&>(*model);
 }
 
-const TensorBatch& tensors_of(const hortator_batch* batch) {
+BoundBatch& batch_of(hortator_batch* batch) {
   require_place(batch, "batch");
-  return static_cast<const BoundBatch&>(*batch).tensors();
+  return static_cast<BoundBatch&>(*batch);
 }
 
 RunBuffer& buffer_of(hortator_buffer* buffer) {

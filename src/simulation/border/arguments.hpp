@@ -10,7 +10,7 @@ namespace hortator::simulation {
 
 Run& run_of(hortator_run* run);
 TrainedModel& model_of(hortator_model* model);
-const TensorBatch& tensors_of(const hortator_batch* batch);
+BoundBatch& batch_of(hortator_batch* batch);
 RunBuffer& buffer_of(hortator_buffer* buffer);
 std::string text_of(const char* text, const char* name);
 void require_place(const void* place, const char* name);

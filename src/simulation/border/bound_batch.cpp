@@ -1,10 +1,21 @@
 #include "simulation/border/bound_batch.hpp"
 
+#include <algorithm>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "machine/device/stream.hpp"
+#include "simulation/bound_array.hpp"
 
 namespace hortator::simulation {
+
+void BoundBatch::add(hortator_role role, const hortator_array* array) {
+  const auto tensor = bound_tensor(array, device_);
+  add(role, tensor);
+  if (tensor.is_cpu()) return;
+  const auto stream = machine::stream_of_native(array->stream, device_);
+  if (std::ranges::find(streams_, stream) == streams_.end()) streams_.push_back(stream);
+}
 
 void BoundBatch::add(hortator_role role, const at::Tensor& tensor) {
   switch (role) {
@@ -16,9 +27,12 @@ void BoundBatch::add(hortator_role role, const at::Tensor& tensor) {
       return tensors_.outputs.push_back(tensor);
     case HORTATOR_LOSS_ARGUMENT:
       return tensors_.loss_arguments.push_back(tensor);
+    case HORTATOR_PRIORITY:
+      tensors_.priorities = tensor;
+      return;
   }
   throw UsageError({.what = text::concat("hortator_batch_add got the unknown role ", static_cast<int>(role)),
-                    .hint = "use HORTATOR_INPUT, TARGET, OUTPUT or LOSS_ARGUMENT"});
+                    .hint = "use HORTATOR_INPUT, TARGET, OUTPUT, LOSS_ARGUMENT or PRIORITY"});
 }
 
 }  // namespace hortator::simulation

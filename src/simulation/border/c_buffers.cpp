@@ -1,5 +1,6 @@
 #include "simulation/border/arguments.hpp"
 #include "simulation/border/guarded.hpp"
+#include "simulation/border/stream_order.hpp"
 
 using namespace hortator::simulation;
 
@@ -14,7 +15,9 @@ hortator_status hortator_buffer_create(hortator_run* run, const char* name, hort
 
 hortator_status hortator_buffer_put(hortator_buffer* buffer, hortator_batch* batch) {
   return guarded([&] {
-    buffer_of(buffer).samples().put(tensors_of(batch));
+    const auto& bound = batch_of(batch);
+    const StreamOrder order(bound.streams());
+    buffer_of(buffer).samples().put(bound.tensors());
     return HORTATOR_OK;
   });
 }

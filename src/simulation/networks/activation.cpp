@@ -12,13 +12,14 @@
 namespace hortator::simulation {
 namespace {
 
-const std::map<std::string, Activation> activations = {{"none", [](const at::Tensor& x) { return x; }},
-                                                       {"relu", [](const at::Tensor& x) { return at::relu(x); }},
-                                                       {"gelu", [](const at::Tensor& x) { return at::gelu(x); }},
-                                                       {"silu", [](const at::Tensor& x) { return at::silu(x); }},
-                                                       {"tanh", [](const at::Tensor& x) { return at::tanh(x); }},
-                                                       {"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }},
-                                                       {"elu", [](const at::Tensor& x) { return at::elu(x); }}};
+const std::map<std::string, Activation> activations = {
+    {"none", {[](const at::Tensor& x) { return x; }, [](at::Tensor&) {}}},
+    {"relu", {[](const at::Tensor& x) { return at::relu(x); }, [](at::Tensor& x) { at::relu_(x); }}},
+    {"gelu", {[](const at::Tensor& x) { return at::gelu(x); }, [](at::Tensor& x) { at::gelu_(x); }}},
+    {"silu", {[](const at::Tensor& x) { return at::silu(x); }, [](at::Tensor& x) { at::silu_(x); }}},
+    {"tanh", {[](const at::Tensor& x) { return at::tanh(x); }, [](at::Tensor& x) { at::tanh_(x); }}},
+    {"sigmoid", {[](const at::Tensor& x) { return at::sigmoid(x); }, [](at::Tensor& x) { at::sigmoid_(x); }}},
+    {"elu", {[](const at::Tensor& x) { return at::elu(x); }, [](at::Tensor& x) { at::elu_(x); }}}};
 
 }  // namespace
 

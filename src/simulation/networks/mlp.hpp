@@ -17,9 +17,11 @@ class Mlp : public SingleNetwork {
   explicit Mlp(const Section& section);
 
   std::optional<FeatureShape> features() const override;
+  bool forward_into(const Tensors& inputs, const Tensors& outputs) override;
 
  private:
   at::Tensor compute(const at::Tensor& input) override;
+  at::Tensor hidden(const at::Tensor& input);
 
   std::vector<std::int64_t> sizes_;
   Activation activation_;

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <torch/nn/module.h>
-
 #include <cstdint>
+#include <hortator/models/from_settings.hpp>
 #include <optional>
-#include <vector>
 
 namespace hortator::simulation {
 
@@ -16,11 +14,11 @@ struct FeatureShape {
 };
 
 /// A model of a simulation: tensors in, tensors out.
-class Network : public torch::nn::Module {
+class Network : public models::TensorModule {
  public:
-  using Tensors = std::vector<at::Tensor>;
-
-  virtual Tensors forward(const Tensors& inputs) = 0;
+  /// Computes the outputs where they belong, without a copy, where no gradient is wanted. Returns false, and has done
+  /// nothing, if it cannot do so with these tensors.
+  virtual bool forward_into(const Tensors& /*inputs*/, const Tensors& /*outputs*/) { return false; }
 
   /// Nothing if the network does not know: those of TorchScript files and of C++ modules.
   virtual std::optional<FeatureShape> features() const { return {}; }

@@ -7,8 +7,11 @@
 #include <string>
 
 #include "core/text/text.hpp"
+#include "simulation/networks/compiled_package.hpp"
 #include "simulation/networks/fourier.hpp"
+#include "simulation/networks/graph.hpp"
 #include "simulation/networks/mlp.hpp"
+#include "simulation/networks/pretrained.hpp"
 #include "simulation/networks/registered.hpp"
 #include "simulation/networks/standardized.hpp"
 #include "simulation/networks/torch_script.hpp"
@@ -28,6 +31,9 @@ const std::map<std::string, std::function<std::shared_ptr<Network>(const Section
     {"unet", made_of<Unet>},
     {"fno", made_of<FourierOperator>},
     {"transformer", made_of<Transformer>},
+    {"graph", made_of<GraphNetwork>},
+    {"pretrained", made_of<Pretrained>},
+    {"aotinductor", made_of<CompiledPackage>},
     {"torchscript", [](const Section& section) { return std::make_shared<TorchScript>(TorchScript::load(section)); }},
     {"module", made_of<Registered>}};
 
@@ -42,6 +48,15 @@ void convert_floating_point(const torch::nn::Module& module, at::ScalarType type
 }
 
 }  // namespace
+
+at::ScalarType scalar_type_of(const Section& model) {
+  const auto name = model.choice("dtype", {"float32", "float64", "bfloat16"}, "float32");
+  if (name == "float64") return at::kDouble;
+  if (name == "float32") return at::kFloat;
+  if (!model.has("optimizer")) return at::kBFloat16;
+  throw model.error("dtype", "a model in bfloat16 only infers: small updates would be lost in rounding",
+                    "leave dtype out and set mixed_precision: bf16, or leave the optimizer out");
+}
 
 std::shared_ptr<Network> make_network(const Section& model) {
   const auto type = model.text("type");
@@ -61,8 +76,7 @@ std::shared_ptr<Network> make_network(const Section& model) {
     network = std::make_shared<Standardized>(std::move(network), *shape);
   }
   if (model.has("dtype")) {
-    const bool is_double = model.choice("dtype", {"float32", "float64"}, "float32") == "float64";
-    convert_floating_point(*network, is_double ? at::kDouble : at::kFloat);
+    convert_floating_point(*network, scalar_type_of(model));
   }
   return network;
 }

@@ -1,5 +1,7 @@
 #include "simulation/samples/sample_buffer.hpp"
 
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/logical_and.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -33,16 +35,32 @@ std::int64_t saved_count(const StateDict& state) {
   return state.contains("samples/inputs0") ? state.get<at::Tensor>("samples/inputs0").size(0) : 0;
 }
 
+std::int64_t saved_moves(const StateDict& state) {
+  return state.contains("moves") ? state.get<std::int64_t>("moves") : 0;
+}
+
+/// The keys of saved samples. A buffer that was not kept by priority has none: its samples leave first.
+std::vector<double> saved_keys(const StateDict& state, const std::vector<std::int64_t>& rows) {
+  std::vector<double> keys(rows.size(), priority_key(0, 0, 0));
+  if (!state.contains("keys")) return keys;
+  const auto saved = state.get<at::Tensor>("keys").contiguous();
+  for (std::size_t i = 0; i < rows.size(); ++i) keys[i] = saved.const_data_ptr<double>()[rows[i]];
+  return keys;
+}
+
 }  // namespace
 
 SampleBuffer::Settings SampleBuffer::read(const Section& section) {
   Settings settings;
-  settings.choice = section.choice("type", {"ring", "reservoir"}, "reservoir") == "ring" ? SampleChoice::ring
-                                                                                         : SampleChoice::reservoir;
+  const auto type = section.choice("type", {"ring", "reservoir", "priority"}, "reservoir");
+  settings.choice = type == "ring"       ? SampleChoice::ring
+                    : type == "priority" ? SampleChoice::priority
+                                         : SampleChoice::reservoir;
   settings.capacity = section.integer("capacity", 1);
   settings.batch_size = section.integer("batch_size", 1);
   settings.min_samples = section.integer("min_samples", 1, settings.batch_size);
   settings.has_statistics = section.flag("statistics", false);
+  settings.is_node_shared = section.flag("node_shared", false);
   settings.features_dim = section.integer("features_dim", -8, 1);
   if (settings.min_samples < settings.batch_size || settings.min_samples > settings.capacity) {
     throw section.error("min_samples",
@@ -54,12 +72,17 @@ SampleBuffer::Settings SampleBuffer::read(const Section& section) {
 }
 
 SampleBuffer::SampleBuffer(std::string name, const Settings& settings, std::uint64_t key)
-    : name_(std::move(name)), settings_(settings), key_(key), store_(settings.capacity) {}
+    : name_(std::move(name)),
+      settings_(settings),
+      key_(key),
+      store_(settings.capacity),
+      priorities_(settings.capacity) {}
 
 std::int64_t SampleBuffer::count() const { return std::min(seen_, settings_.capacity); }
 
 void SampleBuffer::put(const TensorBatch& batch) {
   const auto count = store_.check(batch);
+  require_priorities(batch, count);
   if (settings_.has_statistics) {
     auto next = statistics_;  // copies share tensors, and merging makes new ones: an error leaves the old numbers
     next.input.add(batch.inputs.front(), settings_.features_dim);
@@ -70,9 +93,43 @@ void SampleBuffer::put(const TensorBatch& batch) {
   seen_ += count;
 }
 
+void SampleBuffer::require_priorities(const TensorBatch& batch, std::int64_t count) const {
+  if (settings_.choice != SampleChoice::priority) return;
+  const auto& given = batch.priorities;
+  const bool fits = given.defined() && given.numel() == count &&
+                    (given.is_floating_point() || at::isIntegralType(given.scalar_type(), /*includeBool=*/false));
+  if (fits && (count == 0 || given.to(at::kDouble).isfinite().logical_and(given >= 0).all().item<bool>())) return;
+  throw UsageError(
+      {.what = text::concat("The buffer ", text::quote(name_), " keeps samples by priority; the batch has ",
+                            given.defined() ? "other priorities than one number from 0 for each of " : "none for ",
+                            text::count(count, "sample")),
+       .hint = "bind one number from 0 for each sample as HORTATOR_PRIORITY"});
+}
+
+// A buffer whose samples were handed over does not repeat its choices.
+std::uint64_t SampleBuffer::slot_key() const {
+  return moves_ == 0 ? key_ : core::mix(key_, static_cast<std::uint64_t>(moves_));
+}
+
+std::vector<std::optional<std::int64_t>> SampleBuffer::place(const TensorBatch& batch, std::int64_t count) {
+  std::vector<std::optional<std::int64_t>> slots(static_cast<std::size_t>(count));
+  if (settings_.choice != SampleChoice::priority) {
+    for (std::int64_t row = 0; row < count; ++row)
+      slots[static_cast<std::size_t>(row)] = slot_of(settings_.choice, settings_.capacity, slot_key(), seen_ + row);
+    return slots;
+  }
+  const auto priorities = batch.priorities.to(at::kCPU, at::kDouble).reshape({-1}).contiguous();
+  for (std::int64_t row = 0; row < count; ++row) {
+    const double priority = priorities.const_data_ptr<double>()[row];
+    slots[static_cast<std::size_t>(row)] = priorities_.place(priority_key(priority, slot_key(), seen_ + row));
+  }
+  return slots;
+}
+
 // Neighbouring rows that go to neighbouring slots are copied at once.
 void SampleBuffer::copy_into_slots(const TensorBatch& batch, std::int64_t count) {
-  const auto slot = [&](std::int64_t row) { return slot_of(settings_.choice, settings_.capacity, key_, seen_ + row); };
+  const auto slots = place(batch, count);
+  const auto slot = [&](std::int64_t row) { return slots[static_cast<std::size_t>(row)]; };
   for (std::int64_t row = 0; row < count;) {
     const auto first = slot(row);
     auto end = row + 1;
@@ -82,15 +139,37 @@ void SampleBuffer::copy_into_slots(const TensorBatch& batch, std::int64_t count)
   }
 }
 
-TensorBatch SampleBuffer::draw() {
-  const auto key = core::mix(core::mix(key_, 0x647261770aU), static_cast<std::uint64_t>(draws_++));
-  return store_.rows(draw_samples(settings_.batch_size, count(), key));
+TensorBatch SampleBuffer::all() const {
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(count()));
+  const auto oldest =
+      settings_.choice == SampleChoice::ring && seen_ > settings_.capacity ? seen_ % settings_.capacity : 0;
+  for (std::int64_t i = 0; i < count(); ++i) slots[static_cast<std::size_t>(i)] = (oldest + i) % settings_.capacity;
+  return store_.rows(slots);
 }
+
+void SampleBuffer::hand_over() {
+  seen_ = 0;
+  priorities_.assign({});
+  ++moves_;
+}
+
+void SampleBuffer::take_over(const std::vector<TensorBatch>& batches) {
+  for (const auto& batch : batches) put(batch);
+  ++moves_;
+}
+
+std::uint64_t SampleBuffer::next_draw() {
+  return core::mix(core::mix(key_, 0x647261770aU), static_cast<std::uint64_t>(draws_++));
+}
+
+TensorBatch SampleBuffer::draw() { return store_.rows(draw_samples(settings_.batch_size, count(), next_draw())); }
 
 StateDict SampleBuffer::state() const {
   StateDict state;
   state.put("seen", seen_);
   state.put("draws", draws_);
+  state.put("moves", moves_);
+  if (const auto keys = priorities_.of_slots(); !keys.empty()) state.put("keys", at::tensor(keys, at::kDouble));
   if (count() > 0) {
     for (const auto& [name, tensor] : store_.named(count())) state.put("samples/" + name, tensor);
   }
@@ -108,40 +187,51 @@ void SampleBuffer::take_samples(const StateDict& state, const std::vector<std::i
 
 void SampleBuffer::load(const StateDict& state) {
   seen_ = state.get<std::int64_t>("seen");
-  if (saved_count(state) != count()) return load_redistributed({state}, 1, 0);  // another capacity
+  if (saved_count(state) != count()) {  // another capacity
+    const auto same = [&](int) { return state; };
+    return load_redistributed({{saved_count(state)}, same, same}, 1, 0);
+  }
   store_.clear();
   draws_ = state.get<std::int64_t>("draws");
+  moves_ = saved_moves(state);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count()));
   std::iota(rows.begin(), rows.end(), 0);
   take_samples(state, rows, 0);
+  if (settings_.choice == SampleChoice::priority) priorities_.assign(saved_keys(state, rows));
   statistics_ = {saved_statistics(state, "statistics/input"), saved_statistics(state, "statistics/target")};
 }
 
 // Rank 0 takes over the statistics of all, since ranks merge theirs.
-void SampleBuffer::load_redistributed(const std::vector<StateDict>& states, int world, int rank) {
+void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int rank) {
   store_.clear();
-  std::vector<std::int64_t> counts;
   std::int64_t seen = 0;
   Statistics statistics;
-  for (const auto& state : states) {
-    counts.push_back(saved_count(state));
+  for (std::size_t part = 0; part < parts.counts.size(); ++part) {
+    const auto state = parts.without_samples(static_cast<int>(part));
     seen += state.get<std::int64_t>("seen");
     draws_ = std::max(draws_, state.get<std::int64_t>("draws"));
+    moves_ = std::max(moves_, saved_moves(state));
     if (rank != 0) continue;
     statistics.input.merge(saved_statistics(state, "statistics/input"));
     statistics.target.merge(saved_statistics(state, "statistics/target"));
   }
   std::int64_t slot = 0;
-  const auto origins = redistribute(counts, world, rank, settings_.capacity);
-  for (std::size_t from = 0; from < states.size(); ++from) {
+  std::vector<double> keys;
+  const auto origins = redistribute(parts.counts, world, rank, settings_.capacity);
+  for (std::size_t from = 0; from < parts.counts.size(); ++from) {
     std::vector<std::int64_t> rows;
     for (const auto& origin : origins) {
       if (origin.rank == static_cast<int>(from)) rows.push_back(origin.row);
     }
-    take_samples(states[from], rows, slot);
+    if (rows.empty()) continue;
+    const auto state = parts.state(static_cast<int>(from));
+    take_samples(state, rows, slot);
+    const auto taken = saved_keys(state, rows);
+    keys.insert(keys.end(), taken.begin(), taken.end());
     slot += static_cast<std::int64_t>(rows.size());
   }
-  const bool is_full = slot == settings_.capacity && settings_.choice == SampleChoice::reservoir;
+  if (settings_.choice == SampleChoice::priority) priorities_.assign(keys);
+  const bool is_full = slot == settings_.capacity && settings_.choice != SampleChoice::ring;
   seen_ = is_full ? std::max(slot, seen / world) : slot;
   statistics_ = statistics;
 }

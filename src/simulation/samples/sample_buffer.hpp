@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <hortator/training/state_dict.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulation/samples/feature_statistics.hpp"
+#include "simulation/samples/priority_keys.hpp"
 #include "simulation/samples/sample_store.hpp"
 #include "simulation/samples/slots.hpp"
 #include "simulation/settings/section.hpp"
@@ -21,6 +24,7 @@ class SampleBuffer {
     std::int64_t batch_size = 0;
     std::int64_t min_samples = 0;  ///< training waits for them
     bool has_statistics = false;
+    bool is_node_shared = false;  ///< NodeSamples
     std::int64_t features_dim = 1;
   };
   static Settings read(const Section& section);
@@ -39,6 +43,20 @@ class SampleBuffer {
   /// batch_size random samples, each at most once. Needs is_ready().
   TensorBatch draw();
 
+  /// Decides the next draw; a number that has not been returned before.
+  std::uint64_t next_draw();
+  /// Holds samples in this memory from now on.
+  void move_to(const TensorBatch& memory) { store_.move_to(memory, count()); }
+
+  /// Copies of all samples, from the oldest to the newest where that is known.
+  TensorBatch all() const;
+  /// Forgets all samples, which another buffer has taken over; statistics stay.
+  void hand_over();
+  std::int64_t moves() const { return moves_; }  ///< how often samples were handed over or taken over
+  /// Takes over samples that another buffer hands over.
+  void take_over(const std::vector<TensorBatch>& batches);
+  const SampleStore& store() const { return store_; }
+
   struct Statistics {
     FeatureStatistics input = {};
     FeatureStatistics target = {};
@@ -48,11 +66,20 @@ class SampleBuffer {
 
   StateDict state() const;
   void load(const StateDict& state);
-  /// Takes over samples of other ranks' states; see redistribute().
-  void load_redistributed(const std::vector<StateDict>& states, int world, int rank);
+  /// The parts that another number of ranks has saved.
+  struct SavedParts {
+    std::vector<std::int64_t> counts = {};               ///< samples of each
+    std::function<StateDict(int)> state = {};            ///< all of one part
+    std::function<StateDict(int)> without_samples = {};  ///< its numbers and statistics
+  };
+  /// Takes over samples of other ranks' parts; see redistribute(). Holds one part at a time in memory.
+  void load_redistributed(const SavedParts& parts, int world, int rank);
 
  private:
+  void require_priorities(const TensorBatch& batch, std::int64_t count) const;
+  std::vector<std::optional<std::int64_t>> place(const TensorBatch& batch, std::int64_t count);
   void copy_into_slots(const TensorBatch& batch, std::int64_t count);
+  std::uint64_t slot_key() const;
   void take_samples(const StateDict& state, const std::vector<std::int64_t>& rows, std::int64_t slot);
 
   std::string name_;
@@ -60,7 +87,9 @@ class SampleBuffer {
   std::uint64_t key_;
   std::int64_t seen_ = 0;
   std::int64_t draws_ = 0;
+  std::int64_t moves_ = 0;
   SampleStore store_;
+  PriorityKeys priorities_;  ///< empty unless samples are kept by priority
   Statistics statistics_;
 };
 

@@ -109,4 +109,50 @@ std::vector<std::pair<std::string, at::Tensor>> SampleStore::named(std::int64_t 
   return all;
 }
 
+// For each kind of array their number, then for each array its type, number of dimensions and sizes.
+std::vector<std::int64_t> SampleStore::layout() const {
+  std::vector<std::int64_t> numbers;
+  if (!is_allocated()) return numbers;
+  for (const auto& [name, tensors] : kinds_of(tensors_)) {
+    numbers.push_back(static_cast<std::int64_t>(tensors->size()));
+    for (const auto& tensor : *tensors) {
+      numbers.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
+      numbers.push_back(tensor.dim() - 1);
+      for (const auto size : tensor.sizes().slice(1)) numbers.push_back(size);
+    }
+  }
+  return numbers;
+}
+
+TensorBatch SampleStore::batch_of(const std::vector<std::int64_t>& layout, std::int64_t count) {
+  TensorBatch batch;
+  auto next = layout.begin();
+  for (const auto& [name, tensors] : kinds_of(batch)) {
+    for (auto arrays = *next++; arrays > 0; --arrays) {
+      const auto type = static_cast<at::ScalarType>(*next++);
+      const auto dims = *next++;
+      std::vector<std::int64_t> shape = {count};
+      shape.insert(shape.end(), next, next + dims);
+      next += dims;
+      tensors->push_back(at::empty(shape, type));
+    }
+  }
+  return batch;
+}
+
+void SampleStore::move_to(const TensorBatch& memory, std::int64_t count) {
+  const at::NoGradGuard no_grad;
+  const auto from = arrays_of(tensors_);
+  const auto to = arrays_of(memory);
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].narrow(0, 0, count).copy_(from[i].narrow(0, 0, count));
+  tensors_ = memory;
+  is_moved_ = true;
+}
+
+std::vector<at::Tensor> SampleStore::arrays_of(const TensorBatch& batch) {
+  std::vector<at::Tensor> arrays;
+  for (const auto& [name, tensors] : kinds_of(batch)) arrays.insert(arrays.end(), tensors->begin(), tensors->end());
+  return arrays;
+}
+
 }  // namespace hortator::simulation

@@ -24,14 +24,26 @@ class SampleStore {
 
   /// The first `count` samples, by names for a checkpoint: "inputs0", ...
   std::vector<std::pair<std::string, at::Tensor>> named(std::int64_t count) const;
+  /// The number, types and shapes of the arrays of one sample, as numbers; empty until the first sample.
+  std::vector<std::int64_t> layout() const;
+  /// Empty arrays for `count` samples of a layout.
+  static TensorBatch batch_of(const std::vector<std::int64_t>& layout, std::int64_t count);
+  /// The arrays that are kept, in the order of the layout.
+  static std::vector<at::Tensor> arrays_of(const TensorBatch& batch);
   bool is_allocated() const { return !tensors_.inputs.empty(); }
-  void clear() { tensors_ = {}; }
+  /// Forgets all samples; moved ones keep their memory.
+  void clear() {
+    if (!is_moved_) tensors_ = {};
+  }
+  /// Copies the first `count` samples to `memory`, [capacity, ...] each, and holds samples there from now on.
+  void move_to(const TensorBatch& memory, std::int64_t count);
 
  private:
   void allocate(const TensorBatch& batch);
 
   std::int64_t capacity_;
   TensorBatch tensors_ = {};  ///< [capacity, ...]
+  bool is_moved_ = false;
 };
 
 }  // namespace hortator::simulation

@@ -11,9 +11,11 @@ namespace hortator::simulation {
 enum class SampleChoice {
   ring,       ///< the newest
   reservoir,  ///< each sample so far with the same probability
+  priority,   ///< each sample so far with a probability that grows with its priority: PriorityKeys
 };
 
-/// The slot of sample number `number` (from 0); nothing if it is not kept. `key` decides the reservoir's draws.
+/// The slot of sample number `number` (from 0) of a ring or reservoir; nothing if it is not kept. `key` decides the
+/// reservoir's draws.
 std::optional<std::int64_t> slot_of(SampleChoice choice, std::int64_t capacity, std::uint64_t key, std::int64_t number);
 
 /// `count` different numbers below `held`, in random order that depends on `key` only. `count` is at most `held`.

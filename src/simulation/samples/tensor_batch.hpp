@@ -12,6 +12,7 @@ struct TensorBatch {
   std::vector<at::Tensor> targets = {};
   std::vector<at::Tensor> outputs = {};
   std::vector<at::Tensor> loss_arguments = {};
+  at::Tensor priorities = {};  ///< one number for each sample; undefined if there are none
 };
 
 }  // namespace hortator::simulation

@@ -4,6 +4,7 @@
 #include <hortator/parallel/zero.hpp>
 
 #include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 #include "launch/settings/keys.hpp"
 #include "launch/settings/simulation_sections.hpp"
 
@@ -49,6 +50,14 @@ Section entry_of(const SettingNode& map, const std::string& file, const std::str
 Section RunSettings::model(const std::string& name) const { return entry_of(models, file, "models", name); }
 
 Section RunSettings::buffer(const std::string& name) const { return entry_of(buffers, file, "buffers", name); }
+
+std::string read_settings_file(const std::string& file) {
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
+  if (auto content = core::read_at_most(file, max_bytes)) return std::move(*content);
+  throw UsageError({.what = text::concat("The settings ", text::quote(file), " cannot be read"),
+                    .why = text::concat("the file is missing, or larger than ", max_bytes, " bytes"),
+                    .hint = "pass the name of a YAML file; rank 0 reads it for all"});
+}
 
 RunSettings read_run_settings(const SettingNode& root, const std::string& file) {
   const Section whole(root, file, "");

@@ -21,6 +21,9 @@ struct RunSettings {
   Section buffer(const std::string& name) const;
 };
 
+/// The content of a settings file. Throws UsageError if it cannot be read.
+std::string read_settings_file(const std::string& file);
+
 /// Reads the keys of a run from a parsed file. Keys of `hortator launch` may be in the same file: those that a program
 /// must know are used, the others are left to the launcher.
 RunSettings read_run_settings(const SettingNode& root, const std::string& file);

@@ -31,6 +31,7 @@ program solver
   call run%resume(resumed)
   call check(resumed .and. all(kept == [1, 2, 3]), 'a kept array')
   call adjoint()
+  call sharing()
   call run%end(exit_code)
   call check(exit_code == 0, 'the exit code')
   print '(a)', 'solver: all is well'
@@ -87,6 +88,19 @@ contains
     call batch%add(HORTATOR_INPUT, input, order=HORTATOR_AS_WRITTEN)
     call model%adjoint(batch, weights, gradient, order=HORTATOR_AS_WRITTEN)
     call check(any(gradient /= 0), 'the adjoint')
+  end subroutine
+
+  subroutine sharing()
+    type(hortator_batch) :: batch
+    real(c_float), target :: input(3, 1)
+    call hortator_share_weights(HORTATOR_WORLD, from=model, to=model)
+    call hortator_share_weights(HORTATOR_WORLD, to=model, status=status)
+    call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), 'No rank gives weights') > 0, 'no weights')
+    call hortator_share_samples(HORTATOR_WORLD, status=status)
+    call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), 'No rank takes') > 0, 'no buffer')
+    call batch%create(run)
+    call batch%add(HORTATOR_INPUT, input, device=.true., status=status)
+    call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), 'computes on CPUs') > 0, 'a device array')
   end subroutine
 
   subroutine check(holds, what)

@@ -12,6 +12,7 @@
 #include "support/sim/memory.hpp"
 #include "support/sim/recording.hpp"
 #include "support/sim/sim.hpp"
+#include "support/sim/streams.hpp"
 
 #include <c10/core/StreamGuard.h>
 
@@ -60,7 +61,13 @@ void on_out_of_memory(std::function<void(std::uint64_t)> act) {
   current_act = std::move(act);
 }
 
-void* Stream::native() const { return nullptr; }
+// A handle is the number of a stream.
+void* Stream::native() const { return reinterpret_cast<void*>(std::intptr_t{sim::number_of(stream_)}); }  // NOLINT
+
+c10::Stream stream_of_native(void* native, c10::Device device) {
+  if (native == nullptr) return sim::stream_of(sim::default_stream(device.index()));
+  return sim::stream_of(static_cast<int>(reinterpret_cast<std::intptr_t>(native)));
+}
 
 struct Graph::Recorded {
   c10::Device device;

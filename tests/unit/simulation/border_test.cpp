@@ -1,11 +1,13 @@
 // The C interface: what it refuses, and that a simulation continues afterwards.
 #include <malloc.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "c_run.hpp"
+#include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::test;
@@ -158,6 +160,39 @@ TEST_CASE("strided sections are read and written where they lie", "[simulation]"
   const float before = expected[0];
   CHECK(hortator_infer(model, contiguous) == HORTATOR_OK);
   CHECK(expected[0] != before);
+}
+
+TEST_CASE("infer writes the outputs of an MLP where they belong, without a copy", "[simulation]") {
+  const CRun run(
+      settings_file("direct",
+                    "models:\n"
+                    "  net: {type: mlp, layers: [3, 8, 8, 2]}\n"
+                    "  bounded: {type: mlp, layers: [3, 8, 2], activation: gelu, output_activation: tanh}\n"));
+  auto data = numbers(12);
+  const auto before = data;
+  std::vector<float> direct(8);
+  std::vector<float> wide(16, -7);
+  for (const char* name : {"net", "bounded"}) {
+    CAPTURE(name);
+    auto* model = run.model(name);
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, Array(data, {4, 3})).add(HORTATOR_OUTPUT, Array(direct, {4, 2}));
+    CBatch strided(run);
+    strided.add(HORTATOR_INPUT, Array(data, {4, 3}))
+        .add(HORTATOR_OUTPUT, Array(wide.data(), HORTATOR_F32, {4, 2}, {4, 2}));
+    const auto called_by = [&](hortator_batch* arrays) {
+      const CalledOperators operators;
+      REQUIRE(hortator_infer(model, arrays) == HORTATOR_OK);
+      return operators.names();
+    };
+    const auto called = called_by(batch);
+    for (const auto* allocating : {"aten::clone", "aten::contiguous", "aten::relu", "aten::gelu", "aten::tanh"})
+      CHECK(std::ranges::count(called, allocating) == 0);
+    // LibTorch copies biases where sums begin. Outputs with strides are copied as well.
+    CHECK(std::ranges::count(called_by(strided), "aten::copy_") == std::ranges::count(called, "aten::copy_") + 1);
+    for (std::size_t i = 0; i < 8; ++i) CHECK(wide[2 * i] == direct[i]);
+    CHECK(data == before);
+  }
 }
 
 TEST_CASE("double arrays are converted for a model in single precision", "[simulation]") {

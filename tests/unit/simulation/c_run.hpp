@@ -31,8 +31,13 @@ class Array {
  public:
   Array(void* data, hortator_type type, std::vector<std::int64_t> shape, std::vector<std::int64_t> stride = {})
       : shape_(std::move(shape)), stride_(std::move(stride)) {
-    array_ = {data, shape_.data(), stride_.empty() ? nullptr : stride_.data(), static_cast<std::int32_t>(shape_.size()),
-              type};
+    array_ = {.data = data,
+              .shape = shape_.data(),
+              .stride = stride_.empty() ? nullptr : stride_.data(),
+              .rank = static_cast<std::int32_t>(shape_.size()),
+              .type = type,
+              .memory = HORTATOR_HOST,
+              .stream = nullptr};
   }
   Array(std::vector<float>& data, std::vector<std::int64_t> shape)
       : Array(data.data(), HORTATOR_F32, std::move(shape)) {}

@@ -6,13 +6,17 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/sin.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <hortator/error.hpp>
+#include <hortator/models/from_settings.hpp>
 #include <hortator/models/registered.hpp>
 
 #include "simulation/networks/standardized.hpp"
@@ -122,6 +126,95 @@ TEST_CASE("a TorchScript file keeps its names and can be trained", "[simulation]
   }
   CHECK(at::allclose(network->forward({x}).front(), at::full({4, 2}, 1 - 3 * 3.5)));
   CHECK_THROWS_WITH(network_of("type: torchscript\nfile: nowhere.pt"), ContainsSubstring("does not exist"));
+}
+
+TEST_CASE("a graph model does not depend on the order of nodes and edges, and takes samples with graphs of their own",
+          "[simulation]") {
+  const auto* const more = GENERATE("", "\naggregation: sum");
+  const auto network = network_of(std::string("type: graph\nin_features: 3\nout_features: 2\nwidth: 8\n"
+                                              "edge_features: 1\nfirst_node: 1\ndtype: float64") +
+                                  more);
+  const auto nodes = at::randn({5, 3}, at::kDouble);
+  const auto edges = at::tensor({1, 2, 3, 4, 5, 1, 2, 3, 1, 5, 1, 4}, at::kInt).view({2, 6});
+  const auto features = at::randn({6, 1}, at::kDouble);
+  const auto output = network->forward({nodes, edges, features}).front();
+  CHECK(output.sizes() == at::IntArrayRef({5, 2}));
+  const auto order = at::tensor({4, 2, 0, 1, 3}, at::kLong);  // new node i is old node order[i]
+  const auto place = order.argsort();
+  const auto turned = at::tensor({5, 4, 3, 2, 1, 0}, at::kLong);
+  const auto renamed =
+      (place.index_select(0, (edges - 1).flatten().to(at::kLong)).view({2, 6}) + 1).index_select(1, turned);
+  const auto other =
+      network->forward({nodes.index_select(0, order), renamed, features.index_select(0, turned)}).front();
+  CHECK(at::allclose(other, output.index_select(0, order)));
+  const auto changed = network->forward({nodes, edges.index_select(1, turned), features}).front();
+  CHECK_FALSE(at::allclose(changed, output));  // the features belong to other edges
+  const auto batched =
+      network->forward({at::stack({nodes, nodes + 1}), at::stack({edges, edges}), at::stack({features, features})})
+          .front();
+  CHECK(at::allclose(batched[0], output));
+  CHECK(at::allclose(batched[1], network->forward({nodes + 1, edges, features}).front()));
+  network->forward({nodes, edges, features}).front().square().sum().backward();
+  for (const auto& parameter : network->parameters()) CHECK(parameter.grad().abs().sum().item<double>() > 0);
+  CHECK_THROWS_AS(network->forward({nodes, edges}), UsageError);
+  CHECK_THROWS_AS(network->forward({nodes, edges.t(), features}), UsageError);
+  CHECK_THROWS_WITH(network->forward({at::stack({nodes}), at::stack({edges}) + 1, at::stack({features})}),
+                    ContainsSubstring("outside 1 to 5"));
+}
+
+TEST_CASE("a Hugging Face folder is a model that can be trained", "[simulation]") {
+  const auto cases = std::filesystem::path(MODEL_CASES);
+  const auto network = network_of("type: pretrained\npath: " + (cases / "llama-0").string());
+  CHECK(network->is_training());
+  const auto tokens = at::tensor({1, 2, 3, 4}, at::kInt).view({1, 4});
+  const auto logits = network->forward({tokens}).front();
+  CHECK(logits.dim() == 3);
+  CHECK(at::allclose(network->forward({tokens, at::ones({1, 4}, at::kInt)}).front(), logits, 1e-4, 1e-5));
+  logits.square().mean().backward();
+  CHECK(network->parameters().front().grad().defined());
+  CHECK_THROWS_AS(network->forward({tokens, tokens, tokens}), UsageError);
+  CHECK_THROWS_WITH(network_of("type: pretrained\npath: nowhere"), ContainsSubstring("'nowhere' does not exist"));
+}
+
+TEST_CASE("a model in bfloat16 infers, and is not trained", "[simulation]") {
+  const auto network = network_of("type: mlp\nlayers: [3, 2]\ndtype: bfloat16");
+  CHECK(network->parameters().front().scalar_type() == at::kBFloat16);
+  CHECK_THROWS_WITH(network_of("type: mlp\nlayers: [3, 2]\ndtype: bfloat16\noptimizer: sgd"),
+                    ContainsSubstring("a model in bfloat16 only infers"));
+}
+
+TEST_CASE("a missing or damaged package of AOTInductor is refused", "[simulation]") {
+  CHECK_THROWS_WITH(network_of("type: aotinductor\nfile: nowhere.pt2"), ContainsSubstring("does not exist"));
+  const auto file = std::filesystem::absolute("damaged_" + std::to_string(getpid()) + ".pt2").string();
+  std::ofstream(file) << "no package";
+  CHECK_THROWS_WITH(network_of("type: aotinductor\nfile: " + file), ContainsSubstring("cannot be loaded"));
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("a C++ program makes a model from settings", "[simulation]") {
+  const auto file = std::filesystem::absolute("from_settings_" + std::to_string(getpid()) + ".yaml").string();
+  std::ofstream(file) << "models:\n"
+                         "  line: {type: mlp, layers: [3, 1], loss: l1, optimizer: {type: sgd, lr: 0.5},\n"
+                         "         schedule: {type: step, step_size: 1, gamma: 0.5}, clip_grad_norm: 2}\n"
+                         "  frozen: {type: mlp, layers: [3, 1]}\n";
+  auto model = from_settings(file, "line");
+  CHECK(model.network->parameters().size() == 2);
+  const auto x = at::randn({4, 3});
+  const auto target = at::zeros({4, 1});
+  const auto loss = model.loss(model.network->forward({x}), {target}, {});
+  CHECK(at::allclose(loss, model.network->forward({x}).front().abs().mean()));
+  loss.backward();
+  REQUIRE(model.optimizer);
+  const auto before = model.network->parameters().front().clone();
+  model.optimizer->step();
+  model.schedule->step();
+  CHECK_FALSE(at::equal(before, model.network->parameters().front()));
+  CHECK(model.schedule->last_lr() == Approx(0.25));
+  CHECK(model.clip_grad_norm == 2);
+  CHECK_FALSE(from_settings(file, "frozen").optimizer);
+  CHECK_THROWS_WITH(from_settings(file, "lime"), ContainsSubstring("did you mean 'line'?"));
+  CHECK_THROWS_WITH(from_settings("nowhere.yaml", "line"), ContainsSubstring("cannot be read"));
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("a registered C++ module is found by its name", "[simulation]") {

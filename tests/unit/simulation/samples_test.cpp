@@ -29,6 +29,16 @@ TensorBatch numbered_samples(std::int64_t first, std::int64_t count) {
   return {.inputs = {numbers}, .targets = {-numbers}};
 }
 
+/// A state that shares no memory with the buffer.
+StateDict copy_of(const StateDict& saved) {
+  StateDict state;
+  for (const auto& [name, value] : saved.values()) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) state.put(name, tensor->clone());
+    if (const auto* number = std::get_if<std::int64_t>(&value)) state.put(name, *number);
+  }
+  return state;
+}
+
 std::vector<double> held_numbers(SampleBuffer& buffer) {
   const auto samples = buffer.state().get<at::Tensor>("samples/inputs0");
   const auto flat = samples.flatten();
@@ -65,6 +75,93 @@ TEST_CASE("a reservoir keeps each sample with the same probability", "[simulatio
   // 2000 trials with probability 0.1: 200, with a standard deviation of 13.4.
   CHECK(*std::ranges::min_element(kept) > 200 - 5 * 13.4);
   CHECK(*std::ranges::max_element(kept) < 200 + 5 * 13.4);
+}
+
+TEST_CASE("samples are kept the more often, the higher their priority is", "[simulation]") {
+  constexpr int trials = 4000;
+  constexpr std::int64_t samples = 40;
+  std::vector<int> kept(samples, 0);
+  for (int trial = 0; trial < trials; ++trial) {
+    PriorityKeys keys(1);
+    std::int64_t last = -1;
+    const auto key = core::mix(23, static_cast<std::uint64_t>(trial));
+    for (std::int64_t number = 0; number < samples; ++number) {
+      if (keys.place(priority_key(static_cast<double>(number % 4), key, number))) last = number;
+    }
+    ++kept[static_cast<std::size_t>(last)];
+  }
+  std::vector<int> of_priority(4, 0);
+  for (std::size_t number = 0; number < samples; ++number) of_priority[number % 4] += kept[number];
+  // Probabilities 0, 1/6, 2/6 and 3/6 of 4000 trials, whose standard deviations are 24 to 32.
+  CHECK(of_priority[0] == 0);
+  CHECK(of_priority[1] == Approx(4000 / 6.0).margin(5 * 24));
+  CHECK(of_priority[2] == Approx(4000 / 3.0).margin(5 * 30));
+  CHECK(of_priority[3] == Approx(4000 / 2.0).margin(5 * 32));
+  for (std::size_t number = 3; number < samples; number += 4) CHECK(kept[number] == Approx(200).margin(5 * 14));
+}
+
+TEST_CASE("a buffer by priority needs priorities, and a restored one keeps the same samples", "[simulation]") {
+  SampleBuffer buffer("samples", settings_of(SampleChoice::priority, 6, 2), 5);
+  const auto put = [](SampleBuffer& to, std::int64_t first) {
+    auto batch = numbered_samples(first, 20);
+    batch.priorities = at::arange(1, 21, at::kFloat);
+    to.put(batch);
+  };
+  CHECK_THROWS_WITH(buffer.put(numbered_samples(0, 3)), ContainsSubstring("HORTATOR_PRIORITY"));
+  auto wrong = numbered_samples(0, 3);
+  wrong.priorities = at::full({3}, -1.0, at::kDouble);
+  CHECK_THROWS_AS(buffer.put(wrong), UsageError);
+  wrong.priorities = at::zeros({2}, at::kDouble);
+  CHECK_THROWS_AS(buffer.put(wrong), UsageError);
+  CHECK(buffer.seen() == 0);
+  put(buffer, 0);
+  CHECK(buffer.count() == 6);
+  SampleBuffer other("samples", settings_of(SampleChoice::priority, 6, 2), 5);
+  other.load(copy_of(buffer.state()));
+  put(buffer, 20);
+  put(other, 20);
+  CHECK(held_numbers(buffer) == held_numbers(other));
+  CHECK(at::equal(buffer.state().get<at::Tensor>("keys"), other.state().get<at::Tensor>("keys")));
+  SampleBuffer smaller("samples", settings_of(SampleChoice::priority, 3, 2), 5);
+  smaller.load(buffer.state());
+  CHECK(smaller.count() == 3);
+  CHECK_NOTHROW(put(smaller, 40));
+}
+
+TEST_CASE("samples that were handed over are gone, and the next ones are kept by new choices", "[simulation]") {
+  SampleBuffer buffer("ring", settings_of(SampleChoice::ring, 5, 2), 1);
+  buffer.put(numbered_samples(0, 7));
+  const auto all = buffer.all().inputs[0].flatten();
+  CHECK(at::equal(all, at::arange(2, 7, at::kDouble)));  // from the oldest to the newest
+  buffer.hand_over();
+  CHECK(buffer.count() == 0);
+  SampleBuffer taker("taker", settings_of(SampleChoice::ring, 9, 2), 1);
+  taker.take_over({numbered_samples(0, 2), numbered_samples(2, 1)});
+  CHECK(taker.count() == 3);
+  CHECK(taker.moves() == buffer.moves());
+  const auto kept_after = [](int moves) {
+    SampleBuffer reservoir("reservoir", settings_of(SampleChoice::reservoir, 5, 2), 1);
+    for (; moves > 0; --moves) reservoir.hand_over();
+    reservoir.put(numbered_samples(0, 100));
+    return held_numbers(reservoir);
+  };
+  CHECK(kept_after(0) != kept_after(1));
+  CHECK(kept_after(1) != kept_after(2));
+}
+
+TEST_CASE("the layout of samples describes them", "[simulation]") {
+  SampleStore store(4);
+  CHECK(store.layout().empty());
+  TensorBatch batch{.inputs = {at::zeros({2, 3}), at::zeros({2}, at::kLong)},
+                    .targets = {at::zeros({2, 1, 5}, at::kDouble)}};
+  store.copy_rows(batch, 0, 0, 2);
+  const auto same = SampleStore::batch_of(store.layout(), 7);
+  CHECK(same.inputs[0].sizes() == at::IntArrayRef({7, 3}));
+  CHECK(same.inputs[1].sizes() == at::IntArrayRef({7}));
+  CHECK(same.inputs[1].scalar_type() == at::kLong);
+  CHECK(same.targets[0].sizes() == at::IntArrayRef({7, 1, 5}));
+  CHECK(same.targets[0].scalar_type() == at::kDouble);
+  CHECK(same.loss_arguments.empty());
 }
 
 TEST_CASE("a draw has no sample twice, and each is drawn equally often", "[simulation]") {
@@ -119,13 +216,7 @@ TEST_CASE("a restored buffer holds, keeps and draws the same samples", "[simulat
   buffer.put(numbered_samples(0, 20));
   buffer.draw();
   SampleBuffer other("samples", settings_of(choice, 7, 3), 5);
-  StateDict state;
-  const auto saved = buffer.state();
-  for (const auto& [name, value] : saved.values()) {
-    if (const auto* tensor = std::get_if<at::Tensor>(&value)) state.put(name, tensor->clone());
-    if (const auto* number = std::get_if<std::int64_t>(&value)) state.put(name, *number);
-  }
-  other.load(state);
+  other.load(copy_of(buffer.state()));
   for (int i = 0; i < 3; ++i) {
     buffer.put(numbered_samples(20 + i, 1));
     other.put(numbered_samples(20 + i, 1));

@@ -178,6 +178,45 @@ TEST_CASE("a buffer trains when every rank has enough samples", "[simulation]") 
   CHECK(status == (world_size() == 1 ? HORTATOR_OK : HORTATOR_USAGE));
 }
 
+TEST_CASE("ranks of a node draw from the samples of all, and continue exactly from a checkpoint", "[simulation]") {
+  const auto settings =
+      "models: {sum: {type: mlp, layers: [2, 16, 1], activation: tanh, optimizer: {type: adam, lr: 0.02}}}\n"
+      "buffers: {samples: {type: reservoir, capacity: 32, batch_size: 16, node_shared: true}}\n";
+  const auto put = [](hortator_run* run, hortator_buffer* buffer, std::int64_t first) {
+    Samples samples(first, 20);
+    CBatch batch(run);
+    samples.bind(batch);
+    REQUIRE(hortator_buffer_put(buffer, batch) == HORTATOR_OK);
+  };
+  const bool is_last = world_rank() == world_size() - 1;
+  std::vector<double> losses;
+  {
+    const CRun run(settings_file("node", settings));
+    auto* model = run.model("sum");
+    auto* buffer = run.buffer("samples");
+    double loss = 0;
+    CHECK(hortator_buffer_train(buffer, model, 1, &loss) == HORTATOR_NOTHING);
+    if (is_last) put(run, buffer, 0);  // the others train without samples of their own
+    for (int step = 0; step < 60; ++step) REQUIRE(hortator_buffer_train(buffer, model, 5, &loss) == HORTATOR_OK);
+    CHECK(loss < 0.05);
+    REQUIRE(hortator_save(run, 0, nullptr) == HORTATOR_OK);
+    for (int step = 0; step < 3; ++step) {
+      put(run, buffer, 100 * (step + 1) + 1000 * world_rank());
+      REQUIRE(hortator_buffer_train(buffer, model, 2, &losses.emplace_back()) == HORTATOR_OK);
+    }
+  }
+  const CRun run(settings_file("node", settings, true));
+  auto* model = run.model("sum");
+  auto* buffer = run.buffer("samples");
+  REQUIRE(hortator_resume(run) == HORTATOR_OK);
+  for (int step = 0; step < 3; ++step) {
+    double loss = 0;
+    put(run, buffer, 100 * (step + 1) + 1000 * world_rank());
+    REQUIRE(hortator_buffer_train(buffer, model, 2, &loss) == HORTATOR_OK);
+    CHECK(loss == losses[static_cast<std::size_t>(step)]);
+  }
+}
+
 TEST_CASE("a normalised model learns from samples of any scale", "[simulation]") {
   const CRun run(settings_file("scale",
                                "models: {sum: {type: mlp, layers: [2, 16, 1], activation: tanh, normalize: true,"

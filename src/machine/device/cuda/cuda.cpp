@@ -66,4 +66,9 @@ std::size_t free_memory(c10::Device device) {
 
 void* Stream::native() const { return c10::cuda::CUDAStream(stream_).stream(); }
 
+c10::Stream stream_of_native(void* native, c10::Device device) {
+  if (native == nullptr) return c10::cuda::getDefaultCUDAStream(device.index()).unwrap();
+  return c10::cuda::getStreamFromExternal(static_cast<cudaStream_t>(native), device.index()).unwrap();
+}
+
 }  // namespace hortator::machine

@@ -1,0 +1,11 @@
+#include "simulation/communicator_of.hpp"
+
+#include <hortator/hortator.h>
+
+namespace hortator::simulation {
+
+mpi::Communicator communicator_of(int comm) {
+  return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::duplicate(MPI_Comm_f2c(comm));
+}
+
+}  // namespace hortator::simulation

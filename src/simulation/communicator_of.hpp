@@ -1,0 +1,11 @@
+#pragma once
+
+#include "mpi/communicator.hpp"
+
+namespace hortator::simulation {
+
+/// A duplicate of the communicator with this Fortran handle, or of all ranks for HORTATOR_WORLD. Throws UsageError for
+/// a handle that is not valid. @collective
+mpi::Communicator communicator_of(int comm);
+
+}  // namespace hortator::simulation

@@ -1,0 +1,87 @@
+#include "simulation/share_weights.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
+#include "simulation/local_outcome.hpp"
+
+namespace hortator::simulation {
+namespace {
+
+using Weights = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// What two models must have in common.
+std::string description_of(const Weights& weights) {
+  std::string lines;
+  for (const auto& [name, tensor] : weights)
+    lines += text::concat(name, ' ', tensor.scalar_type(), ' ', tensor.sizes(), '\n');
+  return lines;
+}
+
+std::string first_difference(const std::string& given, const std::string& wanted) {
+  const auto here = text::split(wanted, '\n');
+  const auto there = text::split(given, '\n');
+  const auto [mine, other] = std::ranges::mismatch(here, there);
+  return text::concat("it has ", mine == here.end() || mine->empty() ? "no further tensor" : *mine,
+                      ", the model to copy ", other == there.end() || other->empty() ? "no further tensor" : *other);
+}
+
+std::string packed(const Weights& weights) {
+  std::string bytes;
+  for (const auto& [name, tensor] : weights) {
+    const auto values = tensor.detach().to(at::kCPU).contiguous();
+    bytes.append(static_cast<const char*>(values.const_data_ptr()), values.nbytes());
+  }
+  return bytes;
+}
+
+void unpack(const std::string& bytes, const Weights& weights) {
+  const at::NoGradGuard no_grad;
+  std::size_t begin = 0;
+  for (const auto& [name, tensor] : weights) {
+    const auto values = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
+    if (values.nbytes() > 0) std::memcpy(values.mutable_data_ptr(), bytes.data() + begin, values.nbytes());
+    begin += values.nbytes();
+    at::Tensor(tensor).copy_(values);
+  }
+}
+
+}  // namespace
+
+void share_weights(const mpi::Communicator& comm, const TrainedModel* from, TrainedModel* to) {
+  const auto givers = mpi::all_gather(comm, from != nullptr ? 1 : 0);
+  const auto giver = static_cast<int>(std::ranges::find(givers, 1) - givers.begin());
+  if (giver == comm.size()) {
+    throw UsageError(
+        {.what = "No rank gives weights", .hint = "pass the trained model as `from` on at least one rank"});
+  }
+  const bool gives = comm.rank() == giver;
+  Weights mine;
+  std::string description;
+  all_succeed(comm, [&] {
+    if (gives) description = description_of(from->whole_weights());
+  });
+  description = mpi::broadcast(comm, std::string_view(description), giver);
+  all_succeed(comm, [&] {
+    if (to == nullptr) return;
+    mine = to->own_weights();
+    if (const auto wanted = description_of(mine); wanted != description) {
+      throw UsageError({.what = text::concat("The model ", text::quote(to->name()),
+                                             " cannot take over the weights: ", first_difference(description, wanted)),
+                        .hint = "use one entry of the settings for both"});
+    }
+  });
+  std::string bytes;
+  all_succeed(comm, [&] {
+    if (gives) bytes = packed(from->whole_weights());
+  });
+  bytes = mpi::broadcast(comm, std::string_view(bytes), giver);
+  if (to != nullptr) unpack(bytes, mine);
+}
+
+}  // namespace hortator::simulation
