@@ -73,6 +73,13 @@ hdf5 1.14.5 TRUE "$scratch/libhdf5.so"
 refused 'libhdf5\.so was built with another MPI \(it needs libmpi\.so\.99, the MPI found has libmp' 'set HDF5_ROOT or MPI_HOME so that both agree'
 rm modules/FindHDF5.cmake
 
+# requested ROCm needs HIP, and a LibTorch for it
+refused 'HORTATOR_WITH_ROCM=ON, but no HIP was found' 'set ROCM_PATH or load a ROCm module' -DHORTATOR_WITH_ROCM=ON
+mkdir -p rocm/include/hip rocm/lib
+touch rocm/include/hip/hip_runtime_api.h rocm/lib/libamdhip64.so
+refused 'HORTATOR_WITH_ROCM=ON, but the LibTorch at .* is built without HIP' 'configure with HORTATOR_WITH_ROCM=OFF' -DHORTATOR_WITH_ROCM=ON \
+        "-DCMAKE_PREFIX_PATH=$scratch/rocm"
+
 # requested CUDA needs a toolkit, a LibTorch with CUDA, and the NCCL of that LibTorch
 refused 'HORTATOR_WITH_CUDA=ON, but no CUDA toolkit was found' 'set CUDAToolkit_ROOT' -DHORTATOR_WITH_CUDA=ON -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
 mkdir -p torch/lib site/nvidia/nccl/include site/nvidia/nccl/lib

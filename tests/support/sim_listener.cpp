@@ -1,9 +1,11 @@
 // Programs that run on the simulated accelerator take its policy from HORTATOR_SIM_POLICY (eager, late, or a seed), and
-// fail when it has found a race or a use of released memory.
+// fail when it, or the check that HORTATOR_DEBUG_STREAMS asks for, has found a race or a use of released memory.
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
+#include "runtime/ending/late_failure.hpp"
 #include "support/sim/sim.hpp"
 
 #ifdef HORTATOR_CATCH2_V2
@@ -37,9 +39,11 @@ struct SimFindings : SimListenerBase {
     set_policy_of_environment();
   }
   void testCaseEnded(const Catch::TestCaseStats& /*stats*/) override {
-    for (const auto& finding : sim::take_findings()) {
-      std::fprintf(stderr, "sim, in \"%s\": %s\n", name_.c_str(), finding.c_str());
-      has_findings_ = true;
+    for (const auto& finding : sim::take_findings()) report(finding.c_str());
+    try {
+      runtime::throw_late_failure();
+    } catch (const std::exception& failure) {
+      report(failure.what());
     }
   }
   void testRunEnded(const Catch::TestRunStats& /*stats*/) override {
@@ -48,6 +52,11 @@ struct SimFindings : SimListenerBase {
   }
 
  private:
+  void report(const char* finding) {
+    std::fprintf(stderr, "sim, in \"%s\": %s\n", name_.c_str(), finding);
+    has_findings_ = true;
+  }
+
   std::string name_;
   bool has_findings_ = false;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
-#include <nccl.h>
+#include "comm/nccl/library.hpp"
 
 #include <chrono>
 #include <functional>

@@ -28,7 +28,7 @@ Work NcclCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   if (tensor.numel() == 0) return {};
   const auto data = NcclOperation::packed(tensor, reduction.carrier);
   NcclOperation operation(handle_);
-  handle_->run("all_reduce", [&](ncclComm_t comm, cudaStream_t stream) {
+  handle_->run("all_reduce", [&](ncclComm_t comm, NcclStream stream) {
     return ncclAllReduce(data.data_ptr(), data.data_ptr(), scalars_in(data, reduction), reduction.type, reduction.op,
                          comm, stream);
   });
@@ -45,7 +45,7 @@ Work NcclCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
   const auto whole = NcclOperation::packed(input, reduction.carrier);
   const auto part = NcclOperation::packed(output, reduction.carrier);
   NcclOperation operation(handle_);
-  handle_->run("reduce_scatter", [&](ncclComm_t comm, cudaStream_t stream) {
+  handle_->run("reduce_scatter", [&](ncclComm_t comm, NcclStream stream) {
     return ncclReduceScatter(whole.data_ptr(), part.data_ptr(), scalars_in(part, reduction), reduction.type,
                              reduction.op, comm, stream);
   });
@@ -60,7 +60,7 @@ Work NcclCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   const auto part = NcclOperation::packed(input, input.scalar_type());
   const auto whole = NcclOperation::packed(output, output.scalar_type());
   NcclOperation operation(handle_);
-  handle_->run("all_gather", [&](ncclComm_t comm, cudaStream_t stream) {
+  handle_->run("all_gather", [&](ncclComm_t comm, NcclStream stream) {
     return ncclAllGather(part.data_ptr(), whole.data_ptr(), part.nbytes(), ncclUint8, comm, stream);
   });
   return operation.work({{output, whole}}, {{input, part}});
@@ -76,7 +76,7 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
   std::vector<NcclOperand> operands;
   for (const auto& tensor : tensors) operands.push_back({tensor, NcclOperation::packed(tensor, tensor.scalar_type())});
   NcclOperation operation(handle_);
-  handle_->run("broadcast", [&](ncclComm_t comm, cudaStream_t stream) {
+  handle_->run("broadcast", [&](ncclComm_t comm, NcclStream stream) {
     ncclGroupStart();
     for (const auto& [tensor, data] : operands) {
       ncclBroadcast(data.data_ptr(), data.data_ptr(), data.nbytes(), ncclUint8, root, comm, stream);
@@ -89,7 +89,7 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
 void NcclCommunicator::barrier() {
   const auto nothing = at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(device_));
   const NcclOperation operation(handle_);
-  handle_->run("barrier", [&](ncclComm_t comm, cudaStream_t stream) {
+  handle_->run("barrier", [&](ncclComm_t comm, NcclStream stream) {
     return ncclAllReduce(nothing.data_ptr(), nothing.data_ptr(), 1, ncclUint8, ncclSum, comm, stream);
   });
   const auto end = handle_->order()->stream().mark();

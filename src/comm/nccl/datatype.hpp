@@ -1,7 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <nccl.h>
+#include "comm/nccl/library.hpp"
 
 #include "comm/reduce_op.hpp"
 

@@ -68,15 +68,15 @@ NcclHandle::~NcclHandle() {
   order_->leave(member_);
 }
 
-void NcclHandle::run(std::string_view operation, const std::function<ncclResult_t(ncclComm_t, cudaStream_t)>& call) {
+void NcclHandle::run(std::string_view operation, const std::function<ncclResult_t(ncclComm_t, NcclStream)>& call) {
   order_->run(member_, operation,
-              [&] { return call(member_.comm, static_cast<cudaStream_t>(order_->stream().native())); });
+              [&] { return call(member_.comm, static_cast<NcclStream>(order_->stream().native())); });
 }
 
 void NcclHandle::add_memory(void* begin, std::size_t bytes) {
   void* registration = nullptr;
   run("ncclCommRegister",
-      [&](ncclComm_t comm, cudaStream_t) { return ncclCommRegister(comm, begin, bytes, &registration); });
+      [&](ncclComm_t comm, NcclStream) { return ncclCommRegister(comm, begin, bytes, &registration); });
   const std::scoped_lock lock(mutex_);
   registrations_.emplace(begin, registration);
 }
@@ -90,7 +90,7 @@ void NcclHandle::forget_memory(void* begin) noexcept {
 
 void NcclHandle::forget(void* registration) noexcept {
   try {
-    run("ncclCommDeregister", [&](ncclComm_t comm, cudaStream_t) { return ncclCommDeregister(comm, registration); });
+    run("ncclCommDeregister", [&](ncclComm_t comm, NcclStream) { return ncclCommDeregister(comm, registration); });
   } catch (const std::exception&) {
     // Aborted: the registration has ended with the communicator.
   }

@@ -25,7 +25,7 @@ class NcclHandle {
 
   const std::shared_ptr<NcclOrder>& order() const { return order_; }
   /// Runs `call` with the communicator and the order's stream, on which NCCL works. See NcclOrder::run.
-  void run(std::string_view operation, const std::function<ncclResult_t(ncclComm_t, cudaStream_t)>& call);
+  void run(std::string_view operation, const std::function<ncclResult_t(ncclComm_t, NcclStream)>& call);
   void check() { order_->check(member_); }
   /// See NcclOrder::abandon.
   bool abandon(std::string_view reason) noexcept { return order_->abandon(member_, reason); }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <nccl.h>
+#include "comm/nccl/library.hpp"
 
 #include <vector>
 

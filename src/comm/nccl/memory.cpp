@@ -2,7 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <nccl.h>
+#include "comm/nccl/library.hpp"
 
 #include <exception>
 

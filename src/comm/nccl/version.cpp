@@ -1,7 +1,7 @@
 #include "comm/nccl/version.hpp"
 
 #include <dlfcn.h>
-#include <nccl.h>
+#include "comm/nccl/library.hpp"
 
 #include <hortator/error.hpp>
 

@@ -28,7 +28,7 @@ void check_available(const DeviceKind& kind, const DeviceRequest& request) {
     throw UsageError(
         {.what = "This program stays on the CPU", .why = why, .hint = "unset HORTATOR_DEVICE, or drop the option cpu"});
   }
-  if (request.kind == nullptr || request.kind->type != kind.type) {
+  if (request.kind == nullptr || request.kind->name != kind.name) {
     throw UsageError({.what = text::concat("This Hortator was built without ", kind.title),
                       .why = why,
                       .hint = text::concat("build with ", kind.build_option, "=ON, or unset HORTATOR_DEVICE")});

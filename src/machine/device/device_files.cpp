@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "machine/device/device.hpp"
@@ -11,12 +10,9 @@ namespace hortator::machine {
 namespace {
 
 // "nvidia0", "nvidia12"; not "nvidiactl"
-bool is_device_name(std::string_view name) {
-  return std::ranges::any_of(known_kinds(), [name](const DeviceKind& kind) {
-    const auto prefix = kind.file_prefix;
-    return name.starts_with(prefix) && name.size() > prefix.size() &&
-           name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
-  });
+bool is_device_name(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) && name.size() > prefix.size() &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
 }
 
 // With a device cgroup the file exists, but opening it fails.
@@ -30,10 +26,13 @@ bool can_open(const std::filesystem::path& file) {
 }  // namespace
 
 DeviceFiles device_files(const std::filesystem::path& folder) {
+  const auto& kind = accelerator_kind() != nullptr ? *accelerator_kind() : known_kinds().front();
+  const auto files = folder / kind.file_prefix;
   DeviceFiles count;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (!is_device_name(entry->path().filename().string())) continue;
+  for (std::filesystem::directory_iterator entry(files.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!is_device_name(entry->path().filename().string(), files.filename().string())) continue;
     ++count.all;
     if (can_open(entry->path())) ++count.openable;
   }

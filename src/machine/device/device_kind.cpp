@@ -5,7 +5,7 @@
 namespace hortator::machine {
 namespace {
 
-constexpr std::array<DeviceKind, 1> kinds = {{
+constexpr std::array<DeviceKind, 2> kinds = {{
     {.type = c10::kCUDA,
      .name = "cuda",
      .title = "CUDA",
@@ -16,6 +16,16 @@ constexpr std::array<DeviceKind, 1> kinds = {{
      .activity = torch::profiler::impl::ActivityType::CUDA,
      .monitor = "libnvidia-ml.so.1",
      .records_steps = true,
+     .has_fused_kernels = true},
+    // LibTorch calls ROCm's devices "cuda" as well.
+    {.type = c10::kCUDA,
+     .name = "rocm",
+     .title = "ROCm",
+     .build_option = "HORTATOR_WITH_ROCM",
+     .visibility = "HIP_VISIBLE_DEVICES",
+     .tool = "rocm-smi",
+     .file_prefix = "dri/renderD",
+     .activity = torch::profiler::impl::ActivityType::CUDA,
      .has_fused_kernels = true},
 }};
 

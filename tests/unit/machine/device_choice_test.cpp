@@ -55,6 +55,8 @@ TEST_CASE("an unavailable kind of device is an error with the reason") {
   DeviceRequest request{.environment = "cuda"};
   CHECK_THROWS_WITH(machine::wants_accelerator(request),
                     ContainsSubstring("built without CUDA") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
+  CHECK_THROWS_WITH(machine::wants_accelerator({.environment = "rocm", .kind = &machine::known_kinds().front()}),
+                    ContainsSubstring("built without ROCm") && ContainsSubstring("HORTATOR_WITH_ROCM=ON"));
   request.kind = &machine::known_kinds().front();
   CHECK_THROWS_WITH(machine::wants_accelerator(request),
                     ContainsSubstring("No CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
@@ -63,7 +65,7 @@ TEST_CASE("an unavailable kind of device is an error with the reason") {
   CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("stays on the CPU"));
   request.environment = "gpu";
   CHECK_THROWS_WITH(machine::wants_accelerator(request),
-                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda, got 'gpu'"));
+                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm, got 'gpu'"));
   constexpr DeviceKind far{.type = c10::kPrivateUse1, .name = "far", .title = "Far", .visibility = "FAR_DEVICES"};
   request = {.environment = "far", .kind = &far};
   CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("No Far device is visible") &&

@@ -18,7 +18,7 @@ void check_on_cpu(const std::optional<std::string>& value) {
 
 }  // namespace
 
-TEST_CASE("HORTATOR_DEBUG_STREAMS is an error on the CPU, which has no streams") {
+TEST_CASE("HORTATOR_DEBUG_STREAMS is an error where there is no device") {
   CHECK_NOTHROW(check_on_cpu({}));
   CHECK_NOTHROW(check_on_cpu("0"));
   CHECK_THROWS_AS(check_on_cpu("1"), UsageError);

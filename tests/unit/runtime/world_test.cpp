@@ -70,7 +70,7 @@ TEST_CASE("HORTATOR_DEVICE selects the device, and all ranks throw where it diff
   };
   {
     const With odd("HORTATOR_DEVICE", where("abacus"));
-    CHECK_THROWS_WITH(World({}), ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda, got 'abacus'"));
+    CHECK_THROWS_WITH(World({}), ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm, got 'abacus'"));
   }
   {
     const With cuda("HORTATOR_DEVICE", where("cuda"));

@@ -50,6 +50,34 @@ std::vector<double> losses_of_steps(bool captured, bool removes_gradients) {
   return losses;
 }
 
+// The recorded step is forward and backward only: the optimizer, which would keep the gradients' memory, steps outside.
+std::vector<double> losses_of_backwards(bool captured) {
+  Accelerator accelerator({.log_with = {}});
+  set_seed(11);
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto body = [&, &model = model](const at::Tensor& x) {
+    for (const auto& parameter : net->parameters())
+      if (parameter.grad().defined()) parameter.mutable_grad().zero_();
+    auto loss = model(x).square().mean();
+    accelerator.backward(loss);
+    return loss;
+  };
+  auto step = accelerator.capture(body);
+  std::vector<double> losses;
+  for (int i = 0; i < 12; ++i) {
+    const auto x = some_rows(accelerator, 0.1 * i);
+    losses.push_back((captured ? step(x) : body(x)).template item<double>());
+    optimizer.step();
+    machine::wait_until_idle(accelerator.device());  // gradients belong to the stream on which the step runs
+    if (i == 7)
+      for (const auto& parameter : net->parameters()) parameter.mutable_grad().reset();
+  }
+  CHECK(step.is_recorded() == captured);
+  return losses;
+}
+
 // A recorded step has its learning rate as a float on the device, one that runs as written as a double on the host.
 void check_close(const std::vector<double>& recorded, const std::vector<double>& written) {
   REQUIRE(recorded.size() == written.size());
@@ -79,6 +107,16 @@ TEST_CASE("a captured step is recorded again when its gradients were removed", "
     test::start_clean(policy);
     check_close(losses_of_steps(true, true), losses_of_steps(false, true));
     CHECK(sim::take_findings().empty());
+  }
+}
+
+TEST_CASE("a captured backward is recorded again when its gradients were removed", "[sim]") {
+  for (const auto policy : test::policies) {
+    test::start_clean(policy);
+    check_close(losses_of_backwards(true), losses_of_backwards(false));
+    const auto findings = sim::take_findings();
+    INFO((findings.empty() ? std::string() : findings.front()));
+    CHECK(findings.empty());
   }
 }
 

@@ -35,7 +35,7 @@ std::string pci_address_of(const cudaDeviceProp& device) {
 }  // namespace
 
 const DeviceKind* accelerator_kind() {
-  static const auto* const kind = &*std::ranges::find(known_kinds(), c10::kCUDA, &DeviceKind::type);
+  static const auto* const kind = &*std::ranges::find(known_kinds(), "cuda", &DeviceKind::name);
   return kind;
 }
 
