@@ -89,9 +89,18 @@ DistributedWeights::DistributedWeights(fs::path folder)
   };
   for (const auto& tensor : metadata_.tensors) {
     const auto name = text::join(tensor.path, ".");
-    if (!entries_.contains(name)) names_.push_back(name);
-    entries_[name] = {.tensor = &tensor, .places = std::vector<std::optional<Place>>(tensor.parts.size())};
-    for (const auto& part : tensor.parts) open(part.place);
+    const bool is_new = entries_
+                            .try_emplace(name, Entry{.tensor = &tensor,
+                                                     .places = std::vector<std::optional<Place>>(tensor.parts.size())})
+                            .second;
+    if (!is_new) throw FileError({.what = text::concat(folder_, " has two tensors ", text::quote(name))});
+    names_.push_back(name);
+    for (const auto& part : tensor.parts) {
+      open(part.place);
+      if (static_cast<std::uint64_t>(part.elements() * tensor.spec.element_bytes()) > part.place.bytes)
+        refuse_place(file_of(part.place), part.place,
+                     text::concat("it is too small for its part of ", text::quote(name)));
+    }
   }
   for (const auto& object : metadata_.objects) open(object.place);
 }

@@ -94,6 +94,11 @@ Options parse_options(int argc, const char* const* argv) {
   check(paths.ids.empty() || !paths.checkpoint.empty(), "--ids: expected --model DIR as well");
   check(paths.ids.empty() == (paths.logits.empty() && paths.hidden.empty()),
         "--ids, with --logits or --hidden: expected both");
+  check(paths.ids.empty() || (!options.interactive && !options.chat && options.stop.empty() &&
+                              options.generation.num_beams == 1 && paths.prompts.empty()),
+        "--ids: writes the logits of given ids, so --prompts, --interactive, --chat, --stop and --beams cannot be "
+        "given as "
+        "well");
   if (!paths.ids.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
         "--interactive, --chat and --stop: expected --model DIR as well");

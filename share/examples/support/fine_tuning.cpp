@@ -21,18 +21,19 @@ FineTuningOptions FineTuningOptions::parse(Options& options) {
 }
 
 void FineTuning::begin_log() {
-  first_step_ = step_;
-  accelerator_.on_main_process([&] { log_.emplace(options_.run_dir / "loss.csv", step_); });
+  first_step_ = steps_.done;
+  accelerator_.on_main_process([&] { log_.emplace(options_.run_dir / "loss.csv", steps_.done); });
 }
 
 bool FineTuning::finish_step(const at::Tensor& loss, double learning_rate) {
   const auto mean = accelerator_.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
-  ++step_;
+  ++steps_.done;
   accelerator_.log({{"loss", mean}, {"lr", learning_rate}});
-  if (log_) log_->add(step_, {mean});
-  const bool is_last = step_ - first_step_ == options_.stop_after;
-  if (is_last || step_ % options_.checkpoint_every == 0) accelerator_.save_state();
-  if (is_last) accelerator_.print("stopped behind step ", step_, " as requested; the same command resumes from there");
+  if (log_) log_->add(steps_.done, {mean});
+  const bool is_last = steps_.done - first_step_ == options_.stop_after;
+  if (is_last || steps_.done % options_.checkpoint_every == 0) accelerator_.save_state();
+  if (is_last)
+    accelerator_.print("stopped behind step ", steps_.done, " as requested; the same command resumes from there");
   return is_last || accelerator_.should_stop();  // the job's time is nearly over: saved, to resume later
 }
 

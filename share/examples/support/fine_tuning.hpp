@@ -24,19 +24,27 @@ struct FineTuningOptions {
   static FineTuningOptions parse(Options& options);
 };
 
+/// The steps of all runs; the number of ranks may change between them, and with it the steps of an epoch.
+struct StepCount {
+  std::int64_t done = 0;
+  void save(hortator::StateWriter& out) const { out.put("done", done); }
+  void load(const hortator::StateReader& in) { done = in.get<std::int64_t>("done"); }
+};
+
 /// What a fine-tuning example does beside its steps: it resumes, writes loss.csv and checkpoints, and saves the model.
 class FineTuning {
  public:
   FineTuning(hortator::Accelerator& accelerator, FineTuningOptions options)
-      : accelerator_(accelerator), options_(std::move(options)) {}
+      : accelerator_(accelerator), options_(std::move(options)) {
+    accelerator_.register_for_checkpointing("fine_tuning", steps_);
+  }
 
   /// Loads the newest checkpoint, if there is one. Call it after prepare(). @collective
   template <typename Loader>
   void resume(const Loader& loader) {
     if (accelerator_.has_checkpoint()) {
       accelerator_.load_state();
-      step_ = loader.epoch() * loader.size() + loader.first_step();
-      accelerator_.print("resumes in epoch ", loader.epoch(), " behind step ", step_);
+      accelerator_.print("resumes in epoch ", loader.epoch(), " behind step ", steps_.done);
     }
     begin_log();
   }
@@ -60,7 +68,7 @@ class FineTuning {
   hortator::Accelerator& accelerator_;
   FineTuningOptions options_;
   std::optional<LossLog> log_ = {};  ///< of the main process
-  std::int64_t step_ = 0;
+  StepCount steps_ = {};
   std::int64_t first_step_ = 0;  ///< of this run
 };
 

@@ -107,7 +107,7 @@ const std::vector<Verb>& verbs_of_checkpoint() {
        checkpoints::export_weights},
       {"merge",
        "writes one file from the parts that FSDP saved, as accelerate merge-weights: merge FOLDER OUT.safetensors",
-       checkpoints::export_weights},
+       checkpoints::merge_weights},
       {"import", "converts weights to a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
        checkpoints::import_weights},
   };

@@ -18,6 +18,7 @@
 #include "mpi/environment.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/listing.hpp"
+#include "weights/distributed_weights.hpp"
 #include "weights/weight_source.hpp"
 
 namespace hortator::tools::checkpoints {
@@ -114,6 +115,9 @@ void report(const mpi::Communicator& comm, const weights::WeightSource& source, 
   if (comm.rank() != 0) return;
   std::cout << path.string() << ": " << text::count(static_cast<long long>(source.names().size()), "tensor") << " of "
             << units::bytes(static_cast<std::uint64_t>(bytes_of(source))) << " from " << source.path().string() << '\n';
+  const auto* parts = dynamic_cast<const weights::DistributedWeights*>(&source);
+  const auto others = parts != nullptr ? static_cast<long long>(parts->objects().size()) : 0;
+  if (others > 0) std::cout << "left out: " << text::count(others, "value") << " that are not tensors\n";
 }
 
 std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const fs::path& path, std::size_t model) {
@@ -135,15 +139,14 @@ int print_transfer_help(const std::string& usage, const std::string& what, bool 
 }
 
 constexpr auto export_usage = "hortator checkpoint export CHECKPOINT OUT.safetensors|OUT.pt";
+constexpr auto merge_usage = "hortator checkpoint merge FOLDER OUT.safetensors|OUT.pt";
 constexpr auto import_usage = "hortator checkpoint import IN OUT";
 
-}  // namespace
-
-int export_weights(const Arguments& arguments) {
+int write_weights(const Arguments& arguments, const char* usage) {
   const auto chosen = parse(arguments, with_text(transfer_options(true), "paths"));
   if (chosen.count("help") > 0) {
     return print_transfer_help(
-        export_usage,
+        usage,
         "Writes the weights of a model, from a checkpoint or another file, to one file: safetensors, or the\n"
         "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads. CHECKPOINT is a folder as\n"
         "`checkpoint list` takes it; of a folder with several checkpoints the newest complete one is taken. Folders "
@@ -152,7 +155,7 @@ int export_weights(const Arguments& arguments) {
         "`hortator checkpoint merge` is the same verb.\n",
         true);
   }
-  const auto route = route_in(chosen, export_usage);
+  const auto route = route_in(chosen, usage);
   const auto extension = route.to.extension().string();
   const bool is_pickle = extension == ".pt" || extension == ".pth" || extension == ".bin";
   if (!is_pickle && extension != ".safetensors") {
@@ -166,6 +169,12 @@ int export_weights(const Arguments& arguments) {
     report(comm, *source, route.to);
   });
 }
+
+}  // namespace
+
+int export_weights(const Arguments& arguments) { return write_weights(arguments, export_usage); }
+
+int merge_weights(const Arguments& arguments) { return write_weights(arguments, merge_usage); }
 
 int import_weights(const Arguments& arguments) {
   const auto chosen = parse(arguments, with_text(transfer_options(false), "paths"));

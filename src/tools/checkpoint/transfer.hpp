@@ -9,6 +9,9 @@ namespace hortator::tools::checkpoints {
 /// hortator checkpoint export: writes the weights of a model to a file of safetensors or torch.save.
 int export_weights(const Arguments& arguments);
 
+/// hortator checkpoint merge: the same, named as Accelerate names it for the parts that FSDP saved.
+int merge_weights(const Arguments& arguments);
+
 /// hortator checkpoint import: writes weights of any format to a checkpoint, as its model number 0.
 int import_weights(const Arguments& arguments);
 

@@ -173,6 +173,7 @@ TEST_CASE("a model sharded by FSDP or DeepSpeed is an error that names the file 
                         ContainsSubstring(text) && ContainsSubstring(remedy));
     }
   };
+  expect("killed/pytorch_model_fsdp_0/__0_0.distcp", "in pieces of FSDP: pytorch_model_fsdp_0", ".metadata is missing");
   expect("local/pytorch_model_fsdp_rank0.bin", "in pieces of FSDP: pytorch_model_fsdp_rank0.bin", "FULL_STATE_DICT");
   expect("deepspeed/pytorch_model/zero_pp_rank_0_mp_rank_00_model_states.pt", "in pieces of DeepSpeed: pytorch_model",
          "zero_to_fp32.py");

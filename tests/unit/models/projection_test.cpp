@@ -37,10 +37,14 @@ TEST_CASE("what is not plain float32 goes through at::linear") {
                     .scalar_type());
 }
 
+#ifdef __x86_64__
+// LibTorch's own product, which other computers use, may round differently.
 TEST_CASE("a row is the same in any batch of up to four") {
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) return;
   const at::NoGradGuard no_grad;
   const auto x = at::randn({4, 576}), weight = at::randn({100, 576});
   const auto all = project(x, weight);
   for (std::int64_t rows = 1; rows < 4; ++rows)
     CHECK(at::equal(project(x.narrow(0, 0, rows), weight), all.narrow(0, 0, rows)));
 }
+#endif

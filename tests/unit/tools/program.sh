@@ -147,6 +147,11 @@ run launch -n 2 "$hortator" checkpoint export imported out.safetensors; code_is 
 run checkpoint diff out.safetensors "$pickles/shapes.pt"; code_is 0; out_has '0 of 11 tensors that both have differ'
 run checkpoint diff imported "$pickles/floats.pt"; code_is 1; out_has '+ float32  float32 [2, 3]'
 run checkpoint diff imported absent.pt; code_is 2; err_has 'absent.pt'
+distributed=$source_dir/../weights/distributed
+run checkpoint merge "$distributed/fsdp" merged.safetensors; code_is 0; out_has 'merged.safetensors: 10 tensors'
+run checkpoint diff merged.safetensors "$distributed/fsdp.safetensors"; code_is 0; out_has '0 of 10 tensors that both have differ'
+run checkpoint merge "$distributed/parts" parts.pt; code_is 0; out_has 'left out: 1 value'
+run checkpoint merge "$distributed/fsdp"; code_is 2; err_has 'hortator checkpoint merge FOLDER'
 run checkpoint export imported out.onnx; code_is 2; err_has 'Unknown file format of'
 
 # completion

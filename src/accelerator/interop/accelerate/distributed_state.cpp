@@ -29,9 +29,9 @@ void make_list_of(PickleValue& numbered) {
   if (dict == nullptr) return;
   PickleValue::List list(dict->size());
   for (auto& [key, value] : *dict) {
-    const auto& name = std::get<std::string>(key.content);
+    const auto* name = std::get_if<std::string>(&key.content);
     std::size_t number = list.size();
-    std::from_chars(name.data(), name.data() + name.size(), number);
+    if (name != nullptr) std::from_chars(name->data(), name->data() + name->size(), number);
     if (number < list.size()) list[number] = std::move(value);
   }
   numbered.content = std::move(list);
@@ -49,6 +49,8 @@ DistributedState::DistributedState(const std::filesystem::path& folder) : parts_
     place(tensor.path).content = formats::PickledTensor{.spec = tensor.spec, .storage = text::join(tensor.path, ".")};
   for (const auto& object : parts_.objects()) place(object.path) = parts_.object(object);
   make_list_of(entry(value_, "param_groups"));
+  auto& state = entry(value_, "state");  // the writer leaves out empty dicts: SGD without momentum has no state
+  if (std::holds_alternative<std::nullptr_t>(state.content)) state.content = PickleValue::Dict();
 }
 
 }  // namespace hortator::accelerator

@@ -71,6 +71,14 @@ std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
   const auto place = folder_.string();
   for (const auto& entry : fs::directory_iterator(folder_)) {
     auto name = entry.path().filename().string();
+    const bool is_fsdps = name.starts_with("pytorch_model_fsdp_") || name.starts_with("optimizer_");
+    if (is_fsdps && entry.is_directory() && !has_parts(entry.path())) {
+      return Pieces{.library = "FSDP",
+                    .name = std::move(name),
+                    .way =
+                        "its file .metadata is missing: the save was killed before it ended, or a copy left out hidden "
+                        "files; copy the folder again, or take an older save"};
+    }
     if (name.starts_with("pytorch_model_fsdp") && name.find("rank") != std::string::npos) {
       return Pieces{.library = "FSDP",
                     .name = std::move(name),

@@ -125,7 +125,9 @@ class OptimizerConversion {
   const PickleValue* state_of(const PickleValue& key) const {
     if (is_name(key)) return python_.state.find(std::get<std::string>(key.content));
     const auto number = to_whole(file_, key);
-    return number ? find(python_.state, *number) : nullptr;
+    if (!number) return nullptr;
+    const auto* state = find(python_.state, *number);
+    return state != nullptr ? state : python_.state.find(std::to_string(*number));  // paths of parts are texts
   }
 
   void check_order(const std::vector<std::string>& order) const {

@@ -115,10 +115,10 @@ class FolderConversion {
  private:
   void require_whole() const {
     const auto pieces = folder_.pieces();
-    if (!pieces || folder_.models() > 0) return;
+    if (!pieces || (folder_.models() > 0 && folder_.optimizers() > 0)) return;
     throw UsageError(
-        {.what = text::concat(folder_.path(), " holds the model in pieces of ", pieces->library, ": ", pieces->name),
-         .why = "only Python's libraries put them together",
+        {.what = text::concat(folder_.path(), " holds a state in pieces of ", pieces->library, ": ", pieces->name),
+         .why = "they cannot be put together here",
          .hint = pieces->way});
   }
 

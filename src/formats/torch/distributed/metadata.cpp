@@ -48,6 +48,7 @@ Numbers shape_of(const PickleValue& value) {
   return shape;
 }
 
+constexpr std::size_t max_parts = 65'536;                                     // of a tensor: one a rank
 constexpr auto max_elements = std::numeric_limits<std::int64_t>::max() / 16;  // of the largest type
 
 std::int64_t product_of(const Numbers& sizes) {
@@ -150,6 +151,8 @@ DistributedTensor tensor_of(const std::string& key, const PickleValue& attribute
     const auto place = places.parts.find({key, part.offsets});
     if (place == places.parts.end()) fail(text::concat("does not say where a part of ", text::quote(key), " is"));
     part.place = place->second;
+    if (tensor.parts.size() == max_parts)
+      fail(text::concat("cuts ", text::quote(key), " into more than ", max_parts, " parts"));
     tensor.parts.push_back(std::move(part));
   }
   std::ranges::sort(tensor.parts, {}, &DistributedPart::offsets);

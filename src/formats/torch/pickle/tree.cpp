@@ -6,11 +6,14 @@ namespace pickle {
 namespace {
 
 constexpr int max_depth = 100;
+constexpr std::size_t max_text_per_value = 16;  // names are short, and many values repeat them
 
 class TreeBuilder {
  public:
   TreeBuilder(std::size_t max_values, ForeignObjects foreign)
-      : left_(max_values), keeps_foreign_(foreign == ForeignObjects::kept) {}
+      : left_(max_values),
+        text_left_(max_text_per_value * max_values),
+        keeps_foreign_(foreign == ForeignObjects::kept) {}
 
   PickleValue make(Ref object) {
     if (left_-- == 0) throw PickleFault("it holds far more values than it has bytes");
@@ -26,6 +29,10 @@ class TreeBuilder {
   void put(PickleValue& value, const Plain& plain) {
     value.content = plain;
   }
+  void put(PickleValue& value, const std::string& text) {
+    charge(text);
+    value.content = text;
+  }
   void put(PickleValue& value, const Class& object) { put(value, Foreign{.name = object.name}); }
   void put(PickleValue& value, const Storage&) { put(value, Foreign{.name = "torch.storage"}); }
   void put(PickleValue& value, const Tuple& tuple) { value.content = PickleValue::Tuple{list_of(tuple.items)}; }
@@ -40,7 +47,13 @@ class TreeBuilder {
   }
   void put(PickleValue& value, const Foreign& object) {
     if (!keeps_foreign_) refuse_foreign(object.name);
+    charge(object.name);
     value.content = PickleValue::Foreign{.name = object.name, .arguments = list_of(object.arguments)};
+  }
+
+  void charge(const std::string& text) {
+    if (text.size() > text_left_) throw PickleFault("it repeats far more text than it has bytes");
+    text_left_ -= text.size();
   }
 
   PickleValue::List list_of(const std::vector<Ref>& items) {
@@ -50,6 +63,7 @@ class TreeBuilder {
   }
 
   std::size_t left_;
+  std::size_t text_left_;
   bool keeps_foreign_;
   int depth_ = 0;
 };

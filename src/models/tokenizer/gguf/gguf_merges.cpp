@@ -1,15 +1,19 @@
 #include "models/tokenizer/gguf/gguf_merges.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+
+#include "core/text/text.hpp"
 
 namespace hortator::models {
 namespace {
 
 /// A longer token is a part of text that no merge makes; the limit keeps the search for its parts short.
 constexpr std::size_t max_token_bytes = 1024;
+constexpr std::size_t max_merges_per_token = 64;  // on average
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
@@ -31,7 +35,12 @@ nlohmann::json gguf_merges(const std::vector<std::string>& tokens, const std::ve
     for (std::size_t cut = 1; cut < token.size(); ++cut) {
       if (continues_character(token[cut])) continue;
       const auto left = ids.find(token.substr(0, cut)), right = ids.find(token.substr(cut));
-      if (left != ids.end() && right != ids.end()) merges.push_back({scores[id], left->second, right->second});
+      if (left == ids.end() || right == ids.end()) continue;
+      if (merges.size() == max_merges_per_token * tokens.size())
+        throw UsageError({.what = "The tokens of the vocabulary join in too many ways",
+                          .why = text::concat("a vocabulary has at most ", max_merges_per_token, " merges a token"),
+                          .hint = "the file is damaged: write or copy it again"});
+      merges.push_back({scores[id], left->second, right->second});
     }
   }
   std::ranges::sort(merges, std::ranges::less(),

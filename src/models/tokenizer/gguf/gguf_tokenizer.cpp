@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <hortator/error.hpp>
 #include <optional>
 #include <string_view>
@@ -55,6 +56,8 @@ class GgufTokenizer {
     tokens_ = &tokens->texts;
     const auto* types = find<GgufList>(header_, types_name);
     if (types != nullptr) types_ = types->numbers;
+    if (!types_.empty() && types_.size() != tokens_->size())
+      refuse("does not have a type for each token: tokenizer.ggml.token_type");
     types_.resize(tokens_->size(), static_cast<double>(TokenType::normal));
   }
 
@@ -78,7 +81,7 @@ class GgufTokenizer {
 
   json byte_level() const {
     const auto* merges = find<GgufList>(header_, merges_name);
-    if (merges == nullptr) refuse("has no list tokenizer.ggml.merges");
+    if (merges == nullptr || !merges->numbers.empty()) refuse("has no list of texts tokenizer.ggml.merges");
     const auto way = splitter();
     json file = {{"model",
                   {{"type", "BPE"},
@@ -121,6 +124,8 @@ class GgufTokenizer {
     const auto* scores = find<GgufList>(header_, scores_name);
     if (scores == nullptr || scores->numbers.size() != tokens_->size())
       refuse("does not have a score for each token: tokenizer.ggml.scores");
+    if (std::ranges::any_of(scores->numbers, [](double score) { return std::isnan(score); }))
+      refuse("has a score that is not a number in tokenizer.ggml.scores");
     const bool has_space = flag("add_space_prefix", true);
     json model = {{"type", "BPE"}, {"byte_fallback", true}, {"fuse_unk", true}, {"vocab", vocabulary()}};
     model["merges"] = gguf_merges(*tokens_, scores->numbers, [&](std::size_t id) { return is(id, TokenType::normal); });
