@@ -89,10 +89,11 @@ DistributedWeights::DistributedWeights(fs::path folder)
   };
   for (const auto& tensor : metadata_.tensors) {
     const auto name = text::join(tensor.path, ".");
-    const bool is_new = entries_
-                            .try_emplace(name, Entry{.tensor = &tensor,
-                                                     .places = std::vector<std::optional<Place>>(tensor.parts.size())})
-                            .second;
+    const bool is_new =
+        entries_
+            .try_emplace(
+                name, Entry{.tensor = &tensor, .places = std::vector<std::optional<PartPosition>>(tensor.parts.size())})
+            .second;
     if (!is_new) throw FileError({.what = text::concat(folder_, " has two tensors ", text::quote(name))});
     names_.push_back(name);
     for (const auto& part : tensor.parts) {
@@ -116,8 +117,8 @@ void DistributedWeights::require_unchanged() const {
   for (const auto& [name, file] : files_) file->require_unchanged();
 }
 
-DistributedWeights::Place DistributedWeights::find_place(const DistributedTensor& tensor,
-                                                         const DistributedPart& part) const {
+DistributedWeights::PartPosition DistributedWeights::find_place(const DistributedTensor& tensor,
+                                                                const DistributedPart& part) const {
   const auto& file = file_of(part.place);
   const auto archive = open_archive(file, part.place);
   const auto* stored = std::get_if<formats::PickledTensor>(&archive.value().content);
@@ -137,7 +138,7 @@ formats::PickleValue DistributedWeights::object(const formats::DistributedObject
   return open_archive(file_of(object.place), object.place, formats::ForeignObjects::kept).value();
 }
 
-const DistributedWeights::Place& DistributedWeights::place(const Entry& entry, std::size_t part) const {
+const DistributedWeights::PartPosition& DistributedWeights::place(const Entry& entry, std::size_t part) const {
   auto& found = entry.places[part];
   if (!found) found = find_place(*entry.tensor, entry.tensor->parts[part]);
   return *found;

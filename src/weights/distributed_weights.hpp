@@ -36,18 +36,18 @@ class DistributedWeights : public WeightSource {
 
  private:
   /// A part's elements in its file, in row-major order.
-  struct Place {
+  struct PartPosition {
     const formats::FixedFile* file = nullptr;
     std::uint64_t offset = 0;
   };
   struct Entry {
     const formats::DistributedTensor* tensor = nullptr;
-    mutable std::vector<std::optional<Place>> places = {};  ///< found when a part is read
+    mutable std::vector<std::optional<PartPosition>> places = {};  ///< found when a part is read
   };
 
   const Entry& entry(const std::string& name) const;
-  const Place& place(const Entry& entry, std::size_t part) const;
-  Place find_place(const formats::DistributedTensor& tensor, const formats::DistributedPart& part) const;
+  const PartPosition& place(const Entry& entry, std::size_t part) const;
+  PartPosition find_place(const formats::DistributedTensor& tensor, const formats::DistributedPart& part) const;
   const formats::FixedFile& file_of(const formats::DistributedPlace& place) const { return *files_.at(place.file); }
   void read_part(const Entry& entry, std::size_t part, core::Range elements, std::byte* to) const;
 
