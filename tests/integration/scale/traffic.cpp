@@ -131,6 +131,17 @@ int MPI_Recv(void* out, int n, MPI_Datatype type, int from, int tag, MPI_Comm co
   return PMPI_Recv(out, n, type, from, tag, comm, status);
 }
 
+int MPI_Alltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
+                  const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm) {
+  count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));
+  return PMPI_Alltoallv(in, counts_in, offsets_in, type_in, out, counts, offsets, type, comm);
+}
+
+int MPI_Alltoall(const void* in, int n, MPI_Datatype type, void* out, int n_out, MPI_Datatype type_out, MPI_Comm comm) {
+  count((size_of(type, n) + size_of(type_out, n_out)) * ranks_of(comm));
+  return PMPI_Alltoall(in, n, type, out, n_out, type_out, comm);
+}
+
 int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
                    const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {
   count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));
