@@ -157,9 +157,9 @@ HORTATOR_C_API hortator_status hortator_buffer_train(hortator_buffer* buffer, ho
 /* --- ranks that simulate and ranks that train: two runs, each of a part of the ranks --- */
 
 /* Moves the samples of the buffers `from` to the buffers `to` of other ranks, in equal parts; a rank may pass NULL for
- * either. HORTATOR_NOTHING: there were none. Waits for all ranks of `comm`, a Fortran handle that contains both runs.
- * Save both runs after the same call: buffers that have moved samples a different number of times are an error.
- * Collective over comm. */
+ * either. `to` is a ring or a reservoir. HORTATOR_NOTHING: there were none. Waits for all ranks of `comm`, a Fortran
+ * handle that contains both runs, without a time limit. Save both runs after the same call: buffers that have moved
+ * samples a different number of times are an error. Collective over comm. */
 HORTATOR_C_API hortator_status hortator_share_samples(int32_t comm, hortator_buffer* from, hortator_buffer* to);
 
 /* Copies the weights of the model `from` to the models `to` of other ranks; a rank may pass NULL for either. Collective
@@ -168,8 +168,8 @@ HORTATOR_C_API hortator_status hortator_share_weights(int32_t comm, hortator_mod
 
 /* --- state --- */
 
-/* Saves and restores an array of the simulation with each checkpoint, in place. Call it before hortator_resume.
- * Collective. */
+/* Saves and restores an array of the simulation, in the host's memory, with each checkpoint, in place. Call it before
+ * hortator_resume. Collective. */
 HORTATOR_C_API hortator_status hortator_keep(hortator_run* run, const char* name, const hortator_array* array,
                                              hortator_distribution distribution);
 

@@ -27,7 +27,7 @@ void report_race(const std::string& finding) {
 // Where there is a device, another part of the program may use it.
 void watch_nothing() {
   if (machine::visible_devices().empty()) {
-    throw UsageError({.what = text::concat(stream_switch, " is set, and this program runs on the CPU"),
+    throw UsageError({.what = "HORTATOR_DEBUG_STREAMS is set, and this program runs on the CPU",
                       .why = "only accelerators have streams",
                       .hint = "unset it, or use a device"});
   }

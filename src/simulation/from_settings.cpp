@@ -9,7 +9,12 @@ ConfiguredModel from_settings(const std::filesystem::path& file, const std::stri
   const auto content = simulation::read_settings_file(file.string());
   const auto settings =
       simulation::read_run_settings(simulation::parse_settings(content, file.string()), file.string());
-  auto parts = simulation::make_model(settings.model(name));
+  const auto model = settings.model(name);
+  if (model.flag("normalize", false)) {
+    throw model.error("normalize", "only a run of a simulation code has the statistics of a buffer",
+                      "leave it out, and normalise your data or within the module");
+  }
+  auto parts = simulation::make_model(model);
   return {.network = std::move(parts.network),
           .loss = std::move(parts.loss),
           .optimizer = std::move(parts.optimizer),

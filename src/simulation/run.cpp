@@ -101,6 +101,11 @@ void Run::keep(const std::string& name, const hortator_array* array, hortator_di
   at::Tensor tensor;
   all_succeed(comm(), [&] {
     tensor = bound_tensor(array, accelerator_->device());
+    if (!tensor.is_cpu()) {
+      throw UsageError({.what = text::concat("hortator_keep got the device array ", text::quote(name)),
+                        .why = "checkpoints are written while the device may still compute it",
+                        .hint = "keep a copy in the host's memory"});
+    }
     if (name.empty() || name.find('/') != std::string::npos || kept_.contains(name)) {
       throw UsageError({.what = text::concat("hortator_keep got the name ", text::quote(name)),
                         .why = "each array needs a name of its own, without slashes",

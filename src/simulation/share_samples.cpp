@@ -30,6 +30,11 @@ struct Party {
 Party party_of(const RunBuffer* from, const RunBuffer* to) {
   if (from != nullptr && from == to)
     throw UsageError({.what = "A buffer cannot give samples to itself", .hint = "pass two buffers, or one of them"});
+  if (to != nullptr && to->samples().settings().choice == SampleChoice::priority) {
+    throw UsageError({.what = "A buffer of type priority cannot take samples of other ranks",
+                      .why = "samples move without their priorities",
+                      .hint = "let it be a ring or a reservoir; the buffer that gives them may be of type priority"});
+  }
   Party party{.takes = to != nullptr, .takes_part = from != nullptr || to != nullptr};
   if (from != nullptr) party.count = from->samples().count();
   if (party.takes_part) party.moves = (from != nullptr ? from : to)->samples().moves();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# side_by_side.sh PROGRAM FOLDER LAUNCHER...: solvers use the weights that another rank trains on their samples; a finished program is resumed with
-# the same result; runs of different moments are refused.
+# side_by_side.sh PROGRAM FOLDER LAUNCHER...: solvers use the weights that another rank trains on their samples; a finished program is resumed at its
+# end: it exchanges nothing, and has the same result.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -14,7 +14,7 @@ awk -v e="$error" 'BEGIN { exit !(e > 0 && e < 0.05) }' || wrong "the surrogate'
 
 run "${launcher[@]}" "$program" "$folder/solvers.yaml" "$folder/trainers.yaml"
 expect_code 0
-expect_line "relative error of the surrogate $error"
+expect_line "exchanges 0  relative error of the surrogate $error"
 
 run "$program"
 expect_code 2

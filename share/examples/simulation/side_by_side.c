@@ -61,6 +61,7 @@ static void solve(hortator_run* run, hortator_model* model, int rank, int solver
   const hortator_array kept = {.data = state, .shape = shape, .rank = 2, .type = HORTATOR_F32};
   require(hortator_keep(run, "state", &kept, HORTATOR_EACH));
   require(hortator_resume(run));
+  const int first = (int)*exchange; /* 0, or that of the checkpoint */
   for (; *exchange < exchanges && !all_stop(run); ++*exchange) {
     for (int step = 0; step < steps_between; ++step) {
       compute_force();
@@ -78,7 +79,10 @@ static void solve(hortator_run* run, hortator_model* model, int rank, int solver
     sums[0] += error * error;
     sums[1] += (double)force[i][0] * force[i][0];
   }
-  if (rank == 0) printf("solvers %d  relative error of the surrogate %.3f\n", solvers, sqrt(sums[0] / sums[1]));
+  if (rank == 0) {
+    printf("solvers %d  exchanges %d  relative error of the surrogate %.3f\n", solvers, (int)*exchange - first,
+           sqrt(sums[0] / sums[1]));
+  }
   require(hortator_batch_free(batch));
 }
 

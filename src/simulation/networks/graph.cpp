@@ -73,12 +73,12 @@ Network::Tensors GraphNetwork::forward(const Tensors& inputs) {
   const auto& nodes = inputs[0];
   auto edges = inputs[1].to(at::kLong) - first_node_;
   const auto features = inputs.size() > 2 ? inputs[2] : at::Tensor();
-  if (nodes.dim() == 2) return {compute(nodes, edges, features)};
-  const auto count = nodes.size(1);
+  const auto count = nodes.size(-2);
   if ((edges.numel() > 0) && (edges.min().item<std::int64_t>() < 0 || edges.max().item<std::int64_t>() >= count))
     throw UsageError(
         {.what = text::concat("An edge names a node outside ", first_node_, " to ", count - 1 + first_node_),
          .hint = "set first_node to the number of your first node"});
+  if (nodes.dim() == 2) return {compute(nodes, edges, features)};
   const auto shifts = at::arange(nodes.size(0), edges.options()) * count;
   edges = (edges + shifts.view({-1, 1, 1})).transpose(0, 1).reshape({2, -1});
   const auto result = compute(nodes.flatten(0, 1), edges, features.defined() ? features.flatten(0, 1) : features);
