@@ -22,7 +22,8 @@ const std::string& image_of(const TarSample& sample) {
     if (found != sample.files.end()) return found->second;
   }
   throw FileError({.what = text::concat("the sample ", text::quote(sample.key), " has no image"),
-                   .why = "an image is a file that ends with .png, .jpg or .jpeg"});
+                   .why = "an image is a file that ends with .png, .jpg or .jpeg",
+                   .hint = "read other samples with TarShards"});
 }
 
 std::int64_t class_of(const TarSample& sample) {
@@ -33,7 +34,8 @@ std::int64_t class_of(const TarSample& sample) {
   if (text::parse_integer(digits, number) && number >= 0) return number;
   throw FileError({.what = text::concat("the sample ", text::quote(sample.key), " has the class ",
                                         text::quote(std::string(digits)), ", expected a whole number from 0"),
-                   .why = "the file that ends with .cls holds the number of its class"});
+                   .why = "the file that ends with .cls holds the number of its class",
+                   .hint = "write the number as text, or read the samples with TarShards"});
 }
 
 }  // namespace
@@ -52,7 +54,8 @@ torch::data::Example<at::Tensor, std::int64_t> TarImages::get(std::int64_t sampl
     return {options_.transform ? options_.transform(image) : image, class_of(read)};
   } catch (const formats::ImageFault& fault) {
     throw FileError(
-        {.what = text::concat("the image of the sample ", text::quote(read.key), " cannot be read: ", fault.what())});
+        {.what = text::concat("the image of the sample ", text::quote(read.key), " cannot be read: ", fault.what()),
+         .hint = "it is damaged or of another format: write it again"});
   }
 }
 

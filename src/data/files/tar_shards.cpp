@@ -50,7 +50,9 @@ void refuse_compressed(const FixedFile& file) {
 }
 
 [[noreturn]] void throw_invalid(const std::filesystem::path& path, const formats::TarFault& fault) {
-  throw FileError({.what = text::concat(path, " is not a valid tar shard: ", fault.what())});
+  throw FileError(
+      {.what = text::concat(path, " is not a valid tar shard: ", fault.what()),
+       .hint = "copy it again, or write it with tar or webdataset: plain files, those of a sample in sequence"});
 }
 
 formats::TarBytes reader_of(const FixedFile& file) {
@@ -74,7 +76,9 @@ class TarIndex {
       }
       files_.back()->require_unchanged();
     }
-    if (places_.empty()) throw FileError({.what = text::concat(archives.front(), " has no samples")});
+    if (places_.empty())
+      throw FileError({.what = text::concat(archives.front(), " has no samples"),
+                       .hint = "name archives of files such as 0001.jpg and 0001.cls"});
     places_.shrink_to_fit();
   }
 

@@ -33,8 +33,7 @@ class AccelerateFolder {
   std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
   std::filesystem::path random_states(int process) const;
   std::filesystem::path object(std::size_t index) const;
-  /// A model that FSDP or DeepSpeed saved in pieces that only Python reads, and the way to merge it; nothing if there
-  /// is none.
+  /// A state that FSDP or DeepSpeed saved in pieces that cannot be read here, and what to do; nothing if there is none.
   struct Pieces {
     std::string library;
     std::string name;

@@ -115,7 +115,8 @@ class FolderConversion {
  private:
   void require_whole() const {
     const auto pieces = folder_.pieces();
-    if (!pieces || (folder_.models() > 0 && folder_.optimizers() > 0)) return;
+    const bool has_optimizers = !strict_ || folder_.optimizers() >= training_.prepared.optimizers().size();
+    if (!pieces || (folder_.models() > 0 && has_optimizers)) return;
     throw UsageError(
         {.what = text::concat(folder_.path(), " holds a state in pieces of ", pieces->library, ": ", pieces->name),
          .why = "they cannot be put together here",
