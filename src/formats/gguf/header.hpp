@@ -45,6 +45,13 @@ struct GgufTensor {
 struct GgufHeader {
   std::map<std::string, GgufValue> metadata = {};
   std::vector<GgufTensor> tensors = {};  ///< in the order of their bytes
+
+  /// The metadata's value of that name; null if there is none, or one of another type.
+  template <typename Value>
+  const Value* find(const std::string& name) const {
+    const auto found = metadata.find(name);
+    return found == metadata.end() ? nullptr : std::get_if<Value>(&found->second);
+  }
 };
 
 /// Why a file is not a valid GGUF file. The caller adds the name of the file.

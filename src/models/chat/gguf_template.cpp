@@ -10,21 +10,15 @@ namespace {
 
 constexpr const char* tokens_name = "tokenizer.ggml.tokens";
 
-template <typename Value>
-const Value* find(const formats::GgufHeader& header, const std::string& name) {
-  const auto found = header.metadata.find(name);
-  return found == header.metadata.end() ? nullptr : std::get_if<Value>(&found->second);
-}
-
 std::map<std::string, std::string> special_tokens(const formats::GgufHeader& header) {
   std::map<std::string, std::string> special;
-  const auto* tokens = find<formats::GgufList>(header, tokens_name);
+  const auto* tokens = header.find<formats::GgufList>(tokens_name);
   if (tokens == nullptr) return special;
   for (const auto& [name, entry] : {std::pair("bos_token", "bos_token_id"),
                                     {"eos_token", "eos_token_id"},
                                     {"unk_token", "unknown_token_id"},
                                     {"pad_token", "padding_token_id"}}) {
-    const auto* id = find<std::uint64_t>(header, std::string("tokenizer.ggml.") + entry);
+    const auto* id = header.find<std::uint64_t>(std::string("tokenizer.ggml.") + entry);
     if (id != nullptr && *id < tokens->texts.size()) special[name] = tokens->texts[*id];
   }
   return special;
@@ -36,7 +30,7 @@ TemplateText template_in_gguf(const std::filesystem::path& path) {
   const auto file = formats::gguf_file_at(path);
   if (file.empty()) return {};
   const auto header = formats::read_gguf_header(formats::FixedFile(file), {tokens_name});
-  const auto* source = find<std::string>(header, "tokenizer.chat_template");
+  const auto* source = header.find<std::string>("tokenizer.chat_template");
   if (source == nullptr) return {};
   return {.source = *source, .variables = special_tokens(header)};
 }

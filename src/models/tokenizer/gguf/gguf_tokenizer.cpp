@@ -25,12 +25,6 @@ constexpr const char* types_name = "tokenizer.ggml.token_type";
 constexpr const char* merges_name = "tokenizer.ggml.merges";
 constexpr const char* scores_name = "tokenizer.ggml.scores";
 
-template <typename Value>
-const Value* find(const GgufHeader& header, const std::string& name) {
-  const auto found = header.metadata.find(name);
-  return found == header.metadata.end() ? nullptr : std::get_if<Value>(&found->second);
-}
-
 /// How byte-level BPE splits a text, by the names that llama.cpp gives to pre-tokenizers.
 enum class Splitter { gpt2, digits, llama3, qwen2 };
 constexpr std::array<std::pair<std::string_view, Splitter>, 14> splitters = {{{"gpt-2", Splitter::gpt2},
@@ -51,10 +45,10 @@ constexpr std::array<std::pair<std::string_view, Splitter>, 14> splitters = {{{"
 class GgufTokenizer {
  public:
   GgufTokenizer(const GgufHeader& header, const std::filesystem::path& file) : header_(header), file_(file) {
-    const auto* tokens = find<GgufList>(header_, tokens_name);
+    const auto* tokens = header_.find<GgufList>(tokens_name);
     if (tokens == nullptr || tokens->texts.empty()) refuse("has no tokenizer");
     tokens_ = &tokens->texts;
-    const auto* types = find<GgufList>(header_, types_name);
+    const auto* types = header_.find<GgufList>(types_name);
     if (types != nullptr) types_ = types->numbers;
     if (!types_.empty() && types_.size() != tokens_->size())
       refuse("does not have a type for each token: tokenizer.ggml.token_type");
@@ -62,7 +56,7 @@ class GgufTokenizer {
   }
 
   json made() const {
-    const auto* model = find<std::string>(header_, "tokenizer.ggml.model");
+    const auto* model = header_.find<std::string>("tokenizer.ggml.model");
     const auto name = model == nullptr ? std::string() : *model;
     if (name == "gpt2") return byte_level();
     if (name == "llama") return sentence_piece();
@@ -80,7 +74,7 @@ class GgufTokenizer {
   }
 
   json byte_level() const {
-    const auto* merges = find<GgufList>(header_, merges_name);
+    const auto* merges = header_.find<GgufList>(merges_name);
     if (merges == nullptr || !merges->numbers.empty()) refuse("has no list of texts tokenizer.ggml.merges");
     const auto way = splitter();
     json file = {{"model",
@@ -97,7 +91,7 @@ class GgufTokenizer {
   }
 
   Splitter splitter() const {
-    const auto* name = find<std::string>(header_, "tokenizer.ggml.pre");
+    const auto* name = header_.find<std::string>("tokenizer.ggml.pre");
     const auto* const known = name == nullptr
                                   ? splitters.end()
                                   : std::ranges::find(splitters, *name, &std::pair<std::string_view, Splitter>::first);
@@ -121,7 +115,7 @@ class GgufTokenizer {
   }
 
   json sentence_piece() const {
-    const auto* scores = find<GgufList>(header_, scores_name);
+    const auto* scores = header_.find<GgufList>(scores_name);
     if (scores == nullptr || scores->numbers.size() != tokens_->size())
       refuse("does not have a score for each token: tokenizer.ggml.scores");
     if (std::ranges::any_of(scores->numbers, [](double score) { return std::isnan(score); }))
@@ -166,13 +160,13 @@ class GgufTokenizer {
   }
 
   bool flag(const std::string& name, bool absent) const {
-    const auto* value = find<bool>(header_, "tokenizer.ggml." + name);
+    const auto* value = header_.find<bool>("tokenizer.ggml." + name);
     return value == nullptr ? absent : *value;
   }
 
   /// The token of an entry such as "bos_token_id".
   std::string token(const std::string& name) const {
-    const auto* id = find<std::uint64_t>(header_, "tokenizer.ggml." + name);
+    const auto* id = header_.find<std::uint64_t>("tokenizer.ggml." + name);
     if (id != nullptr && *id < tokens_->size()) return (*tokens_)[*id];
     refuse(text::concat("adds a token that its metadata do not name: tokenizer.ggml.", name));
   }
@@ -183,7 +177,7 @@ class GgufTokenizer {
     auto special = json::object();
     const auto add = [&](const char* name) {
       const auto content = token(name);
-      const auto id = *find<std::uint64_t>(header_, std::string("tokenizer.ggml.") + name);
+      const auto id = *header_.find<std::uint64_t>(std::string("tokenizer.ggml.") + name);
       special[content] = {{"id", content}, {"ids", json::array({id})}, {"tokens", json::array({content})}};
       single.push_back({{"SpecialToken", {{"id", content}, {"type_id", 0}}}});
       pair.push_back(single.back());
