@@ -25,6 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
+/// How often other runs may remove the folder while this one looks at it, before that is an error.
+constexpr int max_removals = 1000;
+
 /// An open file.
 class Descriptor {
  public:
@@ -85,16 +88,13 @@ void write_holder(const Descriptor& file, const LockHolder& self) {
 }
 
 /// Creates the folder and its parents. Adds those that did not exist to `made`, from the inside to the outside.
-void make_folders(const fs::path& folder, std::vector<fs::path>& made) {
+/// Returns false if another run removed a part of the path at the same time: the caller tries again.
+bool make_folders(const fs::path& folder, std::vector<fs::path>& made) {
   std::error_code error;
   for (auto path = folder; !path.empty() && !fs::exists(path, error) && !error; path = path.parent_path())
     made.push_back(path);
   fs::create_directories(folder, error);
-}
-
-/// One path for each folder, however it is written: with links, with a slash at the end, relative.
-fs::path one_path_of(const fs::path& folder) {
-  return fs::weakly_canonical((fs::absolute(folder) / "").lexically_normal().parent_path());
+  return error != std::errc::no_such_file_or_directory;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const LockHolder& holder) {
@@ -113,9 +113,22 @@ void warn_once(const fs::path& folder, const std::string& reason) {
   });
 }
 
+bool is_unknown(const LockHolder& holder) { return holder.pid == 0; }
+
 bool is_same_run(const LockHolder& a, const LockHolder& b) { return !a.run.empty() && a.run == b.run; }
 
 }  // namespace
+
+fs::path one_path_of(const fs::path& folder) {
+  const auto path = (fs::absolute(folder) / "").lexically_normal().parent_path();
+  std::error_code error;
+  auto result = fs::weakly_canonical(path, error);
+  // It looks at each name twice: another run that ends may have removed the folder in between.
+  for (int retries = max_removals; error == std::errc::no_such_file_or_directory && retries > 0; --retries)
+    result = fs::weakly_canonical(path, error);
+  if (error) throw fs::filesystem_error("Cannot resolve the path of a run folder", path, error);
+  return result;
+}
 
 /// The locked file of a folder, once for each process.
 class FolderLock::LockedFile {
@@ -154,10 +167,14 @@ class FolderLock::LockedFile {
   static std::optional<Descriptor> acquire(const fs::path& path, const LockHolder& self,
                                            std::chrono::milliseconds patience, std::vector<fs::path>& made) {
     const auto end = std::chrono::steady_clock::now() + patience;
+    int removals = 0;
     for (auto pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
-      make_folders(path.parent_path(), made);  // the run before may have removed them at its end
-      if (access(path.parent_path().c_str(), W_OK) != 0) return std::nullopt;
+      const bool is_over = std::chrono::steady_clock::now() >= end;
+      // The run before may remove the folders at its end, at any moment of these lines.
+      const bool is_there = make_folders(path.parent_path(), made);
+      if (is_there && access(path.parent_path().c_str(), W_OK) != 0 && errno != ENOENT) return std::nullopt;
       Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+      if (file.number() < 0 && errno == ENOENT && removals++ < max_removals) continue;
       const auto attempt = file.number() < 0 ? Attempt::impossible : try_lock(file, path);
       if (attempt == Attempt::locked) {
         write_holder(file, self);
@@ -170,11 +187,11 @@ class FolderLock::LockedFile {
       if (attempt == Attempt::replaced) continue;
       const auto holder = read_holder(file);
       if (is_same_run(holder, self)) return std::nullopt;
-      const bool is_over = std::chrono::steady_clock::now() >= end;
       if (is_over && !is_superseded(holder, self)) refuse(path, holder);
       std::error_code ignored;
       if (is_over) fs::remove(path, ignored);  // a lock that outlived its host: the next attempt makes a new file
-      if (pause == 10ms && !is_over)
+      // A rank of this run that has not written its name yet does so within the first pause.
+      if (pause == (is_unknown(holder) ? 20ms : 10ms) && !is_over)
         log::info(path.parent_path().string(), " is in use: ", to_string(holder), "; waiting for up to ",
                   patience.count() / 1000.0, " s");
       std::this_thread::sleep_for(pause);

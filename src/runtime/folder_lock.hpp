@@ -13,6 +13,10 @@ constexpr std::chrono::seconds lock_patience{30};
 
 constexpr auto folder_lock_file = "run.lock";
 
+/// One absolute path for each folder, however it is written: with links, with a slash at the end, relative. Other runs
+/// may make and remove the folder meanwhile. Throws std::filesystem::filesystem_error where a name cannot be read.
+std::filesystem::path one_path_of(const std::filesystem::path& folder);
+
 /// Keeps other runs out of a folder: a lock on the file run.lock in it, which the operating system releases when this
 /// process ends, however it ends. Further locks of the same folder in this process share it; other processes of the
 /// same run are let in without one. At the end the file is removed, and so are the folders that were made for it, if

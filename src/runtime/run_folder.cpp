@@ -17,6 +17,7 @@
 #include "mpi/environment.hpp"
 #include "runtime/ending/claim.hpp"
 #include "runtime/ending/outcome.hpp"
+#include "runtime/folder_lock.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/mpi_use.hpp"
 
@@ -125,8 +126,7 @@ void set_run_folder(const std::filesystem::path& folder) {
 void leave_run_folder(const std::filesystem::path& folder) {
   const auto own = current_run().folder;
   const std::scoped_lock lock(shared().mutex);
-  shared().run.is_foreign_folder =
-      std::filesystem::weakly_canonical(own) == std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+  shared().run.is_foreign_folder = one_path_of(own) == one_path_of(folder);
 }
 
 void publish_that_it_stops() {

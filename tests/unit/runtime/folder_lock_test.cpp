@@ -120,6 +120,25 @@ TEST_CASE("a lock leaves nothing: neither its file nor folders that were made fo
   CHECK(fs::exists(folder.path / "a" / "mine"));
 }
 
+TEST_CASE("a folder that other runs make and remove all the time is locked, and its path found") {
+  const test::OwnFolder folder("lock");
+  const auto run = folder.path / "a" / "b";
+  const auto busy = fork();
+  if (busy == 0) {
+    for (std::error_code ignored;;) {
+      fs::create_directories(run, ignored);
+      fs::remove(run, ignored);
+      fs::remove(run.parent_path(), ignored);
+    }
+  }
+  for (int i = 0; i < 3000; ++i) {
+    CHECK_NOTHROW(runtime::one_path_of(run));
+    CHECK(FolderLock(run, self, 5s).is_held());
+  }
+  ::kill(busy, SIGKILL);
+  waitpid(busy, nullptr, 0);
+}
+
 TEST_CASE("where nothing can be written there is no lock, and no error") {
   const test::OwnFolder folder("lock");
   fs::create_directories(folder.path);
