@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/report.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::bench {
 
@@ -24,6 +25,9 @@ struct Selection {
 /// Throws UsageError with the nearest known value for an unknown value of the option.
 void check_known(const std::string& option, const std::vector<std::string>& values,
                  const std::vector<std::string>& known);
+
+/// Loads a folder of Hugging Face's transformers of about that size with a cold page cache. @collective
+Result load_pretrained(const mpi::Communicator& comm, std::int64_t bytes, const Plan& plan);
 
 /// A verb of `hortator bench`; all ranks run it together.
 struct Measurement {

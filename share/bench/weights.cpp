@@ -78,12 +78,15 @@ class WeightsComparison {
 }  // namespace
 
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  check_known("--case", selection.cases, {"load_model", "save_model"});
+  check_known("--case", selection.cases, {"from_pretrained", "load_model", "save_model"});
   std::vector<Result> results;
   for (const auto bytes : selection.sizes.empty() ? std::vector{default_model_bytes} : selection.sizes) {
-    WeightsComparison comparison(accelerator, bytes, plan);
-    if (selection.wants("save_model")) results.push_back(comparison.save());
-    if (selection.wants("load_model")) results.push_back(comparison.load());
+    if (selection.wants("save_model") || selection.wants("load_model")) {
+      WeightsComparison comparison(accelerator, bytes, plan);
+      if (selection.wants("save_model")) results.push_back(comparison.save());
+      if (selection.wants("load_model")) results.push_back(comparison.load());
+    }
+    if (selection.wants("from_pretrained")) results.push_back(load_pretrained(accelerator.world().comm(), bytes, plan));
   }
   return results;
 }
