@@ -131,10 +131,8 @@ TEST_CASE("a folder that other runs make and remove all the time is locked, and 
       fs::remove(run.parent_path(), ignored);
     }
   }
-  for (int i = 0; i < 3000; ++i) {
-    CHECK_NOTHROW(runtime::one_path_of(run));
-    CHECK(FolderLock(run, self, 5s).is_held());
-  }
+  for (int i = 0; i < 20000; ++i) CHECK(runtime::one_path_of(run) == run);
+  for (int i = 0; i < 500; ++i) CHECK(FolderLock(run, self, 5s).is_held());
   ::kill(busy, SIGKILL);
   waitpid(busy, nullptr, 0);
 }
