@@ -31,7 +31,9 @@ const std::vector<Measurement>& measurements() {
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
-      {"weights", "save_model, load_checkpoint_in_model and from_pretrained against raw writing and reading of the same bytes", weights},
+      {"weights",
+       "save_model, load_checkpoint_in_model and from_pretrained against raw writing and reading of the same bytes",
+       weights},
       {"zero", "a training step at each ZeRO stage, and what it keeps in memory, beside stage 0", zero},
   };
   return table;
