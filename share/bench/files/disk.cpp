@@ -1,4 +1,4 @@
-#include "bench/disk.hpp"
+#include "bench/files/disk.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <hortator/models/pretrained.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/disk.hpp"
+#include "bench/files/disk.hpp"
 #include "bench/measurements.hpp"
 #include "runtime/world.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "bench/disk.hpp"
+#include "bench/files/disk.hpp"
 #include "bench/measurements.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/background_save.hpp"

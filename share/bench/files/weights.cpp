@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/disk.hpp"
+#include "bench/files/disk.hpp"
 #include "bench/measurements.hpp"
 #include "core/text/text.hpp"
 #include "runtime/world.hpp"
