@@ -179,7 +179,8 @@ class HORTATOR_API Accelerator : public State {
 
   /// Returns the ranks' tensors of one shape, joined along dimension 0 in rank order; single numbers become a vector.
   /// Here and below, a structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done
-  /// to each tensor; if structures differ between ranks, all throw. @collective
+  /// to each tensor; if structures differ between ranks, all throw. Here and below, of ranks that compute the same
+  /// batches (along the mesh's axes tensor and context) one counts, so that no row is repeated. @collective
   at::Tensor gather(const at::Tensor& tensor);
   template <typename T>
   T gather(T structure);
@@ -197,7 +198,7 @@ class HORTATOR_API Accelerator : public State {
   std::optional<T> gather_to_main(const T& tensors_or_objects);
   template <typename T>
   std::optional<T> gather_for_metrics_to_main(const T& tensors_or_objects);
-  /// Returns the reduction over all ranks as a new tensor. @collective
+  /// Returns the reduction over the ranks as a new tensor. @collective
   at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
   template <typename T>
   T reduce(T structure, Reduce operation = Reduce::sum);

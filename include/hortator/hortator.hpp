@@ -22,9 +22,12 @@
 #include <hortator/error.hpp>
 #include <hortator/interop/deepspeed.hpp>
 #include <hortator/launch.hpp>
+#include <hortator/parallel/axis.hpp>
+#include <hortator/parallel/collectives.hpp>
 #include <hortator/parallel/data_parallel.hpp>
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/local_sgd.hpp>
+#include <hortator/parallel/mesh.hpp>
 #include <hortator/parallel/split_between_processes.hpp>
 #include <hortator/parallel/sync_batch_norm.hpp>
 #include <hortator/parallel/zero.hpp>

@@ -102,7 +102,8 @@ class HORTATOR_API State {
 
   /// Returns this rank's part of `values`, which every rank has: a vector, a tensor (split along dimension 0), a map,
   /// tuple or struct of them, or a data set (returns a Subset). If the number is not divisible, the first ranks get one
-  /// value more; some may get none. Local. Needs <hortator/parallel/split_between_processes.hpp>.
+  /// value more; some may get none. Ranks that compute the same batches (along the mesh's axes tensor and context) get
+  /// the same values. Local. Needs <hortator/parallel/split_between_processes.hpp>.
   template <typename T>
   auto split_between_processes(T&& values, const SplitOptions& options) const;
   template <typename T>

@@ -96,32 +96,32 @@ at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions&
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
-  return accelerator::gather(training_->channels.mesh().all(), tensor);
+  return accelerator::gather(training_->data(), tensor);
 }
 
 void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
   const CallSite site(__builtin_return_address(0));
-  accelerator::gather(training_->channels.mesh().all(), leaves);
+  accelerator::gather(training_->data(), leaves);
 }
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   auto result = tensor.defined() ? tensor.detach().clone() : tensor;
-  training_->channels.communicator_of(result).all_reduce(result, operation_of(operation)).wait();
+  training_->data().communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
 
 void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   const at::NoGradGuard no_grad;
-  check_same_structure(training_->host(), "reduce", leaves, accelerator::Alike::shapes);
+  check_same_structure(training_->data().host, "reduce", leaves, accelerator::Alike::shapes);
   accelerator::in_packs(accelerator::tensors_of(leaves), [&](const auto& pack, const auto& tensors) {
     if (pack.size() == 1) {
       *leaves[pack[0]].tensor = reduce(tensors[0], operation);
       return;
     }
     const auto row = accelerator::pack(tensors);
-    training_->channels.communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    training_->data().communicator_of(row).all_reduce(row, operation_of(operation)).wait();
     const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
     for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
   });
@@ -148,13 +148,13 @@ void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int 
 
 at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  return padded(tensor, sizes_to_pad_to(training_->host(), {tensor}, options).front(), options);
+  return padded(tensor, sizes_to_pad_to(training_->data().host, {tensor}, options).front(), options);
 }
 
 void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
-  const auto sizes = sizes_to_pad_to(training_->host(), accelerator::tensors_of(leaves), options);
+  check_same_structure(training_->data().host, "pad_across_processes", leaves, accelerator::Alike::dimensions);
+  const auto sizes = sizes_to_pad_to(training_->data().host, accelerator::tensors_of(leaves), options);
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
 }
 

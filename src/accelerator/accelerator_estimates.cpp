@@ -33,8 +33,9 @@ void Accelerator::estimate_if_asked(const std::vector<const torch::nn::Module*>&
   const auto form = asked_form(core::process_variables());
   if (form == Form::none || modules.empty()) return;
   for (std::size_t i = 0; is_main_process() && i < modules.size(); ++i) {
-    const auto estimate = bigmodel::estimate(
-        bigmodel::tree_of(*modules[i]), {.training_type = training_type(mixed_precision()), .ranks = num_processes()});
+    const auto estimate =
+        bigmodel::estimate(bigmodel::tree_of(*modules[i]),
+                           {.training_type = training_type(mixed_precision()), .ranks = training_->data().size()});
     const auto source = text::concat("model ", i);
     std::cout << (form == Form::json ? to_json(estimate, source) : table(estimate, source)) << std::flush;
   }

@@ -14,12 +14,8 @@
 namespace hortator {
 namespace {
 
-const parallel::RankGroup& ranks_of(const accelerator::Training& training, const detail::Gathering& how) {
-  return how.of_batches ? training.data() : training.channels.mesh().all();
-}
-
 const mpi::Communicator& hosts_of(accelerator::Training& training, const detail::Gathering& how) {
-  const auto& host = ranks_of(training, how).host;
+  const auto& host = training.data().host;
   return how.ranks && *how.ranks < host.size() ? training.channels.first_ranks(*how.ranks) : host;
 }
 
@@ -51,7 +47,7 @@ at::Tensor joined(const Parts& parts, std::size_t leaf) {
 
 detail::Gathering Accelerator::gathering_for_metrics() const {
   const auto* loader = training_->prepared.active_loader();
-  detail::Gathering how{.of_batches = true};
+  detail::Gathering how;
   if (loader == nullptr) return how;
   if (!loader->is_even_step()) {
     how.ranks = loader->ranks_in_step();
@@ -75,7 +71,7 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
 void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const detail::Gathering& how) {
   const CallSite site(__builtin_return_address(0));
   const at::NoGradGuard no_grad;
-  const auto& ranks = ranks_of(*training_, how);
+  const auto& ranks = training_->data();
   if (ranks.size() == 1 || (!how.sizes_differ && !how.to_main)) {
     accelerator::gather(ranks, leaves);
   } else {

@@ -12,8 +12,9 @@ namespace hortator {
 std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode) const {
   const CallSite site(__builtin_return_address(0));
   std::string mine;
-  mpi::all_or_none(training_->host(), [&] { mine = encode(); });
-  return mpi::all_gather(training_->host(), std::string_view(mine));
+  const auto& host = training_->data().host;
+  mpi::all_or_none(host, [&] { mine = encode(); });
+  return mpi::all_gather(host, std::string_view(mine));
 }
 
 std::string Accelerator::broadcast_encoded(const std::function<std::string()>& encode, int from_process) const {

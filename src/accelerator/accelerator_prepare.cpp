@@ -139,6 +139,7 @@ void Accelerator::announce_once() {
     extras.lines.emplace_back("mixed precision",
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
+  if (const auto mesh = training_->channels.mesh().text(); !mesh.empty()) extras.lines.emplace_back("mesh", mesh);
   if (training_->channels.zero()) extras.lines.emplace_back("sharded", training_->channels.zero()->text());
   if (!training_->prepared.loaders().empty()) {
     extras.lines.emplace_back("effective batch",

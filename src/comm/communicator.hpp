@@ -27,6 +27,12 @@ struct Traits {
   bool operator==(const Traits&) const = default;
 };
 
+/// A tensor that travels between this rank and rank `peer`.
+struct PeerTensor {
+  at::Tensor tensor;
+  int peer = 0;
+};
+
 /// Collectives on tensors. Every verb is @collective: all ranks call it, in the same order, with the same shapes and
 /// types. Tensors may have any strides and any number of elements, zero included; results are written in place. All
 /// ranks must wait for the Works of several communicators in the same order.
@@ -52,6 +58,10 @@ class Communicator {
     for (auto& tensor : tensors) broadcast(std::move(tensor), root).wait();
     return {};
   }
+  /// Sends tensors to peers and receives others, all at once. Of the tensors between two ranks the n-th sent is the
+  /// n-th received: same type, same number of elements. Either list may be empty, and this rank may be a peer of its
+  /// own. On a mismatch all ranks throw, and nothing has been sent.
+  virtual Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) = 0;
   virtual void barrier() = 0;
 
   /// Progresses collectives under way as far as possible without waiting. Call it now and then between collectives.

@@ -45,6 +45,23 @@ void check_root(int root, int ranks) {
                     .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
+void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, c10::Device device,
+                    int ranks, std::string_view backend) {
+  const auto check_peer = [&](int peer, std::string_view verb) {
+    if (peer >= 0 && peer < ranks) return;
+    throw UsageError({.what = text::concat("exchange was to ", verb, " rank ", peer),
+                      .why = text::concat("there are ranks 0 to ", ranks - 1)});
+  };
+  for (const auto& [tensor, peer] : sent) {
+    check_peer(peer, "send to");
+    check_operand(tensor, device, "exchange", backend);
+  }
+  for (const auto& [tensor, peer] : received) {
+    check_peer(peer, "receive from");
+    check_result(tensor, device, "exchange", backend);
+  }
+}
+
 void check_reducible(at::ScalarType type, ReduceOp op) {
   element_of(type);  // throws
   if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {

@@ -4,7 +4,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "comm/communicator.hpp"
 #include "comm/reduce_op.hpp"
 
 /// Checks of tensors that all back ends make, with the same messages.
@@ -22,6 +24,10 @@ void check_result(const at::Tensor& tensor, c10::Device device, std::string_view
 
 /// Throws unless `root` is one of `ranks` ranks.
 void check_root(int root, int ranks);
+
+/// Throws unless every peer is one of `ranks` ranks and every tensor can be sent or received.
+void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, c10::Device device,
+                    int ranks, std::string_view backend);
 
 /// Throws where the operation is undefined for this type: a mean of integers, a maximum of complex numbers.
 void check_reducible(at::ScalarType type, ReduceOp op);

@@ -35,14 +35,20 @@ std::vector<std::size_t> lengths_of(const std::vector<std::uint64_t>& sizes, std
 
 }  // namespace
 
+std::vector<std::uint64_t> all_to_all(const Communicator& comm, const std::vector<std::uint64_t>& numbers) {
+  const CollectiveScope here(comm, {.verb = "all_to_all", .bytes = sizeof(std::uint64_t)});
+  std::vector<std::uint64_t> received(numbers.size());
+  check(MPI_Alltoall(numbers.data(), 1, MPI_UINT64_T, received.data(), 1, MPI_UINT64_T, comm.get()), "MPI_Alltoall");
+  return received;
+}
+
 std::vector<std::string> all_to_all(const Communicator& comm, const std::vector<std::string>& parts,
                                     std::uint64_t max_bytes_per_call) {
   const CollectiveScope here(comm, {.verb = "all_to_all", .has_same_bytes = false});
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<std::uint64_t> out(ranks);
-  std::vector<std::uint64_t> in(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) out[rank] = parts.at(rank).size();
-  check(MPI_Alltoall(out.data(), 1, MPI_UINT64_T, in.data(), 1, MPI_UINT64_T, comm.get()), "MPI_Alltoall");
+  const auto in = all_to_all(comm, out);
   const auto longest = all_reduce(comm, *std::ranges::max_element(out), MPI_MAX);
   const std::uint64_t most = std::max<std::uint64_t>(max_bytes_per_call / ranks, 1);  // counts of a call are int
   std::vector<std::string> received(ranks);

@@ -6,10 +6,13 @@
 #include "machine/device/cublas_workspace.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
+#include "runtime/draw_together.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator {
 namespace {
+
+int ranks_that_draw_together = 1;
 
 std::uint64_t rank_of_this_process() {
   if (!mpi::is_usable()) {
@@ -17,10 +20,12 @@ std::uint64_t rank_of_this_process() {
                       .why = "MPI has not started",
                       .hint = "call it within hortator::run, or after the State or Accelerator is made"});
   }
-  return static_cast<std::uint64_t>(runtime::current_run().rank);
+  return static_cast<std::uint64_t>(runtime::current_run().rank / ranks_that_draw_together);
 }
 
 }  // namespace
+
+void runtime::draw_together(int ranks) { ranks_that_draw_together = ranks; }
 
 void set_seed(std::uint64_t seed, const SeedOptions& options) {
   at::manual_seed(options.device_specific ? seed + rank_of_this_process() : seed);

@@ -87,7 +87,7 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
   }
   const auto settle = [&](const at::Tensor& parameter) {
     if (deferred.contains(parameter.unsafeGetTensorImpl()))
-      parallel::broadcast_through(parallel.device, parameter, parallel.communicator, 0);
+      parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
   };
   return std::make_unique<parallel::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
@@ -131,7 +131,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               std::shared_ptr<const AcceleratorSession> session,
                                               const parallel::DataParallel& parallel, const TensorSet& taken,
                                               bool learns) {
-  parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
+  parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(parallel, learns),
                       passed_through(parallel, learns));
   parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
   auto parameters = distinct_parameters(module);

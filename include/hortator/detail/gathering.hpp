@@ -7,7 +7,6 @@ namespace hortator::detail {
 
 /// How values of several ranks are joined: which rows count, and which ranks get them.
 struct Gathering {
-  bool of_batches = false;                 ///< only one rank of those that get the same batch takes part with them
   std::optional<int> ranks = {};           ///< only the first this many of them take part; by default all
   std::optional<std::int64_t> mine = {};   ///< how many of this rank's first rows count; by default all
   std::optional<std::int64_t> first = {};  ///< how many of the joined rows are kept; by default all

@@ -34,6 +34,15 @@ struct SplitRange {
   std::int64_t padding = 0;
 };
 
+/// A rank's position among those that get different values, and their number.
+struct SplitPosition {
+  int rank = 0;
+  int world = 1;
+};
+
+/// The position of `rank` of `world` ranks: that of its batches in the mesh of the newest Accelerator of these ranks.
+HORTATOR_API SplitPosition split_position(int rank, int world);
+
 /// Shares are contiguous; the first ranks get one more. Throws UsageError if there is no value for padding to repeat.
 HORTATOR_API SplitRange share_of(std::int64_t values, int rank, int world, const SplitOptions& options);
 
@@ -123,7 +132,8 @@ auto split(T&& values, int rank, int world, const SplitOptions& options) {
 
 template <typename T>
 auto State::split_between_processes(T&& values, const SplitOptions& options) const {
-  return detail::split(std::forward<T>(values), process_index(), num_processes(), options);
+  const auto mine = detail::split_position(process_index(), num_processes());
+  return detail::split(std::forward<T>(values), mine.rank, mine.world, options);
 }
 
 template <typename T>

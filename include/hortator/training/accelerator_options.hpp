@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <hortator/checkpoint.hpp>
 #include <hortator/parallel/data_parallel.hpp>
+#include <hortator/parallel/mesh.hpp>
 #include <hortator/parallel/zero.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/tracker.hpp>
@@ -61,6 +62,7 @@ struct AcceleratorOptions {
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
   ZeroConfig zero = {};
+  ParallelConfig parallel = {};
   /// Makes a run bitwise equal on any number of ranks that divides virtual_shards by a power of two. Each step of all
   /// ranks has virtual_shards batches of batch_size, and each iteration of a loop computes one of them. Optimizers do
   /// nothing until a rank has computed all its shards. Gradients are summed along one tree; random numbers depend on

@@ -8,7 +8,8 @@ namespace hortator {
 /// Options of set_seed().
 struct SeedOptions {
   /// Adds the rank, so that ranks draw different numbers (dropout, augmentation). The order of the data still depends
-  /// on `seed` only.
+  /// on `seed` only. Ranks that compute the same batches (along the mesh's axis tensor) draw equal numbers: they add
+  /// the number of their group, and get the state of its first rank when the Accelerator is made.
   bool device_specific = false;
   /// Uses only deterministic algorithms from now on. An operator without one throws when it is used. Stays on.
   bool deterministic = false;

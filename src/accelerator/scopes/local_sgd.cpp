@@ -33,7 +33,14 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   accelerator::check_steps(options.steps);
   auto& training = accelerator::Training::of(accelerator);
   accelerator::check_ours(training, model);
-  if (!options.enabled || training.data().size() == 1) return;
+  if (!options.enabled) return;
+  if (training.data().size() < training.host().size()) {
+    throw UsageError(
+        {.what = text::concat("LocalSGD was called with the mesh ", training.channels.mesh().shape().text()),
+         .why = "ranks along tensor and context train one model together and cannot train their own",
+         .hint = "leave parallel.tensor and parallel.context out, or train without LocalSGD"});
+  }
+  if (training.data().size() == 1) return;
   if (training.channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",
                       .why = "parameters are sharded over the ranks, so that no rank can train its own",

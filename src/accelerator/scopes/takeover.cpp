@@ -13,12 +13,13 @@ namespace {
 void take_over_schedules(Training& training, int rank) {
   for (auto& schedule : training.prepared.schedules()) {
     step::broadcast_state(
-        training.host(), rank, [&] { return schedule.state(); }, [&](const StateDict& state) { schedule.load(state); });
+        training.data().host, rank, [&] { return schedule.state(); },
+        [&](const StateDict& state) { schedule.load(state); });
   }
 }
 
 void take_over_optimizers(Training& training, int rank) {
-  const auto& host = training.host();
+  const auto& host = training.data().host;
   const auto names = training.prepared.parameter_names();
   training.control.settle_steps();
   for (const auto& optimizer : training.prepared.optimizers()) {
@@ -32,7 +33,7 @@ void take_over_optimizers(Training& training, int rank) {
 // A rank that left its pass early is still in the epoch that the others have completed. Positions that differ are
 // given up: the next pass begins at the first batch on all ranks.
 void take_over_epochs(Training& training, int rank) {
-  const auto& host = training.host();
+  const auto& host = training.data().host;
   for (auto& loader : training.prepared.loaders()) {
     struct Position {
       std::int64_t epoch;
@@ -66,7 +67,7 @@ void take_over_objects(Training& training, int rank) {
     const auto load = [&](const StateDict& state) {
       if (!state.empty()) object.load(state);
     };
-    step::broadcast_state(training.host(), rank, save, load);
+    step::broadcast_state(training.data().host, rank, save, load);
   }
 }
 
@@ -78,7 +79,7 @@ void take_over_steps(Training& training, int rank) {
   take_over_epochs(training, rank);
   take_over_objects(training, rank);
   auto& accumulation = training.control.accumulation();
-  accumulation.resume_at(mpi::broadcast(training.host(), accumulation.position(), rank));
+  accumulation.resume_at(mpi::broadcast(training.data().host, accumulation.position(), rank));
 }
 
 }  // namespace hortator::accelerator

@@ -1,5 +1,6 @@
 #include "accelerator/state/snapshot.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "accelerator/state/load_policy.hpp"
@@ -183,11 +184,24 @@ void seed_for_other_world(const Training& training, const checkpoint::Reader& re
   seed_random_state(training.device(), key);
 }
 
+// Whether each rank finds the random numbers of a rank with the same number of companions that draw the same ones.
+bool has_same_ranks(const Training& training, const checkpoint::Reader& reader, int world) {
+  if (reader.world_size() != world) return false;
+  const auto& saved = reader.manifest().mesh;
+  const auto& shape = training.channels.mesh().shape();
+  return std::ranges::all_of(parallel::all_axes, [&](parallel::Axis axis) {
+    if (axis == parallel::Axis::replicate || axis == parallel::Axis::shard) return true;
+    const auto found = saved.find(std::string(name_of(axis)));
+    return shape.size(axis) == (found == saved.end() ? 1 : found->second);
+  });
+}
+
 void resume_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
   const bool has_seed = reader.values().contains("run/seed");
   if (has_seed) seed_for_other_world(training, reader);
   if (rank != 0) return;
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
+            reader.world_size() == world ? " along other axes" : "",
             ": random numbers (dropout, ...) are not resumed, ",
             has_seed ? "but are the same each time it is loaded by that many" : "since it holds no seed for them",
             "; everything else resumes where it stopped");
@@ -282,7 +296,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.output.resume_after(reader.manifest().updates);
   if (own.contains("log/last_step")) training.output.trackers().resume_after(own.get<std::int64_t>("log/last_step"));
-  if (same_world) {
+  if (has_same_ranks(training, reader, world)) {
     restore_random_state(training.device(), own.under("random"));
   } else {
     resume_in_other_world(training, reader, rank, world);

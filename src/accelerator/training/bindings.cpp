@@ -60,7 +60,8 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .signals = on_cpu ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),
-          .device = training.device()};
+          .device = training.device(),
+          .everyone = &training.channels.mesh().all()};
 }
 
 LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool device_placement) {

@@ -1,26 +1,43 @@
 #include "accelerator/training/channels.hpp"
 
+#include "accelerator/state/random_state.hpp"
 #include "comm/make_communicator.hpp"
+#include "core/log.hpp"
+#include "parallel/mesh/mesh_plan.hpp"
+#include "runtime/draw_together.hpp"
 
 namespace hortator::accelerator {
 
-void Channels::connect(const ZeroConfig& config) {
+void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
   const auto checks = comm::checks_from_environment();
   on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks, world_.collective_timeout());
   if (!device().is_cpu())
     on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
-  const bool is_sharded = config.stage.value_or(0) > 0;
-  auto axes = axes_;
-  if (is_sharded) axes.shard = shard_size(config, world_, parallel::MeshShape(axes, host().size()).data_size());
+  const bool is_sharded = zero.stage.value_or(0) > 0;
+  if (is_sharded) check_equal(zero, world_);
+  const int of_a_node = ranks_of_a_node(world_);
+  const auto shape = parallel::plan_mesh(axes, zero, host().size(), of_a_node);
+  if (const auto warning = parallel::warning_of_nodes(shape, of_a_node); !warning.empty() && host().rank() == 0)
+    log::warn(warning);
   mesh_ = std::make_unique<parallel::Mesh>(
-      parallel::MeshShape(axes, host().size()),
-      parallel::RankGroup{.on_device = device_communicator(), .on_cpu = *on_cpu_, .host = host()}, device());
-  if (is_sharded) zero_ = std::make_unique<ZeroRanks>(config, world_, *mesh_);
+      shape, parallel::RankGroup{.on_device = device_communicator(), .on_cpu = *on_cpu_, .host = host()}, device());
+  current_.emplace(*mesh_);
+  runtime::draw_together(mesh_->shape().size(parallel::Axis::tensor));
+  share_random_numbers();
+  if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, world_, *mesh_);
+}
+
+// All ranks of a group take its first rank's state, or none: afterwards every generator has drawn the same numbers.
+void Channels::share_random_numbers() {
+  if (mesh_->shape().size(parallel::Axis::tensor) == 1) return;
+  synchronise(mesh_->connect(parallel::Axis::tensor).host, default_generators(device()));
 }
 
 void Channels::disconnect() {
   shared_statistics_.reset();
   zero_.reset();
+  current_.reset();
+  runtime::draw_together(1);
   mesh_.reset();
   on_device_.reset();
   on_cpu_.reset();

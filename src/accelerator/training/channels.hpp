@@ -1,13 +1,16 @@
 #pragma once
 
+#include <hortator/parallel/mesh.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "accelerator/training/zero.hpp"
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"
+#include "parallel/mesh/current_mesh.hpp"
 #include "parallel/mesh/mesh.hpp"
 #include "runtime/world.hpp"
 
@@ -16,12 +19,13 @@ namespace hortator::accelerator {
 /// All communicators of a run. Members are destroyed before those that they were split from.
 class Channels {
  public:
-  /// `world` must outlive this. `axes` are those of the mesh beside shard, which connect() sets. Call connect() before
-  /// anything else.
-  Channels(runtime::World& world, const parallel::MeshShape::Request& axes) : world_(world), axes_(axes) {}
+  /// `world` must outlive this. Call connect() before anything else.
+  explicit Channels(runtime::World& world) : world_(world) {}
 
   /// Makes the communicators and the mesh, with ZeRO's groups along the axis shard. @collective
-  void connect(const ZeroConfig& config);
+  void connect(const ParallelConfig& axes, const ZeroConfig& zero);
+  /// Gives the ranks along the axis tensor equal random numbers. @collective
+  void share_random_numbers();
   /// Destroys what connect() has made. Does not communicate.
   void disconnect();
 
@@ -47,11 +51,11 @@ class Channels {
 
  private:
   runtime::World& world_;
-  parallel::MeshShape::Request axes_;
   std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
   std::unique_ptr<parallel::Mesh> mesh_;
+  std::optional<parallel::CurrentMesh> current_;
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
   std::unique_ptr<ZeroRanks> zero_;
 };

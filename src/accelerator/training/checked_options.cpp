@@ -6,6 +6,7 @@
 #include "core/text/text.hpp"
 #include "observe/trackers/tracker_factory.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
+#include "parallel/mesh/mesh_plan.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -53,6 +54,7 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   check(options.checkpoint);
   observe::check_trackers(options.log_with);
   check(options.zero);
+  parallel::check(options.parallel, options.zero);
   check_together(options);
   return options;
 }

@@ -38,6 +38,24 @@ ZeroConfig sharding(ZeroConfig config, const core::Variables& variables) {
   return config;
 }
 
+// The program's own settings take precedence.
+ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
+  const auto read = [&](std::optional<int>& axis, const char* name) {
+    const auto value = variables(name);
+    if (!value || value->empty()) return;
+    long long number = 0;
+    if (!text::parse_integer(*value, number) || number < 1 || number > 100'000'000)
+      refuse(name, *value, "set it to a number of ranks from 1 on");
+    if (!axis) axis = static_cast<int>(number);
+  };
+  read(config.replicate, "HORTATOR_REPLICATE");
+  read(config.shard, "HORTATOR_SHARD");
+  read(config.tensor, "HORTATOR_TENSOR");
+  read(config.context, "HORTATOR_CONTEXT");
+  read(config.pipeline, "HORTATOR_PIPELINE");
+  return config;
+}
+
 // Each run of a study starts from scratch in a folder of its own: in the program's folder it would resume the user's
 // run and replace its checkpoints.
 ProjectOptions placed(ProjectOptions project, const core::Variables& variables) {
@@ -52,6 +70,7 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 
 AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   options.zero = sharding(options.zero, variables);
+  options.parallel = axes(options.parallel, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
   options.project = placed(options.project, variables);
   return options;

@@ -129,6 +129,7 @@ observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& fac
   return {.run_id = runtime::current_run().id,
           .rank = rank_,
           .world = world_,
+          .mesh = facts.mesh,
           .host = host_,
           .process = process_,
           .job = job_,

@@ -25,6 +25,7 @@ struct RunFacts {
   std::optional<observe::SaveStatus> save = {};
   std::optional<double> deadline = {};
   std::string rows = "";
+  std::string mesh = "";  ///< see observe::RankStatus
   std::vector<std::pair<std::string, double>> values = {};
   std::optional<std::int64_t> resumed_after = {};
 };

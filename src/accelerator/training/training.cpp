@@ -16,20 +16,29 @@
 
 namespace hortator::accelerator {
 
+namespace {
+
+std::string text_of(const ParallelConfig& axes) {
+  return text::concat(axes.pipeline.value_or(1), ' ', axes.replicate.value_or(1), ' ', axes.shard.value_or(1), ' ',
+                      axes.context.value_or(1), ' ', axes.tensor.value_or(1));
+}
+
+}  // namespace
+
 Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
   options = checked(std::move(options));
   const auto precision = agreed_precision(options, host);
   return {.options = std::move(options), .precision = precision};
 }
 
-Training::Training(AcceleratorOptions options, runtime::World& world, const parallel::MeshShape::Request& axes)
-    : Training(agree(std::move(options), world.comm()), world, axes) {}
+Training::Training(AcceleratorOptions options, runtime::World& world)
+    : Training(agree(std::move(options), world.comm()), world) {}
 
-Training::Training(AgreedOptions agreed, runtime::World& world, const parallel::MeshShape::Request& axes)
+Training::Training(AgreedOptions agreed, runtime::World& world)
     : options_(std::move(agreed.options)),
       output(options_, world, [this] { report_status(); }),
       control(options_, agreed.precision, prepared, world.comm(), output.background_save()),
-      channels(world, axes) {
+      channels(world) {
   if (!device().is_cpu()) {
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
@@ -37,13 +46,15 @@ Training::Training(AgreedOptions agreed, runtime::World& world, const parallel::
   // mpirun hands variables to other hosts only when it is asked to.
   mpi::same_on_all(host(),
                    text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
-                                text::count(options_.gradient_accumulation_steps, "micro-step")),
-                   "what the program, HORTATOR_ZERO_STAGE or HORTATOR_GRADIENT_ACCUMULATION_STEPS ask for");
+                                text::count(options_.gradient_accumulation_steps, "micro-step"), ", axes ",
+                                text_of(options_.parallel)),
+                   "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_TENSOR and "
+                   "their like ask for");
   connect();
 }
 
 void Training::connect() {
-  channels.connect(options_.zero);
+  channels.connect(options_.parallel, options_.zero);
   control.connect(options_, channels);
 }
 

@@ -26,8 +26,8 @@ class Training {
   AcceleratorOptions options_;
 
  public:
-  /// `axes` are those of the mesh beside shard, which is ZeRO's. @collective
-  Training(AcceleratorOptions options, runtime::World& world, const parallel::MeshShape::Request& axes = {});
+  /// @collective
+  Training(AcceleratorOptions options, runtime::World& world);
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -80,7 +80,7 @@ class Training {
   void free_memory();
 
  private:
-  Training(AgreedOptions agreed, runtime::World& world, const parallel::MeshShape::Request& axes);
+  Training(AgreedOptions agreed, runtime::World& world);
   void connect();  ///< @collective
   void note_backward();
   void run_backward(const at::Tensor& start);  ///< @collective

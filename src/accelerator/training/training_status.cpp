@@ -18,6 +18,7 @@ double seconds_of(SavePace::Clock::duration time) { return std::chrono::duration
 RunFacts Training::facts() {
   RunFacts facts{.loops = output.progress().loops(),
                  .rows = output.trackers().rows().string(),
+                 .mesh = channels.mesh().text(),
                  .values = output.trackers().latest(),
                  .resumed_after = output.trackers().resumed_after()};
   for (const auto& model : prepared.models()) {

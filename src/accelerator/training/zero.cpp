@@ -49,22 +49,12 @@ ZeroConfig zero_config(std::string_view strategy) {
 namespace accelerator {
 namespace {
 
-// The number of ranks of each node. Throws unless it is the same on all nodes, because a replica on fewer ranks would
-// have the same weight in the mean. @collective
-int ranks_of_a_node(const runtime::World& world) {
+/// Whether the ranks along shard can share one copy of the parameters in a node's memory. Each group lies within
+/// consecutive ranks: those along the inner axes with it. @collective
+bool groups_share_memory(const parallel::MeshShape& shape, const runtime::World& world, const comm::Traits& traits) {
   const auto& topology = world.topology();
-  const bool even = topology.size == topology.nodes * topology.local_size &&
-                    world.comm().rank() / topology.local_size == topology.node;
-  if (mpi::all_reduce(world.comm(), even, MPI_LAND)) return topology.local_size;
-  throw UsageError(
-      {.what = "zero.shard_group = node, but nodes have different numbers of ranks or ranks are out of order",
-       .why = "each group of ranks is a replica, and all replicas must have the same size",
-       .hint = "start the same number of ranks on each node, one node after the other (hortator launch does)"});
-}
-
-/// Whether the ranks of each group can share one copy of the parameters in a node's memory. @collective
-bool groups_share_memory(int group, const runtime::World& world, const comm::Traits& traits) {
-  const auto& topology = world.topology();
+  const int group =
+      shape.size(parallel::Axis::shard) * shape.size(parallel::Axis::context) * shape.size(parallel::Axis::tensor);
   const bool within = topology.nodes == 1 ||
                       (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
   return mpi::all_reduce(world.comm(), traits.shares_memory && within, MPI_LAND);
@@ -113,7 +103,7 @@ void check(const ZeroConfig& config) {
   }
 }
 
-int shard_size(const ZeroConfig& config, const runtime::World& world, int data_ranks) {
+void check_equal(const ZeroConfig& config, const runtime::World& world) {
   const auto text_of = [&](const std::filesystem::path& offload) {
     return description_of(placement_of(offload, config, world.device()));
   };
@@ -122,14 +112,27 @@ int shard_size(const ZeroConfig& config, const runtime::World& world, int data_r
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
                                 text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer)),
                    "the ZeRO configuration");
-  if (!config.shard_group) return data_ranks;
-  return *config.shard_group == ZeroConfig::node ? ranks_of_a_node(world) : *config.shard_group;
+}
+
+int ranks_of_a_node(const runtime::World& world) {
+  const auto& topology = world.topology();
+  const bool even = topology.size == topology.nodes * topology.local_size &&
+                    world.comm().rank() / topology.local_size == topology.node;
+  return mpi::all_reduce(world.comm(), even, MPI_LAND) ? topology.local_size : 0;
+}
+
+bool ZeroRanks::counts(int rank) const {
+  const auto& shape = mesh_.shape();
+  for (const auto axis : parallel::all_axes) {
+    if (axis != parallel::Axis::shard && shape.index(axis, rank) != 0) return false;
+  }
+  return true;
 }
 
 // @collective
 bool ZeroRanks::shards_parameters(int stage, const runtime::World& world) const {
   if (stage < 3) return false;
-  return world.device().is_cpu() ? !groups_share_memory(shard_.size(), world, mesh_.all().on_device.traits())
+  return world.device().is_cpu() ? !groups_share_memory(mesh_.shape(), world, mesh_.all().on_device.traits())
                                  : shard_.size() > 1;  // devices share no memory
 }
 

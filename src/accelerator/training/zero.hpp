@@ -17,9 +17,11 @@ namespace hortator::accelerator {
 /// Throws UsageError for a configuration that is invalid on any number of ranks.
 void check(const ZeroConfig& config);
 
-/// The number of ranks along the axis shard of the mesh: those that share one set of shards, out of `data_ranks`.
-/// `config` must have a stage. Throws if ranks differ in it. @collective
-int shard_size(const ZeroConfig& config, const runtime::World& world, int data_ranks);
+/// Throws if ranks differ in a configuration that has a stage. @collective
+void check_equal(const ZeroConfig& config, const runtime::World& world);
+
+/// The number of ranks of each node; 0 where nodes differ or their ranks are out of order. @collective
+int ranks_of_a_node(const runtime::World& world);
 
 /// The ranks that share one set of shards, and the replicas of the set: the axes shard and replicate of the mesh.
 class ZeroRanks {
@@ -30,8 +32,9 @@ class ZeroRanks {
   ZeroRanks& operator=(const ZeroRanks&) = delete;
 
   const parallel::Sharding& sharding() const { return sharding_; }
-  /// Whether this rank's shards are those that checkpoints store: the first group's, since replicas hold the same.
-  bool counts(int rank) const { return mesh_.shape().index(parallel::Axis::replicate, rank) == 0; }
+  /// Whether the rank's shards are those that checkpoints store: the first group's, since replicas hold the same, and
+  /// so do the ranks that compute the same batches.
+  bool counts(int rank) const;
   /// Takes this rank out of the group's own communicator: comm::Communicator::abandon. Returns whether all other ranks
   /// are free.
   bool abandon(std::string_view reason) noexcept;

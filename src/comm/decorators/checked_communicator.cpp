@@ -89,6 +89,12 @@ Work CheckedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int roo
   return inner_->broadcast_all(std::move(tensors), root);
 }
 
+// The back end itself compares what the ranks send and expect.
+Work CheckedCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  compare({.verb = "exchange"});
+  return inner_->exchange(std::move(sent), std::move(received));
+}
+
 void CheckedCommunicator::barrier() {
   compare({.verb = "barrier"});
   inner_->barrier();

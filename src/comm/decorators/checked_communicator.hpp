@@ -31,6 +31,7 @@ class CheckedCommunicator final : public Communicator {
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override;
   void advance() override { inner_->advance(); }
   /// Other ranks may wait in the comparison, which uses MPI and cannot be interrupted.

@@ -3,6 +3,8 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
+#include <hortator/error.hpp>
+
 #include "comm/operands.hpp"
 
 namespace hortator::comm {
@@ -63,6 +65,22 @@ Work StagedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root
     results.emplace_back(hosts.back(), std::move(tensor));
   }
   return bring_back(std::move(results), inner_->broadcast_all(std::move(hosts), root));
+}
+
+// What this rank cannot stage goes to the inner communicator as it is, which refuses it on all ranks.
+Work StagedCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  try {
+    check_exchange(sent, received, device_, size(), name());
+  } catch (const UsageError&) {
+    return inner_->exchange(std::move(sent), std::move(received));
+  }
+  Results results;
+  for (auto& [tensor, peer] : sent) tensor = on_host(tensor);
+  for (auto& [tensor, peer] : received) {
+    auto host = empty_on_host(tensor);
+    results.emplace_back(host, std::exchange(tensor, host));
+  }
+  return bring_back(std::move(results), inner_->exchange(std::move(sent), std::move(received)));
 }
 
 at::Tensor StagedCommunicator::allocate(std::int64_t elements, at::ScalarType type) {

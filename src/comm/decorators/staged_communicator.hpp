@@ -26,6 +26,7 @@ class StagedCommunicator final : public Communicator {
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override { return broadcast_all({std::move(tensor)}, root); }
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override { inner_->barrier(); }
   void advance() override { inner_->advance(); }
 

@@ -53,6 +53,12 @@ Work WatchedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int roo
   return watched_work(operation, name(), [&] { return inner_->broadcast_all(std::move(tensors), root); });
 }
 
+// Without its bytes, which differ between ranks: the watchdog would take it for different calls.
+Work WatchedCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  const auto operation = membership_.begin("exchange", 0);
+  return watched_work(operation, name(), [&] { return inner_->exchange(std::move(sent), std::move(received)); });
+}
+
 void WatchedCommunicator::barrier() {
   watched(membership_.begin("barrier", 0), name(), [&] { return inner_->barrier(); });
 }

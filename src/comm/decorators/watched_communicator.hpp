@@ -22,6 +22,7 @@ class WatchedCommunicator final : public Communicator {
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override;
   void advance() override { inner_->advance(); }
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason); }

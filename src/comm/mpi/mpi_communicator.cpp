@@ -5,7 +5,9 @@
 
 #include <hortator/error.hpp>
 
+#include "comm/exchange_agreement.hpp"
 #include "comm/mpi/mpi_datatype.hpp"
+#include "comm/mpi/mpi_exchange.hpp"
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
@@ -119,6 +121,16 @@ void MpiCommunicator::broadcast_packed(const at::Tensor& packed, int root) {
   in_pieces(packed.numel(), piece_, [&](std::int64_t begin, int count) {
     mpi::check(MPI_Bcast(bytes_at(packed, begin), count, type, root, comm_.get()), "MPI_Bcast");
   });
+}
+
+// Two small collectives before the data let all ranks throw on a mismatch: MPI would cut messages or wait for ever.
+Work MpiCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  agree_on_exchange(comm_, sent, received, [&] { check_exchange(sent, received, at::kCPU, size(), name()); });
+  deliver_own(sent, received, rank());
+  const PeerBuffers buffers(sent, std::move(received), size(), rank());
+  exchange_by_mpi(comm_, buffers, piece_, [&](int peer) { return peer != rank(); });
+  buffers.unpack();
+  return {};
 }
 
 void MpiCommunicator::barrier() { mpi::barrier(comm_); }

@@ -5,8 +5,8 @@
 
 namespace hortator::comm {
 
-/// The back end `mpi` for CPU tensors. Non-contiguous data is packed first; long tensors are split into several MPI
-/// calls.
+/// The back end `mpi` for CPU tensors. Every verb is done when it returns. Non-contiguous data is packed first; long
+/// tensors are split into several MPI calls.
 class MpiCommunicator final : public Communicator {
  public:
   static constexpr Traits back_end_traits = {.device = c10::kCPU};
@@ -25,6 +25,7 @@ class MpiCommunicator final : public Communicator {
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "comm/exchange_agreement.hpp"
+#include "comm/exchange_plan.hpp"
 #include "comm/nccl/datatype.hpp"
 #include "comm/nccl/memory.hpp"
 #include "comm/nccl/operation.hpp"
@@ -17,6 +19,13 @@ namespace {
 
 std::size_t scalars_in(const at::Tensor& packed, const NcclReduction& reduction) {
   return static_cast<std::size_t>(packed.numel()) * static_cast<std::size_t>(reduction.scalars);
+}
+
+std::vector<NcclOperand> operands_of(const std::vector<PeerTensor>& list) {
+  std::vector<NcclOperand> operands;
+  for (const auto& [tensor, peer] : list)
+    operands.push_back({tensor, NcclOperation::packed(tensor, tensor.scalar_type())});
+  return operands;
 }
 
 }  // namespace
@@ -84,6 +93,27 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
     return ncclGroupEnd();  // returns the errors of the whole group
   });
   return operation.work(std::move(operands));
+}
+
+Work NcclCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  agree_on_exchange(comm_, sent, received, [&] { check_exchange(sent, received, device_, size(), name()); });
+  deliver_own(sent, received, rank());
+  const auto is_idle = [&](const PeerTensor& item) { return item.peer == rank() || item.tensor.numel() == 0; };
+  std::erase_if(sent, is_idle);
+  std::erase_if(received, is_idle);
+  if (sent.empty() && received.empty()) return {};
+  const auto inputs = operands_of(sent);
+  auto results = operands_of(received);
+  NcclOperation operation(handle_);
+  handle_->run("exchange", [&](ncclComm_t comm, NcclStream stream) {
+    ncclGroupStart();
+    for (std::size_t i = 0; i < sent.size(); ++i)
+      ncclSend(inputs[i].data.data_ptr(), inputs[i].data.nbytes(), ncclUint8, sent[i].peer, comm, stream);
+    for (std::size_t i = 0; i < received.size(); ++i)
+      ncclRecv(results[i].data.data_ptr(), results[i].data.nbytes(), ncclUint8, received[i].peer, comm, stream);
+    return ncclGroupEnd();
+  });
+  return operation.work(std::move(results), inputs);
 }
 
 void NcclCommunicator::barrier() {

@@ -28,6 +28,8 @@ class NcclCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   /// All tensors in one group call: many small ones cost about as much as one.
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  /// MPI compares the sizes first; the host waits for that, not for the devices.
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   /// Also waits for the devices: all work on the ranks' current streams is done.
   void barrier() override;
   /// Aborts all NCCL communicators of this process and, where all ranks are on one node, those of the others.

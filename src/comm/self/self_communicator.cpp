@@ -5,6 +5,7 @@
 
 #include <hortator/error.hpp>
 
+#include "comm/exchange_plan.hpp"
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 
@@ -36,6 +37,16 @@ Work SelfCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 Work SelfCommunicator::broadcast(at::Tensor tensor, int root) {
   check_result(tensor, tensor.defined() ? tensor.device() : at::kCPU, "broadcast", name());
   check_root(root, size());
+  return {};
+}
+
+Work SelfCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  const auto& all = sent.empty() ? received : sent;
+  const bool is_defined = !all.empty() && all.front().tensor.defined();
+  check_exchange(sent, received, is_defined ? all.front().tensor.device() : at::kCPU, size(), name());
+  const auto mine = ExchangeSummary::of(sent, received, size());
+  if (mine.to != mine.from) throw UsageError(exchange_mismatch(0, describe(sent, 0), 0, describe(received, 0)));
+  deliver_own(sent, received, rank());
   return {};
 }
 

@@ -25,7 +25,7 @@ struct NodeShape {
 
 /// A rank's description of the collective that it enters. Plain data: peers read it from shared memory.
 struct NodePost {
-  enum class Verb : std::int32_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier, refused };
+  enum class Verb : std::int32_t { all_reduce, reduce_scatter, all_gather, broadcast, exchange, barrier, refused };
 
   Verb verb = Verb::barrier;
   ReduceOp op = ReduceOp::sum;

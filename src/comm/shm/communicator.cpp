@@ -88,6 +88,13 @@ Work NodeCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
   });
 }
 
+Work NodeCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
+  return start([&]() -> Operation {
+    check_exchange(sent, received, at::kCPU, size(), name());
+    return {.verb = Verb::exchange, .sent = std::move(sent), .received = std::move(received)};
+  });
+}
+
 void NodeCommunicator::barrier() {
   start([]() -> Operation { return {.verb = Verb::barrier}; }).wait();
 }

@@ -39,6 +39,7 @@ class NodeCommunicator final : public Communicator {
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override;
   void advance() override;
   bool abandon(std::string_view reason) noexcept override;
@@ -63,6 +64,8 @@ class NodeCommunicator final : public Communicator {
     at::Tensor output = {};                       ///< contiguous
     at::Tensor input = {};                        ///< contiguous; the output itself where the verb works in place
     at::Tensor target = {};                       ///< the user's tensor; the output is copied to it where they differ
+    std::vector<PeerTensor> sent = {};            ///< of an exchange
+    std::vector<PeerTensor> received = {};        ///< of an exchange
     std::string problem = {};                     ///< why this rank cannot take part
     std::optional<WindowPosition> position = {};  ///< in the window, of the operand that peers access; empty: not there
     std::uint64_t number = 0;                     ///< on the board

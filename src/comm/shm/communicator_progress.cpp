@@ -103,7 +103,7 @@ std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& op
   std::vector<int> ranks;
   for (int peer = 0; peer < team_.size(); ++peer) {
     posts.push_back(&team_.board().post_of(peer, operation.number));
-    ranks.push_back(team_.board().global_rank(peer));
+    ranks.push_back(comm_.family_rank(team_.board().global_rank(peer)));
   }
   return find_problem(posts, ranks);
 }
@@ -113,7 +113,7 @@ NodeProblem NodeCommunicator::problem_over_nodes(const Operation& operation) con
   std::vector<const NodePost*> posts;
   std::vector<int> ranks;
   for (const auto& post : all) {
-    ranks.push_back(static_cast<int>(posts.size()));
+    ranks.push_back(comm_.family_rank(static_cast<int>(posts.size())));
     posts.push_back(&post);
   }
   return find_problem(posts, ranks).value();

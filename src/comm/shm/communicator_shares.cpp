@@ -5,6 +5,7 @@
 
 #include "comm/shm/communicator.hpp"
 #include "comm/shm/kernels/element.hpp"
+#include "comm/shm/node_exchange.hpp"
 #include "core/range.hpp"
 
 namespace hortator::comm {
@@ -96,6 +97,11 @@ void NodeCommunicator::reduce(const Operation& operation) {
 void NodeCommunicator::move(const Operation& operation) {
   const bool in_window = operation.is_in_window;
   if (operation.verb == Verb::barrier) return;  // done once all ranks have arrived
+  if (operation.verb == Verb::exchange) {
+    if (auto problem = exchange_over_nodes(comm_, team_, operation.sent, operation.received))
+      problems_.emplace(operation.number, *std::move(problem));
+    return;
+  }
   if (operation.verb == Verb::all_gather) {
     if (!team_.has_one_node()) return gather_over_nodes(operation);
     if (in_window)

@@ -11,7 +11,8 @@
 namespace hortator::comm {
 namespace {
 
-constexpr std::array<const char*, 5> verbs = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+constexpr std::array<const char*, 6> verbs = {"all_reduce", "reduce_scatter", "all_gather",
+                                              "broadcast",  "exchange",       "barrier"};
 
 bool same_but_shape(const NodePost& a, const NodePost& b) {
   return a.verb == b.verb && a.op == b.op && a.type == b.type && a.root == b.root;
@@ -36,7 +37,7 @@ NodeShape shape_of(const at::Tensor& tensor) {
 
 std::string describe(const NodePost& post) {
   const std::string verb = verbs[static_cast<std::size_t>(post.verb)];
-  if (post.verb == NodePost::Verb::barrier) return verb;
+  if (post.verb == NodePost::Verb::barrier || post.verb == NodePost::Verb::exchange) return verb;
   const auto tensor = text::concat(" of ", static_cast<at::ScalarType>(post.type), ' ', text_of(post.shape));
   if (post.verb == NodePost::Verb::broadcast) return text::concat(verb, tensor, " from rank ", post.root);
   if (post.verb == NodePost::Verb::all_gather) return verb + tensor;

@@ -157,6 +157,33 @@ void NodeTeam::gather_staged(std::byte* output, const std::byte* input, std::siz
   }
 }
 
+// A rank's half of the staging memory has a slot for each peer.
+void NodeTeam::exchange_staged(const std::vector<PeerBuffers::Bytes>& to, const std::vector<PeerBuffers::Bytes>& from) {
+  std::uint64_t largest = 0;
+  for (const auto& bytes : to) largest = std::max<std::uint64_t>(largest, bytes.size);
+  std::vector<std::uint64_t> of_ranks(to.size());
+  gather_staged(reinterpret_cast<std::byte*>(of_ranks.data()), reinterpret_cast<const std::byte*>(&largest),
+                sizeof largest);
+  largest = *std::ranges::max_element(of_ranks);
+  const auto slot = half_bytes_ / to.size();
+  const auto count_of = [&](const PeerBuffers::Bytes& bytes, std::size_t begin) {
+    return bytes.size > begin ? std::min(slot, bytes.size - begin) : 0;
+  };
+  for (std::size_t begin = 0; begin < largest; begin += slot) {
+    for (std::size_t peer = 0; peer < to.size(); ++peer) {
+      const auto count = count_of(to[peer], begin);
+      if (count > 0) std::memcpy(stage_of(rank()) + peer * slot, to[peer].data + begin, count);
+    }
+    board_.meet();
+    const auto mine = static_cast<std::size_t>(rank()) * slot;
+    for (std::size_t peer = 0; peer < from.size(); ++peer) {
+      const auto count = count_of(from[peer], begin);
+      if (count > 0) std::memcpy(from[peer].data + begin, stage_of(static_cast<int>(peer)) + mine, count);
+    }
+    ++turn_;
+  }
+}
+
 void NodeTeam::broadcast_in_window(const WindowPosition& position, std::size_t bytes, int root) {
   if (rank() != root && !position.segment->is_common)
     std::memcpy(position.address_in(rank()), position.address_in(root), bytes);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/exchange_plan.hpp"
 #include "comm/shm/board.hpp"
 #include "comm/shm/kernels/reduce_kernels.hpp"
 #include "comm/shm/peer_groups.hpp"
@@ -55,6 +56,8 @@ class NodeTeam {
   /// Copies this rank's `bytes` to its range of the outputs of all ranks, except where they are there already.
   void gather_in_window(const WindowPosition& output, const std::byte* input, std::size_t bytes);
   void gather_staged(std::byte* output, const std::byte* input, std::size_t bytes);
+  /// Sends the bytes `to[r]` to each rank r of the node, and receives `from[r]`, which has as many bytes as r sends.
+  void exchange_staged(const std::vector<PeerBuffers::Bytes>& to, const std::vector<PeerBuffers::Bytes>& from);
   PendingTransferPtr start_gather(const WindowPosition& output, const at::Tensor& input);
 
   /// All ranks have the tensor at `position`.

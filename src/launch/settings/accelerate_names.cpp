@@ -71,12 +71,18 @@ AccelerateRemark remark_for(const ConfigEntry& entry, const AccelerateName& row)
   return remark;
 }
 
-// Whether the entry carries a setting. Accelerate writes -1 processes when the launcher decides, and one machine on
-// every laptop: that must not restrict a job of several nodes to one node.
+bool is_axis(const AccelerateName& row) {
+  return row.name.starts_with("parallelism_config_") && row.name.ends_with("_size");
+}
+
+// Whether the entry carries a setting. Accelerate writes -1 processes when the launcher decides, one machine on every
+// laptop, which must not restrict a job of several nodes to one node, and 1 for the axes that are not used.
 bool is_setting(const ConfigEntry& entry, const AccelerateName& row) {
   if (entry.values.empty()) return false;
   const auto& value = entry.values.front();
-  return !(row.name == "num_processes" && value == "-1") && !(row.name == "num_machines" && value == "1");
+  const bool is_one = value == "1";
+  return !(row.name == "num_processes" && value == "-1") && !(row.name == "num_machines" && is_one) &&
+         !(is_axis(row) && is_one);
 }
 
 void read_entry(const ConfigEntry& entry, const std::string& file, AccelerateFile& settings) {
@@ -89,7 +95,11 @@ void read_entry(const ConfigEntry& entry, const std::string& file, AccelerateFil
   const bool is_given = is_setting(entry, *row);
   if (!row->key.empty() && remark.support == Support::honoured) {
     const auto value = is_given ? value_from_accelerate(*row, entry.values.front()) : std::nullopt;
-    if (value) {
+    const bool is_second = value && is_axis(*row) && settings.layer.contains(row->key);
+    if (is_second) {
+      remark.support = Support::refused;
+      remark.text = "context and sequence parallelism are one axis here, and exclude each other in Accelerate";
+    } else if (value) {
       settings.layer[std::string(row->key)] = {{*value}, text::concat(file, ':', entry.line)};
     } else {
       remark.support = is_given ? Support::refused : Support::noted;

@@ -36,10 +36,28 @@ std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& 
   return Gpus{.count = *each * counts.ranks_per_node.value_or(counts.ranks / counts.nodes.value_or(1))};
 }
 
+// Throws unless the ranks along the axes of the mesh divide the ranks. (The program may set further axes.)
+void check_axes(const Settings& settings, int ranks) {
+  long long product = 1;
+  std::vector<std::string> factors;
+  for (const auto* axis : {"tensor", "context", "shard", "replicate", "pipeline"}) {
+    const int size = settings.number(axis).value_or(1);
+    product *= size;
+    if (size != 1) factors.push_back(text::concat("--", axis, ' ', size));
+    if (product > ranks) break;
+  }
+  if (ranks % product == 0) return;
+  throw UsageError(
+      {.what = text::concat(text::join(factors, ", "), ": they do not divide ", text::count(ranks, "rank")),
+       .why = "each rank has one position along each axis of the mesh",
+       .hint = "change --ranks, or the ranks along an axis"});
+}
+
 }  // namespace
 
 LaunchRequest request_of(const Settings& settings) {
   const auto counts = placement(settings);
+  check_axes(settings, counts.ranks);
   LaunchRequest request{.ranks = counts.ranks,
                         .nodes = counts.nodes,
                         .ranks_per_node = counts.ranks_per_node,

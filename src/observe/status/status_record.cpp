@@ -63,6 +63,7 @@ void visit_status(AnyStatus& status, const Visitor& visitor) {
   visitor.field("run_id", status.run_id);
   visitor.field("rank", status.rank);
   visitor.field("world", status.world);
+  visitor.new_field("mesh", status.mesh);
   visitor.field("host", status.host);
   visitor.new_field("process", status.process);
   visitor.field("job", status.job);

@@ -35,6 +35,7 @@ struct RankStatus {
   std::string run_id = "";
   int rank = 0;
   int world = 1;
+  std::string mesh = "";  ///< "replicate 2 x tensor 2"; empty where all ranks get different batches
   std::string host = "";
   std::string process = "";  ///< core::process_id(); empty: unknown
   std::string job = "";      ///< "slurm 1234", "pbs 12.server"; empty outside of jobs

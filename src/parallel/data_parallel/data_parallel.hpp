@@ -12,6 +12,7 @@
 #include "parallel/data_parallel/bucket_plan.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
 #include "parallel/data_parallel/step_votes.hpp"
+#include "parallel/mesh/rank_group.hpp"
 
 namespace hortator::parallel {
 
@@ -21,7 +22,7 @@ struct Sharding;
 /// would make the host wait for all of backward: there they go from host to host.
 enum class SignalPath { behind_gradients, from_host_to_host };
 
-/// What the ranks share that hold replicas of one model.
+/// What the ranks share that hold replicas of one model, and average its gradients.
 struct DataParallel {
   comm::Communicator& communicator;  ///< for tensors on the model's device
   const mpi::Communicator& host;     ///< the same ranks
@@ -32,6 +33,11 @@ struct DataParallel {
   const Sharding* sharding = nullptr;  ///< null if each rank has the whole model
   CommonPass::Model common_pass = {};  ///< what ranks compare of each pass
   c10::Device device = c10::kCPU;      ///< the communicator's
+  /// These ranks and those that compute the same batches, all of which begin with one model. Null: these ranks.
+  const RankGroup* everyone = nullptr;
+
+  comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
+  const mpi::Communicator& first_weights_host() const { return everyone != nullptr ? everyone->host : host; }
 };
 
 /// Throws UsageError unless the options are valid.

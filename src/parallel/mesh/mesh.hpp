@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "parallel/mesh/mesh_shape.hpp"
@@ -21,6 +22,8 @@ class Mesh {
   Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device);
 
   const MeshShape& shape() const { return shape_; }
+  /// The shape's text for people; empty where all ranks get different batches.
+  std::string text() const { return shape_.data_size() < shape_.ranks() ? shape_.text() : ""; }
   const RankGroup& all() const { return all_; }
   /// The ranks that get different batches: those along replicate and shard together.
   const RankGroup& data() const { return data_.ranks; }

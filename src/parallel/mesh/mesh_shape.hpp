@@ -2,15 +2,12 @@
 
 #include <array>
 #include <cstddef>
+#include <hortator/parallel/axis.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hortator::parallel {
-
-/// The dimensions of parallelism, outermost first. Ranks that differ only along an inner axis are neighbours, so that
-/// they share a node: tensor parallelism communicates most, pipelines least.
-enum class Axis { pipeline, replicate, shard, context, tensor };
 
 inline constexpr std::size_t axis_count = 5;
 inline constexpr std::array<Axis, axis_count> all_axes = {Axis::pipeline, Axis::replicate, Axis::shard, Axis::context,

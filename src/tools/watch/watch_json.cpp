@@ -43,6 +43,7 @@ Json json_of_run(const WatchFacts& facts, double now) {
   json["run_id"] = main != nullptr ? Json(main->run_id) : Json();
   json["job"] = main != nullptr && !main->job.empty() ? Json(main->job) : Json();
   json["world_size"] = main != nullptr ? Json(main->world) : Json();
+  json["mesh"] = main != nullptr && !main->mesh.empty() ? Json(main->mesh) : Json();
   json["started"] = main != nullptr ? Json(main->started) : Json();
   json["updates"] = main != nullptr ? Json(main->updates) : Json();
   json["updates_per_second"] = main != nullptr ? core::json_of(main->updates_per_second) : Json();

@@ -35,7 +35,8 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
   if (main != nullptr) {
     std::set<std::string> hosts;
     for (const auto& rank : facts.ranks) hosts.insert(rank.host);
-    page.add(text::concat("  ", text::count(main->world, "rank"), " on ",
+    const auto mesh = main->mesh.empty() ? std::string() : text::concat(" (", main->mesh, ")");
+    page.add(text::concat("  ", text::count(main->world, "rank"), mesh, " on ",
                           text::count(static_cast<long long>(hosts.size()), "node")));
     if (!main->job.empty()) page.add("  " + main->job);
     const auto end = main->is_over || has_ended(facts) ? main->time : options.now;

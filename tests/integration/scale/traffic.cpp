@@ -131,6 +131,16 @@ int MPI_Recv(void* out, int n, MPI_Datatype type, int from, int tag, MPI_Comm co
   return PMPI_Recv(out, n, type, from, tag, comm, status);
 }
 
+int MPI_Isend(const void* in, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  count(size_of(type, n));
+  return PMPI_Isend(in, n, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void* out, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  count(size_of(type, n));
+  return PMPI_Irecv(out, n, type, from, tag, comm, request);
+}
+
 int MPI_Alltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
                   const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm) {
   count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));

@@ -45,6 +45,17 @@ TEST_CASE("an invalid value is an error that names the variable") {
                     ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
 }
 
+TEST_CASE("the launcher's axes of the mesh apply where the program sets none") {
+  const auto axes = with({{"HORTATOR_TENSOR", "2"}, {"HORTATOR_REPLICATE", "4"}, {"HORTATOR_SHARD", ""}}).parallel;
+  CHECK(axes.tensor == 2);
+  CHECK(axes.replicate == 4);
+  CHECK(!axes.shard);
+  CHECK(with({{"HORTATOR_TENSOR", "2"}}, {.parallel = {.tensor = 4}}).parallel.tensor == 4);
+  CHECK(with({{"HORTATOR_CONTEXT", "3"}, {"HORTATOR_PIPELINE", "5"}}).parallel.context == 3);
+  for (const auto* bad : {"0", "-2", "two", "1.5"})
+    CHECK_THROWS_WITH(with({{"HORTATOR_TENSOR", bad}}), ContainsSubstring("HORTATOR_TENSOR is"));
+}
+
 TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the program sets none") {
   CHECK(!with({}).zero.stage);
   CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}).zero.stage == 2);

@@ -54,6 +54,27 @@ TEST_CASE("sharding strategies become ZeRO stages") {
   CHECK(support("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Support::refused);
 }
 
+TEST_CASE("ParallelismConfig's sizes are axes of the mesh, and 1 is no setting") {
+  const auto of = [](const std::string& axis, const std::string& size) {
+    return read("parallelism_config.parallelism_config_" + axis + "_size", size);
+  };
+  for (const auto& [axis, key] : {std::pair("dp_replicate", "replicate"),
+                                  {"dp_shard", "shard"},
+                                  {"tp", "tensor"},
+                                  {"cp", "context"},
+                                  {"sp", "context"}}) {
+    CHECK(value(of(axis, "2"), key) == "2");
+    const auto unused = of(axis, "1");
+    CHECK(unused.layer.empty());
+    CHECK(unused.remarks.at(0).support == Support::noted);
+    CHECK(of(axis, "two").remarks.at(0).support == Support::refused);
+  }
+  const auto both = read_accelerate_file({entry("parallelism_config.parallelism_config_cp_size", "2"),
+                                          entry("parallelism_config.parallelism_config_sp_size", "2")},
+                                         "f");
+  CHECK_THROWS_WITH(throw_if_refused(both, "f"), ContainsSubstring("exclude each other"));
+}
+
 TEST_CASE("unsupported settings are refused with the alternative") {
   for (const auto& [key, text] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},

@@ -42,6 +42,9 @@ class LazyCommunicator final : public comm::Communicator {
     if (log_ != nullptr) log_->push_back("broadcast");
     return comm::Work([this, tensor, root] { inner_.broadcast(tensor, root).wait(); });
   }
+  comm::Work exchange(std::vector<comm::PeerTensor> sent, std::vector<comm::PeerTensor> received) override {
+    return inner_.exchange(std::move(sent), std::move(received));
+  }
   void barrier() override { inner_.barrier(); }
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override {
     const auto sizes = mpi::all_gather(host_, elements);

@@ -44,6 +44,15 @@ class ThroughDevice final : public comm::Communicator {
     }
     return bring_back(std::move(results), inner_->broadcast_all(std::move(there), root));
   }
+  comm::Work exchange(std::vector<comm::PeerTensor> sent, std::vector<comm::PeerTensor> received) override {
+    Results results;
+    for (auto& [tensor, peer] : sent) tensor = tensor.defined() ? tensor.to(gpu) : tensor;
+    for (auto& [tensor, peer] : received) {
+      auto there = tensor.to(gpu);
+      results.emplace_back(there, std::exchange(tensor, there));
+    }
+    return bring_back(std::move(results), inner_->exchange(std::move(sent), std::move(received)));
+  }
   void barrier() override { inner_->barrier(); }
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return inner_->allocate(elements, type); }
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override {

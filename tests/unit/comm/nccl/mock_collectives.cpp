@@ -18,7 +18,7 @@ using namespace hortator::test;
 
 namespace {
 
-enum class Verb { all_reduce, reduce_scatter, all_gather, broadcast };
+enum class Verb { all_reduce, reduce_scatter, all_gather, broadcast, send, receive };
 
 // What must be the same on all ranks. Compared byte by byte, hence no gaps.
 struct Call {
@@ -99,6 +99,19 @@ void finish(const Operation& operation, const std::vector<Bytes>& all, const ncc
   std::memcpy(near(operation.to), result.contiguous().data_ptr(), result.nbytes());
 }
 
+bool is_between_two(const Operation& operation) {
+  return operation.call.verb == Verb::send || operation.call.verb == Verb::receive;
+}
+
+// What one rank sends is what the other receives: as many bytes, `root` being the peer.
+bool agree_in_pair(const Operation& operation, const std::vector<Bytes>& both) {
+  return std::ranges::all_of(both, [&](const Bytes& message) {
+    Call other{};
+    std::memcpy(&other, message.data(), sizeof other);
+    return other.count == operation.call.count && other.type == operation.call.type;
+  });
+}
+
 bool agree(const Operation& operation, const std::vector<Bytes>& all) {
   return std::ranges::all_of(all, [&](const Bytes& message) {
     return message.size() >= sizeof(Call) && std::memcmp(message.data(), &operation.call, sizeof(Call)) == 0;
@@ -115,14 +128,11 @@ class DeviceWork {
   bool move_on() {
     if (*comm_->abort_flag) return true;
     if (Clock::now() < begin_) return false;
-    if (!exchange_) {
-      Bytes message(sizeof(Call) + size_of(operation_.call, comm_->ranks.size()));
-      std::memcpy(message.data(), &operation_.call, sizeof(Call));
-      std::memcpy(message.data() + sizeof(Call), near(operation_.from), message.size() - sizeof(Call));
-      exchange_.emplace(comm_->ranks, key_, message);
-    }
+    if (!exchange_) exchange_.emplace(partners(), key_, message());
     if (!exchange_->move_on()) return false;
-    if (agree(operation_, exchange_->all())) {
+    if (is_between_two(operation_) && agree_in_pair(operation_, exchange_->all())) {
+      finish_in_pair();
+    } else if (!is_between_two(operation_) && agree(operation_, exchange_->all())) {
       finish(operation_, exchange_->all(), *comm_);
     } else {
       violation("ranks do not call the same operation, count, type or kind of memory");
@@ -134,6 +144,26 @@ class DeviceWork {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // All ranks, or the sender and the receiver, in this order.
+  std::vector<int> partners() const {
+    if (!is_between_two(operation_)) return comm_->ranks;
+    const int mine = comm_->ranks[static_cast<std::size_t>(comm_->rank)];
+    const int other = comm_->ranks[static_cast<std::size_t>(operation_.call.root)];
+    return operation_.call.verb == Verb::send ? std::vector<int>{mine, other} : std::vector<int>{other, mine};
+  }
+  Bytes message() const {
+    const bool has_data = operation_.call.verb != Verb::receive;
+    Bytes message(sizeof(Call) + (has_data ? size_of(operation_.call, comm_->ranks.size()) : 0));
+    std::memcpy(message.data(), &operation_.call, sizeof(Call));
+    if (has_data) std::memcpy(message.data() + sizeof(Call), near(operation_.from), message.size() - sizeof(Call));
+    return message;
+  }
+  void finish_in_pair() const {
+    if (operation_.call.verb == Verb::send) return;
+    const auto& sent = exchange_->all().front();
+    std::memcpy(near(operation_.to), sent.data() + sizeof(Call), sent.size() - sizeof(Call));
+  }
+
   ncclComm* comm_;
   Operation operation_;
   MessageKey key_;
@@ -141,20 +171,40 @@ class DeviceWork {
   std::optional<Exchange> exchange_;
 };
 
-// The first operation connects the ranks, which waits for all of them. Then the device has it; no peer is waited for.
+// Of two ranks only: others do not count it.
+MessageKey key_of(ncclComm* comm, const Operation& operation) {
+  if (!is_between_two(operation)) return next_message(comm);
+  const bool sends = operation.call.verb == Verb::send;
+  return next_message(comm, sends ? comm->rank : operation.call.root, sends ? operation.call.root : comm->rank);
+}
+
+// The first collective connects the ranks, which waits for all of them. Then the device has it; no peer is waited for.
 void take_over(ncclComm* comm, const std::vector<Operation>& operations) {
-  const bool connects = !std::exchange(comm->is_connected, true);
+  const bool connects = !comm->is_connected && !std::ranges::all_of(operations, is_between_two);
+  comm->is_connected = comm->is_connected || connects;
   const auto greeting = connects ? next_message(comm) : MessageKey();
   std::vector<std::pair<Operation, MessageKey>> numbered;
-  for (const auto& operation : operations) numbered.emplace_back(operation, next_message(comm));
+  for (const auto& operation : operations) numbered.emplace_back(operation, key_of(comm, operation));
   begin(comm, [=] {
     if (connects) {
       Exchange hello(comm->ranks, greeting, Bytes(1));
       if (!wait_in_job(comm, [&] { return hello.move_on(); })) return ncclInternalError;
     }
+    // Those between two ranks run together, as in NCCL's kernel of a group.
+    std::vector<std::shared_ptr<DeviceWork>> together;
     for (const auto& [operation, key] : numbered) {
       auto work = std::make_shared<DeviceWork>(comm, operation, key);
-      submit([work] { return work->move_on(); });
+      if (is_between_two(operation)) {
+        together.push_back(std::move(work));
+      } else {
+        submit([work] { return work->move_on(); });
+      }
+    }
+    if (!together.empty()) {
+      submit([together]() mutable {
+        std::erase_if(together, [](const auto& work) { return work->move_on(); });
+        return together.empty();
+      });
     }
     return ncclSuccess;
   });
@@ -230,4 +280,16 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDa
                            ncclComm_t comm, cudaStream_t stream) {
   return give(comm, {{static_cast<std::int64_t>(count), Verb::broadcast, type, 0, root, 0, 0}, from, to},
               "ncclBroadcast", stream);
+}
+
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return give(comm, {{static_cast<std::int64_t>(count), Verb::send, type, 0, peer, 0, 0}, from, nullptr}, "ncclSend",
+              stream);
+}
+
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return give(comm, {{static_cast<std::int64_t>(count), Verb::receive, type, 0, peer, 0, 0}, nullptr, to}, "ncclRecv",
+              stream);
 }

@@ -70,6 +70,12 @@ ncclResult_t usable(ncclComm* comm, const char* call) {
 
 MessageKey next_message(ncclComm* comm) { return {.tag = comm->tag, .number = ++comm->messages}; }
 
+// The upper half of the numbers, with room for 32 ranks and 2^20 messages: collectives never get there.
+MessageKey next_message(ncclComm* comm, int sender, int receiver) {
+  const int number = ++comm->messages_in_pair[{sender, receiver}];
+  return {.tag = comm->tag, .number = 1 << 30 | sender << 25 | receiver << 20 | number};
+}
+
 bool wait_in_job(const ncclComm* comm, const std::function<bool()>& is_true) {
   while (!is_true()) {
     if (*comm->abort_flag) return false;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "mock_nccl.hpp"
@@ -39,7 +40,8 @@ struct ncclComm {
   std::atomic<ncclResult_t> state = ncclSuccess;
   std::thread job = {};  // takes the last call over; joined by the next question
   std::atomic<int> messages = 0;
-  bool is_connected = false;  // at the first operation
+  std::map<std::pair<int, int>, int> messages_in_pair = {};  // by sender and receiver
+  bool is_connected = false;                                 // at the first operation
   bool is_aborted = false;
   bool is_finalized = false;
   bool is_destroyed = false;
@@ -60,6 +62,8 @@ void begin(ncclComm* comm, std::function<ncclResult_t()> job);
 /// For jobs: waits until `is_true`. False if the communicator was aborted before.
 bool wait_in_job(const ncclComm* comm, const std::function<bool()>& is_true);
 MessageKey next_message(ncclComm* comm);
+/// The next message between two of its ranks.
+MessageKey next_message(ncclComm* comm, int sender, int receiver);
 /// Joins the thread that takes the last call over, if it is done or aborted.
 void join_job(ncclComm* comm);
 

@@ -15,7 +15,7 @@ struct CallTruth {
   std::string_view source;
 };
 
-inline constexpr std::array<CallTruth, 18> nccl_truth = {{
+inline constexpr std::array<CallTruth, 20> nccl_truth = {{
     {"ncclGetVersion", ncclSuccess, false, "init.cc:176"},
     {"ncclGetUniqueId", ncclSuccess, false, "init.cc:183"},
     {"ncclCommInitRankScalable", ncclInProgress, true, "init.cc:2695: ends with ncclCommGetAsyncError"},
@@ -32,6 +32,8 @@ inline constexpr std::array<CallTruth, 18> nccl_truth = {{
     {"ncclReduceScatter", ncclInProgress, false, "enqueue.cc:3124"},
     {"ncclAllGather", ncclInProgress, false, "enqueue.cc:3124"},
     {"ncclBroadcast", ncclInProgress, false, "enqueue.cc:3124"},
+    {"ncclSend", ncclInProgress, false, "collectives.cc: ends in ncclEnqueueCheck, as ncclAllReduce"},
+    {"ncclRecv", ncclInProgress, false, "collectives.cc: as ncclSend"},
     {"ncclMemAlloc", ncclSuccess, true,
      "allocator.cc:17: memory of the thread's device; no memory is ncclUnhandledCudaError"},
     {"ncclMemFree", ncclSuccess, true, "allocator.cc:110"},

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <hortator/parallel/axis.hpp>
+#include <optional>
+
+namespace hortator {
+
+/// How the ranks of a run are arranged: their numbers along the axes of a mesh, whose product is the number of all
+/// ranks. Accelerate's ParallelismConfig. Ranks along `tensor` are neighbours, so that they share a node; then come
+/// `context`, `shard`, `replicate` and `pipeline`. Ranks that differ along replicate and shard get different batches;
+/// along the other axes they get the same ones. 1 counts as not set. What a program does not set is taken from
+/// HORTATOR_REPLICATE, HORTATOR_SHARD, HORTATOR_TENSOR, HORTATOR_CONTEXT and HORTATOR_PIPELINE, which `hortator launch
+/// --tensor 2` and a file's `tensor: 2` set. Must be equal on all ranks.
+///
+///     hortator::Accelerator accelerator({.parallel = {.tensor = 2}});  // on 8 ranks: replicate 4 x tensor 2
+struct ParallelConfig {
+  /// Replicas of the model, or with ZeRO of the set of shards. Default: the ranks that the other axes leave; with ZeRO
+  /// 1, unless zero.shard_group is set. (dp_replicate_size)
+  std::optional<int> replicate = {};
+  /// Ranks that share one set of ZeRO's shards; needs a zero.stage of at least 1. Default: zero.shard_group, or the
+  /// ranks that the other axes leave. (dp_shard_size)
+  std::optional<int> shard = {};
+  /// Ranks that compute each batch together, with the features of the model divided among them. (tp_size)
+  std::optional<int> tensor = {};
+  /// Ranks that compute each batch together, with its sequences divided among them. Not available yet. (cp_size,
+  /// sp_size)
+  std::optional<int> context = {};
+  /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
+  std::optional<int> pipeline = {};
+};
+
+}  // namespace hortator

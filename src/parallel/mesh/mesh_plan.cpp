@@ -1,0 +1,93 @@
+#include "parallel/mesh/mesh_plan.hpp"
+
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "core/text/text.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+// 1 is what settings files write for an axis that is not used.
+int size_of(const std::optional<int>& asked) { return asked.value_or(1); }
+bool is_set(const std::optional<int>& asked) { return size_of(asked) != 1; }
+
+void refuse(Axis axis, const std::optional<int>& asked, const char* why, const char* hint) {
+  if (!is_set(asked)) return;
+  throw UsageError({.what = text::concat("parallel.", name_of(axis), " is ", *asked), .why = why, .hint = hint});
+}
+
+// The ranks of a node that get different batches.
+int data_ranks_of_a_node(const ParallelConfig& config, int ranks_of_a_node) {
+  if (ranks_of_a_node == 0) {  // a replica on fewer ranks would have the same weight in the mean
+    throw UsageError(
+        {.what = "zero.shard_group = node, but nodes have different numbers of ranks or ranks are out of order",
+         .why = "each group of ranks is a replica, and all replicas must have the same size",
+         .hint = "start the same number of ranks on each node, one node after the other (hortator launch does)"});
+  }
+  const int together = size_of(config.context) * size_of(config.tensor);
+  if (ranks_of_a_node % together == 0) return ranks_of_a_node / together;
+  throw UsageError(
+      {.what = text::concat("zero.shard_group = node, but a node has ", text::count(ranks_of_a_node, "rank")),
+       .why = text::concat(text::count(together, "rank"),
+                           " along tensor and context compute each batch together, and "
+                           "shards within a node need whole groups of them"),
+       .hint = "start a multiple of them on each node, or use a number for zero.shard_group"});
+}
+
+int shard_size(const ParallelConfig& config, const ZeroConfig& zero, int data_ranks, int ranks_of_a_node) {
+  const auto group = !zero.shard_group ? std::nullopt
+                     : *zero.shard_group == ZeroConfig::node
+                         ? std::optional(data_ranks_of_a_node(config, ranks_of_a_node))
+                         : zero.shard_group;
+  if (is_set(config.shard) && group && *group != *config.shard) {
+    throw UsageError({.what = text::concat("parallel.shard is ", *config.shard, ", but zero.shard_group is ", *group),
+                      .why = "both are the number of ranks that share one set of shards",
+                      .hint = "leave one of them out"});
+  }
+  if (is_set(config.shard)) return *config.shard;
+  if (group) return *group;
+  const int replicas = size_of(config.replicate);
+  return data_ranks % replicas == 0 ? data_ranks / replicas : 1;  // if not, the product does not fit
+}
+
+}  // namespace
+
+void check(const ParallelConfig& config, const ZeroConfig& zero) {
+  for (const auto& [axis, asked] : {std::pair(Axis::replicate, config.replicate), std::pair(Axis::shard, config.shard),
+                                    std::pair(Axis::tensor, config.tensor), std::pair(Axis::context, config.context),
+                                    std::pair(Axis::pipeline, config.pipeline)}) {
+    if (size_of(asked) >= 1) continue;
+    throw UsageError({.what = text::concat("parallel.", name_of(axis), " is ", *asked),
+                      .why = "it is the number of ranks along an axis of the mesh",
+                      .hint = "use a number from 1 on, or leave it out"});
+  }
+  refuse(Axis::pipeline, config.pipeline, "stages of a model on different ranks are not available yet",
+         "use zero.stage 3, or parallel.tensor, where a model does not fit on a rank");
+  refuse(Axis::context, config.context, "attention over divided sequences is not available yet",
+         "use recompute() or shorter sequences where activations do not fit on a rank");
+  if (zero.stage.value_or(0) == 0) {
+    refuse(Axis::shard, config.shard, "the ranks along shard share ZeRO's shards, and zero.stage is 0",
+           "set zero.stage (hortator launch --zero-stage 3), or leave parallel.shard out");
+  }
+}
+
+MeshShape plan_mesh(const ParallelConfig& config, const ZeroConfig& zero, int ranks, int ranks_of_a_node) {
+  MeshShape::Request request = {
+      .pipeline = size_of(config.pipeline), .context = size_of(config.context), .tensor = size_of(config.tensor)};
+  const int data_ranks = MeshShape(request, ranks).data_size();
+  if (zero.stage.value_or(0) > 0) request.shard = shard_size(config, zero, data_ranks, ranks_of_a_node);
+  if (is_set(config.replicate)) request.replicate = *config.replicate;
+  return MeshShape(request, ranks);
+}
+
+std::string warning_of_nodes(const MeshShape& shape, int ranks_of_a_node) {
+  const int together = shape.size(Axis::context) * shape.size(Axis::tensor);
+  if (together == 1 || (ranks_of_a_node > 0 && ranks_of_a_node % together == 0)) return "";
+  return text::concat("the ", text::count(together, "rank"),
+                      " that compute each batch together are not always on one "
+                      "node, and every layer communicates between them: start a multiple of them on each node, or use "
+                      "fewer along tensor and context");
+}
+
+}  // namespace hortator::parallel
