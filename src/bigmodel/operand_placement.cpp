@@ -2,13 +2,13 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "paging/interception/operator_handlers.hpp"
 #include "paging/interception/operator_use.hpp"
 
 namespace hortator::bigmodel {
@@ -105,14 +105,8 @@ void run_on_one_device(const c10::OperatorHandle& op, c10::DispatchKeySet keys, 
   for (auto i = first; i < stack->size(); ++i) (*stack)[i] = copies.original((*stack)[i]);
 }
 
-torch::Library install_fallback() {
-  torch::Library library(torch::Library::IMPL, "_", std::make_optional(paging::meeting_key), __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_one_device>());
-  return library;
-}
-
 const ResidentStorages* begin_placement(const ResidentStorages& residents) {
-  [[maybe_unused]] static const auto* library = new torch::Library(install_fallback());
+  paging::handle_meetings(&run_on_one_device);
   return std::exchange(residents_of_thread, &residents);
 }
 

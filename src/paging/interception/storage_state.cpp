@@ -15,6 +15,18 @@ struct Keys : c10::TensorImpl {
   static void set(c10::TensorImpl* tensor, c10::DispatchKeySet keys) { tensor->*(&Keys::key_set_) = keys; }
 };
 
+bool has(const at::Tensor& tensor, c10::DispatchKey key) { return tensor.unsafeGetTensorImpl()->key_set().has(key); }
+
+void add(const at::Tensor& tensor, c10::DispatchKey key) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  Keys::set(impl, impl->key_set().add(key));
+}
+
+void remove(const at::Tensor& tensor, c10::DispatchKey key) {
+  auto* impl = tensor.unsafeGetTensorImpl();
+  Keys::set(impl, impl->key_set().remove(key));
+}
+
 // A template, so that members that this LibTorch does not have are not looked up.
 template <typename Impl>
 void forbid_access(Impl& impl, std::string message) {
@@ -35,17 +47,13 @@ void set_memory(const at::Storage& storage, at::DataPtr memory) {
 
 }  // namespace
 
-bool carries_key(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->key_set().has(paged_key); }
+bool carries_key(const at::Tensor& tensor) { return has(tensor, paged_key); }
+void add_key(const at::Tensor& tensor) { add(tensor, paged_key); }
+void remove_key(const at::Tensor& tensor) { remove(tensor, paged_key); }
 
-void add_key(const at::Tensor& tensor) {
-  auto* impl = tensor.unsafeGetTensorImpl();
-  Keys::set(impl, impl->key_set().add(paged_key));
-}
-
-void remove_key(const at::Tensor& tensor) {
-  auto* impl = tensor.unsafeGetTensorImpl();
-  Keys::set(impl, impl->key_set().remove(paged_key));
-}
+bool carries_divided_key(const at::Tensor& tensor) { return has(tensor, divided_key); }
+void add_divided_key(const at::Tensor& tensor) { add(tensor, divided_key); }
+void remove_divided_key(const at::Tensor& tensor) { remove(tensor, divided_key); }
 
 void take_memory(const at::Storage& storage, std::string message) {
   auto& impl = impl_of(storage);

@@ -14,11 +14,17 @@ namespace hortator::paging {
 constexpr auto paged_key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;   ///< carried by tensors
 constexpr auto recording_key = c10::DispatchKey::TESTING_ONLY_GenericMode;  ///< on for a thread
 constexpr auto meeting_key = c10::DispatchKey::DeferredInit;  ///< on for a thread; handled after paged_key
+constexpr auto divided_key = meeting_key;  ///< carried by tensors that are divided among ranks; operator_handlers.hpp
 
 /// Views and saved copies of a tensor inherit the key, new tensors do not.
 bool carries_key(const at::Tensor& tensor);
 void add_key(const at::Tensor& tensor);
 void remove_key(const at::Tensor& tensor);
+
+/// The same for divided_key. Views inherit it as well.
+bool carries_divided_key(const at::Tensor& tensor);
+void add_divided_key(const at::Tensor& tensor);
+void remove_divided_key(const at::Tensor& tensor);
 
 /// LibTorch 2.15 can forbid access to a storage's pointer, and allow it again.
 template <typename Impl>

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <hortator/export.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// How the weights of a model are divided among the ranks of a tensor group (AcceleratorOptions::parallel.tensor).
+namespace hortator {
+
+/// What is divided of a layer.
+enum class TensorDivision {
+  columns,     ///< the outputs of a layer: its result is divided. Biases as well
+  rows,        ///< the inputs of a layer, which are divided: results are summed over the ranks
+  vocabulary,  ///< the tokens of an embedding, or of the layer that scores them
+  replicated,  ///< nothing: each rank has the whole layer
+};
+
+/// Layers of one kind.
+struct HORTATOR_API TensorRule {
+  /// A layer's name, or a parameter's, or the end of one from a dot on: "layers.*.mlp.up_proj". A star stands for any
+  /// characters but dots.
+  std::string pattern;
+  TensorDivision division = TensorDivision::replicated;
+  /// The equal blocks of the divided dimension, each of which is divided: 3 for fused queries, keys and values.
+  int blocks = 1;
+  /// The weight is stored as [inputs, outputs], as GPT-2's Conv1D does.
+  bool transposed = false;
+
+  /// A rule in the words of a tp_plan of Hugging Face: "colwise", "rowwise", ... Throws UsageError for others.
+  static TensorRule from_hugging_face(std::string pattern, std::string_view style);
+};
+
+/// A plan: the first rule that fits a parameter counts, and parameters that none fits are replicated.
+using TensorPlan = std::vector<TensorRule>;
+
+/// A module that brings its plan, which counts where AcceleratorOptions has none. Derive your module from it as well.
+class HORTATOR_API HasTensorPlan {
+ public:
+  virtual ~HasTensorPlan() = default;
+  virtual TensorPlan tensor_plan() const = 0;
+};
+
+}  // namespace hortator

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "parallel/tensor/division.hpp"
+#include "parallel/tensor/tensor_ranks.hpp"
+
+/// Exchanges that autograd differentiates, to any order: two pairs of functions, of which each is the other's backward.
+/// A tensor that all ranks have whole has the same gradient on all; a divided one has the gradient of its parts.
+namespace hortator::parallel {
+
+using SharedRanks = std::shared_ptr<const TensorRanks>;
+
+/// Use of a whole tensor in computations that differ by rank: the tensor itself; its gradient is the sum over all
+/// ranks. Several uses of one tensor share one sum.
+at::Tensor spread(const at::Tensor& whole, const SharedRanks& ranks);
+/// The sum of what each rank has computed, whole on each rank. @collective
+at::Tensor sum(const at::Tensor& addend, const SharedRanks& ranks);
+/// The whole tensor from its parts. @collective
+at::Tensor join(const at::Tensor& part, const Division& division, const SharedRanks& ranks);
+/// This rank's part of a whole tensor; backward is collective.
+at::Tensor part_of(const at::Tensor& whole, const Division& division, const SharedRanks& ranks);
+
+}  // namespace hortator::parallel

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <hortator/parallel/tensor_plan.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parallel/tensor/divided_tensor.hpp"
+
+namespace hortator::parallel {
+
+/// A module whose parameters are divided among the ranks of a tensor group: each has this rank's part.
+class DividedModule {
+ public:
+  struct DividedParameter {
+    std::string name;
+    at::Tensor parameter;  ///< this rank's part
+    Division division;
+  };
+
+  /// The parameters must be whole, and the same on all ranks. Throws UsageError, before any change, if the plan does
+  /// not fit. Does not communicate.
+  DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks);
+
+  /// Each divided parameter once.
+  const std::vector<DividedParameter>& parameters() const { return parameters_; }
+  /// How a parameter is divided; null if it is not.
+  const DividedParameter* find(const at::Tensor& parameter) const;
+  const TensorRanks& ranks() const { return *ranks_; }
+  const SharedRanks& shared_ranks() const { return ranks_; }
+
+  /// Marks the parameters as divided again, after their data was replaced.
+  void mark() const;
+  /// Gives the module whole parameters back. @collective
+  void restore() const;
+
+ private:
+  std::vector<DividedParameter> parameters_;
+  SharedRanks ranks_;
+};
+
+/// The plan that the module, or a module in it, brings (HasTensorPlan). Throws UsageError if none does.
+TensorPlan plan_of(torch::nn::Module& module);
+
+}  // namespace hortator::parallel

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <c10/util/ArrayRef.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+/// How tensors are divided among the ranks of a tensor group. Pure.
+namespace hortator::parallel {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// One dimension of a tensor is divided: it consists of `blocks` equal blocks, and each rank has its part of every
+/// block. Fused queries, keys and values are 3 blocks.
+struct Division {
+  std::int64_t dim = 0;
+  std::int64_t blocks = 1;
+
+  bool operator==(const Division&) const = default;
+};
+
+/// Whether each rank gets an equal part.
+bool divides(at::IntArrayRef whole, const Division& division, int ranks);
+
+/// The sizes of a rank's part. Requires divides().
+Sizes part_sizes(at::IntArrayRef whole, const Division& division, int ranks);
+
+/// The sizes of the tensor whose parts have the sizes `part`.
+Sizes whole_sizes(at::IntArrayRef part, const Division& division, int ranks);
+
+struct DividedSizes {
+  Division division;
+  Sizes part;  ///< of each rank
+};
+
+/// `requested` with the size that stands for -1, for a tensor of `elements` elements.
+Sizes complete_sizes(at::IntArrayRef requested, std::int64_t elements);
+
+/// A divided tensor after view() or reshape() to `sizes` (none is -1). Nothing if a rank's elements would not be its
+/// part along any dimension.
+std::optional<DividedSizes> after_view(at::IntArrayRef whole, const Division& division, at::IntArrayRef sizes,
+                                       int ranks);
+
+/// The division after the elements from `begin` to `end` are taken from the divided dimension of `size` elements.
+/// Nothing unless these are whole blocks.
+std::optional<Division> after_slice(std::int64_t size, const Division& division, std::int64_t begin, std::int64_t end);
+
+/// The division after the dimensions are reordered: dimension i becomes that which was `order`[i].
+Division after_permutation(const Division& division, at::IntArrayRef order);
+
+/// `dim` counted from the front, where negative numbers count from the back of `dims` dimensions.
+inline std::int64_t from_front(std::int64_t dim, std::int64_t dims) { return dim < 0 ? dim + dims : dim; }
+
+}  // namespace hortator::parallel

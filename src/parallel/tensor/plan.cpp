@@ -1,0 +1,128 @@
+#include "parallel/tensor/plan.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <map>
+#include <utility>
+
+#include "core/text/text.hpp"
+
+namespace hortator {
+
+TensorRule TensorRule::from_hugging_face(std::string pattern, std::string_view style) {
+  static const std::map<std::string_view, TensorDivision> styles = {
+      {"colwise", TensorDivision::columns},
+      {"colwise_rep", TensorDivision::columns},
+      {"colwise_gather_output", TensorDivision::columns},
+      {"local_colwise", TensorDivision::columns},
+      {"rowwise", TensorDivision::rows},
+      {"rowwise_split_input", TensorDivision::rows},
+      {"local_rowwise", TensorDivision::rows},
+      {"embedding_rowwise", TensorDivision::vocabulary},
+      {"replicated", TensorDivision::replicated},
+      {"replicated_with_grad_allreduce", TensorDivision::replicated},
+  };
+  if (const auto found = styles.find(style); found != styles.end())
+    return {.pattern = std::move(pattern), .division = found->second};
+  std::vector<std::string> known;
+  for (const auto& [name, division] : styles) known.emplace_back(name);
+  throw UsageError({.what = text::concat("The style ", text::quote(style), " of ", text::quote(pattern),
+                                         " in a tensor-parallel plan is not supported"),
+                    .hint = text::concat("known are ", text::join(known))});
+}
+
+namespace parallel {
+namespace {
+
+bool matches_all(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern.front() != '*')
+    return !name.empty() && name.front() == pattern.front() && matches_all(pattern.substr(1), name.substr(1));
+  for (std::size_t taken = 0; taken <= name.size(); ++taken) {
+    if (matches_all(pattern.substr(1), name.substr(taken))) return true;
+    if (taken < name.size() && name[taken] == '.') return false;
+  }
+  return false;
+}
+
+/// "layers.0.mlp" of "layers.0.mlp.weight"
+std::string_view layer_of(std::string_view parameter) {
+  const auto dot = parameter.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : parameter.substr(0, dot);
+}
+
+bool fits(const TensorRule& rule, const PlannedParameter& parameter) {
+  return matches(rule.pattern, parameter.name) || matches(rule.pattern, layer_of(parameter.name));
+}
+
+std::optional<Division> division_by(const TensorRule& rule, const PlannedParameter& parameter) {
+  if (rule.division == TensorDivision::replicated) return {};
+  const auto dims = parameter.sizes.size();
+  if (dims == 0 || dims > 2) {
+    throw UsageError({.what = text::concat("The tensor-parallel plan divides ", text::quote(parameter.name),
+                                           ", which has ", dims, " dimensions"),
+                      .why = "only matrices and their biases can be divided",
+                      .hint = text::concat("replicate it: change the rule ", text::quote(rule.pattern))});
+  }
+  const bool by_rows = rule.division == TensorDivision::rows;
+  if (dims == 1) return by_rows ? std::nullopt : std::optional(Division{.dim = 0, .blocks = rule.blocks});
+  return Division{.dim = by_rows != rule.transposed ? 1 : 0, .blocks = rule.blocks};
+}
+
+void require_equal_parts(const PlannedParameter& parameter, const Division& division, int ranks) {
+  if (divides(parameter.sizes, division, ranks)) return;
+  const auto in_blocks = division.blocks > 1 ? text::concat(" in ", division.blocks, " blocks") : "";
+  throw UsageError({.what = text::concat(text::quote(parameter.name), " of [", text::join(parameter.sizes),
+                                         "] cannot be divided along dimension ", division.dim, in_blocks, " among ",
+                                         ranks, " tensor ranks"),
+                    .why = "each rank must get an equal part",
+                    .hint = "change parallel.tensor, pad the layer, or replicate it in the plan"});
+}
+
+void require_use(const TensorPlan& plan, const std::vector<PlannedParameter>& parameters) {
+  for (const auto& rule : plan) {
+    if (std::ranges::any_of(parameters, [&](const auto& one) { return fits(rule, one); })) continue;
+    const auto example = parameters.empty() ? std::string() : parameters.front().name;
+    throw UsageError({.what = text::concat("The pattern ", text::quote(rule.pattern),
+                                           " of the tensor-parallel plan fits no parameter of the model"),
+                      .why = "its layers would be replicated without notice",
+                      .hint = text::concat("parameters have names such as ", text::quote(example))});
+  }
+}
+
+}  // namespace
+
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty() || name.empty()) return false;
+  while (true) {
+    if (matches_all(pattern, name)) return true;
+    const auto dot = name.find('.');
+    if (dot == std::string_view::npos) return false;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+std::vector<std::optional<Division>> divisions_by_plan(const TensorPlan& plan,
+                                                       const std::vector<PlannedParameter>& parameters, int ranks) {
+  require_use(plan, parameters);
+  std::vector<std::optional<Division>> divisions;
+  std::map<const void*, std::size_t> known;
+  for (const auto& parameter : parameters) {
+    const auto rule = std::ranges::find_if(plan, [&](const auto& one) { return fits(one, parameter); });
+    const auto division = rule == plan.end() ? std::nullopt : division_by(*rule, parameter);
+    if (division) require_equal_parts(parameter, *division, ranks);
+    const auto [first, is_first] = known.emplace(parameter.identity, divisions.size());
+    if (!is_first && divisions[first->second] != division) {
+      throw UsageError(
+          {.what = text::concat("The tensor-parallel plan divides ", text::quote(parameters[first->second].name),
+                                " and ", text::quote(parameter.name), " differently"),
+           .why = "they are one parameter with two names",
+           .hint = "give both names rules that divide the same dimension"});
+    }
+    divisions.push_back(division);
+  }
+  return divisions;
+}
+
+}  // namespace parallel
+}  // namespace hortator

@@ -1,0 +1,90 @@
+#include "parallel/tensor/tensor_ranks.hpp"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <hortator/error.hpp>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "paging/interception/storage_state.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+/// While it lives, operators compute with the parts, and make no graph.
+struct WithParts {
+  c10::impl::ExcludeDispatchKeyGuard guard{paging::divided_key};
+  at::NoGradGuard no_grad{};
+};
+
+/// [.., blocks x part, ..] as [.., blocks, part, ..], or with `ranks` between them.
+Sizes in_blocks(at::IntArrayRef sizes, const Division& division, std::int64_t ranks) {
+  auto blocks = sizes.vec();
+  const auto dim = blocks.begin() + division.dim;
+  const auto part = *dim / (division.blocks * ranks);
+  *dim = division.blocks;
+  blocks.insert(dim + 1, {ranks, part});
+  return blocks;
+}
+
+}  // namespace
+
+comm::Communicator& TensorRanks::communicator_of(const at::Tensor& tensor) const {
+  if (auto* chosen = tensor.is_cpu() ? on_cpu_ : on_device_; chosen != nullptr) return *chosen;
+  throw UsageError({.what = "A tensor that is divided among ranks is used after its Accelerator has ended",
+                    .why = "its parts cannot be exchanged any more",
+                    .hint = "keep the Accelerator until the last use of the model"});
+}
+
+at::Tensor TensorRanks::reduce(const at::Tensor& tensor, comm::ReduceOp op) const {
+  const WithParts here;
+  auto result = tensor.clone(at::MemoryFormat::Contiguous);
+  ++traffic_.sums;
+  traffic_.sum_bytes += static_cast<std::int64_t>(result.nbytes());
+  communicator_of(result).all_reduce(result, op).wait();
+  return result;
+}
+
+at::Tensor TensorRanks::sum(const at::Tensor& tensor) const { return reduce(tensor, comm::ReduceOp::sum); }
+at::Tensor TensorRanks::max(const at::Tensor& tensor) const { return reduce(tensor, comm::ReduceOp::max); }
+
+at::Tensor TensorRanks::join(const at::Tensor& part, const Division& division) const {
+  const WithParts here;
+  const auto input = part.detach().contiguous();
+  auto sizes = input.sizes().vec();
+  sizes.insert(sizes.begin(), size_);
+  auto all = at::empty(sizes, input.options());
+  ++traffic_.gathers;
+  traffic_.gather_bytes += static_cast<std::int64_t>(all.nbytes());
+  communicator_of(all).all_gather(all.flatten(), input.flatten()).wait();
+  const auto whole = whole_sizes(input.sizes(), division, size_);
+  if (division.dim == 0 && division.blocks == 1) return all.view(whole);
+  auto blocks = in_blocks(input.sizes(), division, 1);
+  blocks.insert(blocks.begin(), size_);
+  blocks.erase(blocks.begin() + division.dim + 2);  // [ranks, .., blocks, part, ..]
+  return all.view(blocks).movedim(0, division.dim + 1).reshape(whole).contiguous();
+}
+
+at::Tensor TensorRanks::part_of(const at::Tensor& whole, const Division& division) const {
+  const WithParts here;
+  return whole.detach()
+      .reshape(in_blocks(whole.sizes(), division, size_))
+      .select(division.dim + 1, index_)
+      .reshape(part_sizes(whole.sizes(), division, size_))
+      .clone(at::MemoryFormat::Contiguous);
+}
+
+void TensorRanks::note_gathered(const std::string& name, const std::string& operands) const {
+  if (strict_) {
+    throw UsageError({.what = text::concat(name, " has no rule for tensors that are divided among ranks: ", operands),
+                      .why = "its operands would be gathered on each rank, which parallel.strict forbids",
+                      .hint = "replace the operator, replicate the parameters before it, or turn parallel.strict off"});
+  }
+  if (++gathered_[name] > 1 || index_ != 0) return;
+  log::warn("tensor parallelism: ", name, " has no rule for these divided tensors: ", operands,
+            ". They are gathered on each rank each time, which is correct and slow");
+}
+
+}  // namespace hortator::parallel

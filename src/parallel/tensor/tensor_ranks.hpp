@@ -1,0 +1,65 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "parallel/tensor/division.hpp"
+
+namespace hortator::parallel {
+
+/// What the ranks of a tensor group have exchanged, as seen by one of them.
+struct TensorTraffic {
+  std::int64_t sums = 0;       ///< all-reduces
+  std::int64_t sum_bytes = 0;  ///< of the reduced tensors
+  std::int64_t gathers = 0;
+  std::int64_t gather_bytes = 0;  ///< of the gathered tensors
+};
+
+/// The ranks among which tensors are divided. Divided tensors share it; it outlives the communicators, and its
+/// functions throw after close().
+class TensorRanks {
+ public:
+  /// Borrows the communicators until close(): for tensors on the device, and for tensors on the CPU.
+  TensorRanks(comm::Communicator& on_device, comm::Communicator& on_cpu)
+      : on_device_(&on_device), on_cpu_(&on_cpu), index_(on_cpu.rank()), size_(on_cpu.size()) {}
+
+  int index() const { return index_; }
+  int size() const { return size_; }
+  /// Ends the use of the communicators.
+  void close() { on_device_ = on_cpu_ = nullptr; }
+
+  /// The sum over all ranks, in a new tensor without history. @collective
+  at::Tensor sum(const at::Tensor& tensor) const;
+  /// The maximum over all ranks, in a new tensor without history. @collective
+  at::Tensor max(const at::Tensor& tensor) const;
+  /// The whole tensor from the parts of all ranks, without history. @collective
+  at::Tensor join(const at::Tensor& part, const Division& division) const;
+  /// This rank's part of a whole tensor, contiguous, without history.
+  at::Tensor part_of(const at::Tensor& whole, const Division& division) const;
+
+  const TensorTraffic& traffic() const { return traffic_; }
+  /// Operators without a rule for divided tensors, and how often their operands were gathered.
+  const std::map<std::string, std::int64_t>& gathered() const { return gathered_; }
+  /// Counts a gathered operator; an error if divided tensors must not be gathered, otherwise logged the first time.
+  void note_gathered(const std::string& name, const std::string& operands) const;
+  /// Makes operators without a rule an error.
+  void set_strict(bool strict) { strict_ = strict; }
+
+ private:
+  comm::Communicator& communicator_of(const at::Tensor& tensor) const;
+  at::Tensor reduce(const at::Tensor& tensor, comm::ReduceOp op) const;
+
+  comm::Communicator* on_device_;
+  comm::Communicator* on_cpu_;
+  int index_, size_;
+  bool strict_ = false;
+  mutable TensorTraffic traffic_;  // counted by one thread at a time: collectives have one order
+  mutable std::map<std::string, std::int64_t> gathered_;
+};
+
+}  // namespace hortator::parallel

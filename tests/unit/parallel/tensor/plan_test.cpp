@@ -1,0 +1,72 @@
+#include "parallel/tensor/plan.hpp"
+
+#include <hortator/error.hpp>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using parallel::Division;
+using parallel::divisions_by_plan;
+using parallel::matches;
+using parallel::PlannedParameter;
+
+namespace {
+
+const PlannedParameter up{.name = "model.layers.0.mlp.up.weight", .sizes = {8, 4}, .identity = "up"};
+const PlannedParameter up_bias{.name = "model.layers.0.mlp.up.bias", .sizes = {8}, .identity = "up bias"};
+const PlannedParameter down{.name = "model.layers.0.mlp.down.weight", .sizes = {4, 8}, .identity = "down"};
+const PlannedParameter down_bias{.name = "model.layers.0.mlp.down.bias", .sizes = {4}, .identity = "down bias"};
+
+TensorRule columns(std::string pattern) { return {.pattern = std::move(pattern), .division = TensorDivision::columns}; }
+TensorRule rows(std::string pattern) { return {.pattern = std::move(pattern), .division = TensorDivision::rows}; }
+
+}  // namespace
+
+TEST_CASE("a pattern fits whole names, and their ends from a dot on", "[serial]") {
+  CHECK(matches("layers.*.mlp.up", "model.layers.12.mlp.up"));
+  CHECK(matches("mlp.up", "model.layers.12.mlp.up"));
+  CHECK(matches("q_*", "attention.q_proj"));
+  CHECK(matches("*", "lm_head"));
+  CHECK_FALSE(matches("up", "model.mlp.wake_up"));
+  CHECK_FALSE(matches("layers.*.up", "layers.0.mlp.up"));
+  CHECK_FALSE(matches("mlp", "mlp.up"));
+  CHECK_FALSE(matches("", "mlp"));
+}
+
+TEST_CASE("columns divide outputs and biases, rows divide inputs", "[serial]") {
+  const auto found = divisions_by_plan({columns("mlp.up"), rows("mlp.down")}, {up, up_bias, down, down_bias}, 2);
+  CHECK(found[0] == Division{.dim = 0});
+  CHECK(found[1] == Division{.dim = 0});
+  CHECK(found[2] == Division{.dim = 1});
+  CHECK_FALSE(found[3]);
+}
+
+TEST_CASE("transposed weights are divided along the other dimension, fused ones by blocks", "[serial]") {
+  const TensorPlan plan = {{.pattern = "mlp.up", .division = TensorDivision::columns, .blocks = 2, .transposed = true}};
+  const auto found = divisions_by_plan(plan, {up, up_bias}, 2);
+  CHECK(found[0] == Division{.dim = 1, .blocks = 2});
+  CHECK(found[1] == Division{.dim = 0, .blocks = 2});
+}
+
+TEST_CASE("the first rule that fits counts", "[serial]") {
+  const auto found = divisions_by_plan({{.pattern = "up.bias"}, columns("mlp.up")}, {up, up_bias}, 2);
+  CHECK(found[0] == Division{.dim = 0});
+  CHECK_FALSE(found[1]);
+}
+
+TEST_CASE("mistakes in a plan are errors", "[serial]") {
+  CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.upp")}, {up}, 2), ContainsSubstring("fits no parameter"));
+  CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.up")}, {up}, 3), ContainsSubstring("cannot be divided"));
+  const PlannedParameter kernel{.name = "conv.weight", .sizes = {4, 4, 3, 3}, .identity = "conv"};
+  CHECK_THROWS_WITH(divisions_by_plan({columns("conv")}, {kernel}, 2), ContainsSubstring("4 dimensions"));
+  auto tied = up;
+  tied.name = "lm_head.weight";
+  CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.up")}, {up, tied}, 2), ContainsSubstring("differently"));
+}
+
+TEST_CASE("plans of Hugging Face are understood", "[serial]") {
+  CHECK(TensorRule::from_hugging_face("q_proj", "colwise").division == TensorDivision::columns);
+  CHECK(TensorRule::from_hugging_face("o_proj", "rowwise").division == TensorDivision::rows);
+  CHECK(TensorRule::from_hugging_face("lm_head", "colwise_rep").division == TensorDivision::columns);
+  CHECK_THROWS_WITH(TensorRule::from_hugging_face("experts", "ep_router"), ContainsSubstring("not supported"));
+}
