@@ -6,8 +6,12 @@ namespace hortator::models {
 
 /// Fields of config.json that describe files, training, tokens or outputs of other programs.
 constexpr std::string_view fields_without_effect[] = {
-    "_name_or_path",
+    "_attn_implementation",
     "_attn_implementation_autoset",
+    "_attn_implementation_internal",
+    "_commit_hash",
+    "_model_name_or_path",
+    "_name_or_path",
     "architectures",
     "architecture",
     "attn_implementation",
@@ -78,6 +82,8 @@ constexpr std::string_view fields_without_effect[] = {
     "transformers_version",
     "typical_p",
     "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
     "use_bfloat16",
     "use_cache",
 };

@@ -87,6 +87,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         loaded = transformers.AutoModelForCausalLM.from_pretrained(options.model.parent, gguf_file=options.model.name, dtype='float32')
+        loaded.hf_quantizer = None  # the weights are dequantised; transformers refuses to save them all the same
+        vars(loaded.config).pop('quantization_config', None)
         loaded.save_pretrained(folder / 'model')
         del loaded
         (folder / 'text').write_text('galleys keep time, and rowers hear the hortator. ' * 400)

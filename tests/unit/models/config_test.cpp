@@ -58,6 +58,12 @@ json changed(json config, const std::string& name, const json& value) {
 
 }  // namespace
 
+TEST_CASE("notes of the programs that wrote a config.json are ignored") {
+  for (const auto* name :
+       {"_name_or_path", "_model_name_or_path", "_commit_hash", "_attn_implementation", "unsloth_version"})
+    CHECK(error_of(changed(small_llama, name, "sdpa")) == "no error");
+}
+
 TEST_CASE("an unknown architecture or field is an error that lists the known ones") {
   CHECK_THAT(error_of(changed(small_llama, "architectures", {"LlamaForEverything"})),
              ContainsSubstring("'LlamaForEverything'") && ContainsSubstring("BertForSequenceClassification"));
