@@ -44,7 +44,9 @@
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/logger.hpp>
 #include <hortator/training/metrics.hpp>
+#include <hortator/training/named_optimizer.hpp>
 #include <hortator/training/objects.hpp>
+#include <hortator/training/optimizers.hpp>
 #include <hortator/training/precision.hpp>
 #include <hortator/training/profile.hpp>
 #include <hortator/training/random.hpp>

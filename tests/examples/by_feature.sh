@@ -180,6 +180,18 @@ schedule_free() {
   [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
 }
 
+optimizers() {
+  local which whole
+  for which in lion nadam radam schedule-free signum; do
+    two --optimizer "$which" --stage 0 --run-dir "$which.0"
+    expect_learned
+    whole=$(loss)
+    two --optimizer "$which" --stage 2 --epochs 4 --run-dir "$which.2"
+    two --optimizer "$which" --stage 3 --run-dir "$which.2"
+    expect_near "$whole" "$(loss)"
+  done
+}
+
 big_model_inference() {
   two --memory-kib 300
   awk -v memory="$(line 'pages read' | sed 's/ KiB.*//')" -v disk="$(line 'pages read' | sed -E 's/.*, ([0-9]+) KiB on disk.*/\1/')" \

@@ -15,6 +15,16 @@ at::Tensor Optimizer::step(const torch::optim::Optimizer::LossClosure& closure) 
   return core_->step(closure);
 }
 
+void Optimizer::train() {
+  const CallSite site(__builtin_return_address(0));
+  core_->use_weights(step::WeightUse::train);
+}
+
+void Optimizer::eval() {
+  const CallSite site(__builtin_return_address(0));
+  core_->use_weights(step::WeightUse::evaluate);
+}
+
 bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
 
 void Optimizer::zero_grad(bool set_to_none) { core_->zero_grad(set_to_none); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <hortator/training/named_optimizer.hpp>
 
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
@@ -132,6 +133,21 @@ void OptimizerCore::run_fused(const StepMode& mode) {
                                ? "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device"
                                : "only ATen's fused kernels of AdamW, Adam and SGD can skip a step on the device",
                     .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
+}
+
+void OptimizerCore::use_weights(WeightUse use) {
+  check_alive();
+  auto* const modal = dynamic_cast<TrainEvalOptimizer*>(optimizer_);
+  if (modal == nullptr) {
+    throw UsageError({.what = text::concat("optimizer.", use == WeightUse::train ? "train" : "eval",
+                                           "() is called of an optimizer that trains the weights to evaluate"),
+                      .why = "there is one set of weights, and nothing to exchange",
+                      .hint = "leave the call out, or use ScheduleFreeAdamW"});
+  }
+  settle();
+  if (shards_) shards_->before_step();
+  use == WeightUse::train ? modal->train() : modal->eval();
+  if (shards_) shards_->after_step();
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {

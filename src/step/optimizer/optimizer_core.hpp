@@ -25,6 +25,9 @@ struct OptimizerHooks {
   std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
 };
 
+/// Which of a TrainEvalOptimizer's weights are in the parameters.
+enum class WeightUse { train, evaluate };
+
 /// A prepared optimizer; handles (Optimizer) share it.
 class OptimizerCore {
  public:
@@ -59,6 +62,9 @@ class OptimizerCore {
   /// returns the first one. @collective
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   void zero_grad(bool set_to_none);
+  /// Puts the weights for `use` into the parameters, on all ranks. Throws unless it is a TrainEvalOptimizer.
+  /// @collective
+  void use_weights(WeightUse use);
   /// The user's parameters, even where the optimizer steps slices.
   std::vector<at::Tensor> parameters() const { return shards_ ? shards_->parameters() : parameters_of(*optimizer_); }
   /// The tensors whose grad() is set: parameters, or their slices.

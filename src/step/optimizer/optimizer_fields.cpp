@@ -7,6 +7,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <hortator/training/named_optimizer.hpp>
 #include <tuple>
 
 namespace hortator::step {
@@ -67,6 +68,15 @@ void visit(LBFGSOptions& options, FieldVisitor& v) {
   v.field("tolerance_change", options.tolerance_change());
   v.field("history_size", options.history_size());
 }
+// Of the user's own optimizers too. The names are those of make_state().
+void visit(MomentState& state, FieldVisitor& v) {
+  v.field("step", state.step);
+  for (auto& [name, number] : state.scalars) v.field(name, number);
+  for (auto& [name, moment] : state.moments) v.field(name, moment);
+}
+void visit(NamedOptions& options, FieldVisitor& v) {
+  for (auto& [name, number] : options.numbers()) v.field(name, number);
+}
 void visit(AdamOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
 void visit(AdamWOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
 void visit(SGDOptions& options, FieldVisitor& v) {
@@ -109,16 +119,26 @@ bool make_if(const OptimizerOptions& options, std::unique_ptr<OptimizerParamStat
   return state != nullptr;
 }
 
+bool make_named(const OptimizerOptions& options, std::unique_ptr<OptimizerParamState>& state) {
+  if (typeid(options) != typeid(NamedOptions)) return false;
+  const auto& named = static_cast<const NamedOptions&>(options);
+  auto moments = std::make_unique<MomentState>();
+  for (const auto& name : named.moments()) moments->moments[name];
+  for (const auto& name : named.scalars()) moments->scalars[name];
+  state = std::move(moments);
+  return true;
+}
+
 }  // namespace
 
 bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
   return visit_first<AdamWParamState, AdamParamState, SGDParamState, RMSpropParamState, AdagradParamState,
-                     LBFGSParamState>(state, visitor);
+                     LBFGSParamState, MomentState>(state, visitor);
 }
 
 bool visit_fields(OptimizerOptions& options, FieldVisitor& visitor) {
-  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions, LBFGSOptions>(options,
-                                                                                                          visitor);
+  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions, LBFGSOptions, NamedOptions>(
+      options, visitor);
 }
 
 std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options) {
@@ -127,7 +147,7 @@ std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options)
       make_if<SGDParamState, SGDOptions>(options, state) ||
       make_if<RMSpropParamState, RMSpropOptions>(options, state) ||
       make_if<AdagradParamState, AdagradOptions>(options, state) ||
-      make_if<LBFGSParamState, LBFGSOptions>(options, state);
+      make_if<LBFGSParamState, LBFGSOptions>(options, state) || make_named(options, state);
   return state;
 }
 

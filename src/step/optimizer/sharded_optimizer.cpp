@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <functional>
 #include <hortator/error.hpp>
+#include <hortator/training/named_optimizer.hpp>
 #include <typeinfo>
 
 #include "core/text/text.hpp"
@@ -45,21 +46,32 @@ class TensorReplacement final : public FieldVisitor {
   Replace replace_;
 };
 
+void require_known_options(const torch::optim::Optimizer& optimizer, const std::string& name) {
+  for (const auto& group : optimizer.param_groups()) {
+    if (make_state(group.options()) != nullptr) continue;
+    throw UsageError({.what = text::concat("ZeRO cannot shard the state of the optimizer ", name),
+                      .why = "its options and states are of types that Hortator does not know",
+                      .hint = "derive it from hortator::NamedOptimizer, or use the options and states of an optimizer "
+                              "of torch::optim"});
+  }
+}
+
 }  // namespace
 
 void require_elementwise(const torch::optim::Optimizer& optimizer) {
   if (is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(optimizer)) return;
-  const auto& type = typeid(optimizer);
-  const auto name = c10::demangle(type.name());
+  const auto name = c10::demangle(typeid(optimizer).name());
+  if (dynamic_cast<const ElementwiseOptimizer*>(&optimizer) != nullptr) return require_known_options(optimizer, name);
   if (name.find("LBFGS") != std::string::npos) {
     throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
                       .why = "its step depends on all parameters together, and a rank has only a slice of each",
                       .hint = "use ZeRO stage 0, or AdamW, Adam, SGD, RMSprop or Adagrad"});
   }
   throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
-                    .why = "it may look at whole parameters, or keep tensors of its own; only torch::optim's AdamW, "
-                           "Adam, SGD, RMSprop and Adagrad are known to step element by element",
-                    .hint = "use ZeRO stage 0, or one of these"});
+                    .why = "it may look at whole parameters, or keep tensors of its own",
+                    .hint = "if it steps element by element, declare that by deriving from "
+                            "hortator::ElementwiseOptimizer; otherwise use ZeRO stage 0, or one of torch::optim's "
+                            "AdamW, Adam, SGD, RMSprop and Adagrad, or of Hortator's optimizers"});
 }
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,

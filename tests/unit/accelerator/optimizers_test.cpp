@@ -1,0 +1,153 @@
+// Hortator's optimizers, and those that users declare to step element by element, under ZeRO.
+#include <torch/optim/sgd.h>
+#include <hortator/training/optimizers.hpp>
+#include <map>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+#include "zero_course.hpp"
+
+using namespace hortator;
+using test::are_close;
+using test::are_equal;
+using test::batch;
+using test::copies_of;
+using test::distinct;
+using test::Shardable;
+using test::train;
+
+namespace {
+
+/// A user's optimizer: the sign of the gradient, at a rate that falls with the parameter's step count.
+class Signum final : public NamedOptimizer, public ElementwiseOptimizer {
+ public:
+  explicit Signum(std::vector<at::Tensor> parameters)
+      : NamedOptimizer({torch::optim::OptimizerParamGroup(std::move(parameters))},
+                       NamedOptions({{"lr", 0.01}}, {"momentum"}, {"rate"})) {}
+
+ private:
+  void update(at::Tensor& parameter, const at::Tensor& gradient, MomentState& state,
+              const NamedOptions& options) override {
+    auto& momentum = state.moments["momentum"].lerp_(gradient, 0.1);
+    state.scalars["rate"] = options.get_lr() / static_cast<double>(state.step);
+    parameter.sub_(momentum.sign(), state.scalars["rate"]);
+  }
+};
+
+template <typename T, typename Options>
+test::MakeOptimizer maker(const Options& options) {
+  return [options](Shardable& net) { return std::make_unique<T>(distinct(*net), options); };
+}
+
+const std::map<std::string, test::MakeOptimizer> makers = {
+    {"Lion", maker<Lion>(LionOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"NAdam", maker<NAdam>(NAdamOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"RAdam", maker<RAdam>(RAdamOptions{.lr = 1e-1, .betas = {0.9, 0.6}})},
+    {"schedule-free AdamW", maker<ScheduleFreeAdamW>(ScheduleFreeAdamWOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"a user's own", [](Shardable& net) { return std::make_unique<Signum>(distinct(*net)); }}};
+
+/// Steps with one optimizer, which stops and resumes from a checkpoint at another stage in the middle.
+std::vector<at::Tensor> train_in_two_runs(const test::MakeOptimizer& make, const std::filesystem::path& folder,
+                                          const std::vector<int>& stages) {
+  std::vector<at::Tensor> parameters;
+  for (std::size_t run = 0; run < stages.size(); ++run) {
+    Accelerator accelerator(
+        {.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stages[run]}, .project = {.dir = folder}});
+    Shardable net;
+    auto plain = make(net);
+    auto [model, optimizer] = accelerator.prepare(net, *plain);
+    if (run > 0) accelerator.load_state();
+    for (int step = 0; step < 3; ++step) {
+      accelerator.backward(model(batch(accelerator, static_cast<int>(run) * 3 + step)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    accelerator.save_state();
+    accelerator.wait_for_checkpoint();
+    parameters = copies_of(*net);
+    accelerator.wait_for_everyone();
+  }
+  return parameters;
+}
+
+}  // namespace
+
+TEST_CASE("every stage trains as stage 0 with each of Hortator's optimizers and with a user's own") {
+  for (const auto& [name, make] : makers) {
+    INFO(name);
+    const auto expected = train(ZeroConfig{.stage = 0}, {.make_optimizer = make});
+    CHECK(expected.losses.back() < expected.losses.front());
+    for (const int stage : {1, 2, 3}) {
+      INFO("stage " << stage);
+      CHECK(
+          are_close(train(ZeroConfig{.stage = stage}, {.make_optimizer = make}).parameters, expected.parameters, 1e-6));
+    }
+  }
+}
+
+TEST_CASE("checkpoints hold the optimizers' states at any stage") {
+  for (const auto& [name, make] : makers) {
+    INFO(name);
+    const Accelerator all;
+    const auto run = [&](const std::vector<int>& stages) {
+      const test::Folder folder(all, "optimizers");
+      return train_in_two_runs(make, folder.path(), stages);
+    };
+    const auto expected = run({0, 0});
+    CHECK(are_close(run({2, 1}), expected, 1e-6));
+    CHECK(are_close(run({0, 3}), expected, 1e-6));
+  }
+}
+
+TEST_CASE("schedule-free weights are exchanged at every stage, and a step with those to evaluate is refused") {
+  const auto run = [](int stage) {
+    Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stage}});
+    Shardable net;
+    ScheduleFreeAdamW plain(distinct(*net), {.lr = 1e-2});
+    auto [model, optimizer] = accelerator.prepare(net, plain);
+    std::vector<at::Tensor> all;
+    for (int step = 0; step < 4; ++step) {
+      accelerator.backward(model(batch(accelerator, step)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+      optimizer.eval();
+      for (auto& one : copies_of(*net)) all.push_back(one);
+      accelerator.wait_for_everyone();
+      if (step == 3) break;
+      optimizer.train();
+    }
+    accelerator.backward(model(batch(accelerator, 5)).square().mean());
+    CHECK_THROWS_WITH(optimizer.step(), ContainsSubstring("steps after eval()"));
+    accelerator.wait_for_everyone();
+    return all;
+  };
+  const auto expected = run(0);
+  CHECK_FALSE(are_equal({expected.front()}, {expected[expected.size() / 4]}));
+  for (const int stage : {1, 2, 3}) CHECK(are_close(run(stage), expected, 1e-6));
+}
+
+TEST_CASE("train() and eval() of an optimizer that has one set of weights are refused") {
+  Accelerator accelerator;
+  Shardable net;
+  Lion lion(distinct(*net));
+  auto [model, optimizer] = accelerator.prepare(net, lion);
+  CHECK_THROWS_WITH(optimizer.eval(), ContainsSubstring("optimizer.eval()") && ContainsSubstring("ScheduleFreeAdamW"));
+}
+
+TEST_CASE("a declared optimizer whose state cannot be sharded is refused by name") {
+  struct Unknown : torch::optim::OptimizerCloneableOptions<Unknown> {};
+  struct Opaque : torch::optim::Optimizer, ElementwiseOptimizer {
+    explicit Opaque(std::vector<at::Tensor> parameters)
+        : Optimizer(std::move(parameters), std::make_unique<Unknown>()) {}
+    at::Tensor step(LossClosure /*closure*/ = nullptr) override { return {}; }
+  };
+  struct Declared : torch::optim::SGD, ElementwiseOptimizer {
+    using SGD::SGD;
+  };
+  Accelerator accelerator({.zero = {.stage = 1}});
+  torch::nn::Linear net(3, 3);
+  Opaque opaque(net->parameters());
+  CHECK_THROWS_WITH(accelerator.prepare(opaque), ContainsSubstring("Opaque") && ContainsSubstring("NamedOptimizer"));
+  Declared declared(net->parameters(), torch::optim::SGDOptions(0.1));
+  CHECK_NOTHROW(accelerator.prepare(declared));
+}
