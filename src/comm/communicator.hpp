@@ -20,6 +20,9 @@ struct Traits {
   /// Ranks of a node that call different collectives throw, also outside debug mode. Without it they may wait for each
   /// other for ever or exchange wrong data: callers that cannot rule that out use a CheckedCommunicator.
   bool finds_mismatch = false;
+  /// Collectives of all communicators of the back end are done on the device in the order in which they were started:
+  /// the result of one may be an operand of the next before anybody has waited for it (floating-point numbers, dense).
+  bool queues_on_device = false;
   /// The type of device whose tensors it carries. Empty: any.
   std::optional<c10::DeviceType> device = {};
 

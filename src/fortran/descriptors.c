@@ -98,13 +98,15 @@ hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_c
 }
 
 hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch, const CFI_cdesc_t* cotangent,
-                                   const CFI_cdesc_t* gradient, int order, hortator_memory memory) {
+                                   const CFI_cdesc_t* gradient, int order, hortator_memory memory, intptr_t stream) {
   view weights;
   view result;
   hortator_status status = view_of(cotangent, order, &weights);
   if (status == HORTATOR_OK) status = view_of(gradient, order, &result);
   weights.array.memory = memory;
+  weights.array.stream = (void*)stream;
   result.array.memory = memory;
+  result.array.stream = (void*)stream;
   return status == HORTATOR_OK ? hortator_adjoint(model, batch, &weights.array, &result.array) : status;
 }
 

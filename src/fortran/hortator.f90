@@ -197,12 +197,19 @@ module hortator
       type(*), dimension(..), target, asynchronous, intent(inout) :: array
       integer(c_int), value :: distribution
     end function
-    integer(c_int) function c_adjoint(model, batch, cotangent, gradient, order, memory) bind(C, name="hortator_adjoint_f")
-      import :: c_int, c_ptr
+    integer(c_int) function c_adjoint(model, batch, cotangent, gradient, order, memory, stream) &
+      bind(C, name="hortator_adjoint_f")
+      import :: c_int, c_intptr_t, c_ptr
       type(c_ptr), value :: model, batch
       type(*), dimension(..), target, intent(in) :: cotangent
       type(*), dimension(..), target, intent(inout) :: gradient
       integer(c_int), value :: order, memory
+      integer(c_intptr_t), value :: stream
+    end function
+    integer(c_int) function c_report(code, text) bind(C, name="hortator_report")
+      import :: c_int, c_char
+      integer(c_int), value :: code
+      character(kind=c_char), intent(in) :: text(*)
     end function
     subroutine c_print_error() bind(C, name="hortator_print_error_f")
     end subroutine
@@ -216,7 +223,12 @@ contains
     integer, intent(in) :: comm
     character(*), intent(in) :: settings
     integer, optional, intent(out) :: status
-    call finish(c_begin(int(comm, c_int32_t), trim(settings)//c_null_char, self%handle), status)
+    if (c_associated(self%handle)) then
+      call finish(c_report(int(HORTATOR_USAGE, c_int), 'This variable holds a run that has begun (its models and buffers &
+                           &would be lost). Call end first, or use another variable'//c_null_char), status)
+    else
+      call finish(c_begin(int(comm, c_int32_t), trim(settings)//c_null_char, self%handle), status)
+    end if
   end subroutine
 
   !> Ends the run and its models and buffers. Stop the program with `exit_code`: 0, or 75 if it is to be continued.
@@ -337,17 +349,19 @@ contains
     call finish(c_infer(self%handle, batch%handle), status)
   end subroutine
 
-  !> The gradient of sum(cotangent * output) with respect to the first input.
-  subroutine model_adjoint(self, batch, cotangent, gradient, order, device, status)
+  !> The gradient of sum(cotangent * output) with respect to the first input. order, device and stream are those of both
+  !> arrays, as in batch%add.
+  subroutine model_adjoint(self, batch, cotangent, gradient, order, device, stream, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
     type(*), dimension(..), target, intent(in) :: cotangent
     type(*), dimension(..), target, intent(inout) :: gradient
     integer, optional, intent(in) :: order
     logical, optional, intent(in) :: device
+    integer(c_intptr_t), optional, intent(in) :: stream
     integer, optional, intent(out) :: status
-    call finish(c_adjoint(self%handle, batch%handle, cotangent, gradient, chosen_order(order), &
-                          chosen_memory(device)), status)
+    call finish(c_adjoint(self%handle, batch%handle, cotangent, gradient, chosen_order(order), chosen_memory(device), &
+                          chosen_stream(stream)), status)
   end subroutine
 
   !> Writes the weights to a folder, as safetensors.
@@ -378,11 +392,8 @@ contains
     logical, optional, intent(in) :: device
     integer(c_intptr_t), optional, intent(in) :: stream
     integer, optional, intent(out) :: status
-    integer(c_intptr_t) :: followed
-    followed = 0
-    if (present(stream)) followed = stream
-    call finish(c_batch_add(self%handle, int(role, c_int), array, chosen_order(order), chosen_memory(device), followed), &
-                status)
+    call finish(c_batch_add(self%handle, int(role, c_int), array, chosen_order(order), chosen_memory(device), &
+                            chosen_stream(stream)), status)
   end subroutine
 
   !> Frees the batch, not its arrays. The finalizer does the same.
@@ -499,6 +510,12 @@ contains
     logical, optional, intent(in) :: device
     chosen_memory = 0
     if (present(device)) chosen_memory = merge(1_c_int, 0_c_int, device)
+  end function
+
+  pure integer(c_intptr_t) function chosen_stream(stream)
+    integer(c_intptr_t), optional, intent(in) :: stream
+    chosen_stream = 0
+    if (present(stream)) chosen_stream = stream
   end function
 
   subroutine finish(code, status)

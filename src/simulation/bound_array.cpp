@@ -1,9 +1,11 @@
 #include "simulation/bound_array.hpp"
 
 #include <ATen/ops/from_blob.h>
+#include <c10/util/safe_numerics.h>
 
 #include <array>
 #include <hortator/error.hpp>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -81,8 +83,11 @@ at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
   }
   const std::vector<std::int64_t> shape(array->shape, array->shape + array->rank);
   const auto options = at::TensorOptions().dtype(*type).device(device_of(*array, device));
-  std::int64_t elements = 1;
-  for (const auto size : shape) elements *= size;
+  std::uint64_t elements = 0;
+  if (c10::safe_multiplies_u64(shape, &elements) || elements > std::numeric_limits<std::int64_t>::max()) {
+    throw UsageError({.what = text::concat("An array of the shape [", text::join(shape), "] has too many elements"),
+                      .hint = "pass the sizes of its dimensions, not their addresses"});
+  }
   if (array->data == nullptr && elements > 0) {
     throw UsageError({.what = text::concat("An array of the shape [", text::join(shape), "] has no data"),
                       .hint = "allocate it before it is bound"});

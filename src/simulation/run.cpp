@@ -24,13 +24,17 @@ namespace hortator::simulation {
 namespace {
 
 /// The settings as rank 0 reads them. @collective
-RunSettings read_for_all(const mpi::Communicator& comm, const std::string& file) {
+RunSettings read_for_all(const mpi::Communicator& comm, const char* file) {
+  std::string name;
   std::string content;
   mpi::all_or_none(comm, [&] {
-    if (comm.rank() == 0) content = read_settings_file(file);
+    if (comm.rank() != 0) return;
+    if (file == nullptr) throw UsageError({.what = "hortator_begin got no settings file", .hint = "pass its name"});
+    name = file;
+    content = read_settings_file(name);
   });
   content = mpi::broadcast(comm, std::string_view(content));
-  const auto name = mpi::broadcast(comm, std::string_view(file));
+  name = mpi::broadcast(comm, std::string_view(name));
   RunSettings settings;
   mpi::all_or_none(comm, [&] { settings = read_run_settings(parse_settings(content, name), name); });
   return settings;
@@ -64,7 +68,7 @@ accelerator::CheckpointPart name_of_model(std::size_t number, const std::string&
 
 }  // namespace
 
-std::unique_ptr<Run> Run::begin(int comm, const std::string& settings_file) {
+std::unique_ptr<Run> Run::begin(int comm, const char* settings_file) {
   runtime::start_mpi();
   auto settings = read_for_all(communicator_of(comm), settings_file);
   if (comm != HORTATOR_WORLD) settings.options.communicator = comm;
@@ -80,16 +84,25 @@ Run::Run(RunSettings settings)
 
 const mpi::Communicator& Run::comm() const { return accelerator::Training::of(*accelerator_).host(); }
 
-TrainedModel& Run::model(const std::string& name) {
-  mpi::same_on_all(comm(), name, "the model to create");
+// Local mistakes first: a rank that left here would keep the others waiting.
+std::string Run::common_name(const char* name, const char* what) const {
+  all_succeed(comm(), [&] {
+    if (name == nullptr) throw UsageError({.what = "A name is NULL", .hint = "pass a name of the settings"});
+  });
+  mpi::same_on_all(comm(), name, what);
+  return name;
+}
+
+TrainedModel& Run::model(const char* wanted) {
+  const auto name = common_name(wanted, "the model to create");
   if (const auto found = models_.find(name); found != models_.end()) return *found->second;
   auto made = std::make_unique<TrainedModel>(*accelerator_, name, settings_.model(name));
   accelerator::Training::of(*accelerator_).prepared.add_part(name_of_model(models_.size(), name));
   return *models_.emplace(name, std::move(made)).first->second;
 }
 
-RunBuffer& Run::buffer(const std::string& name) {
-  mpi::same_on_all(comm(), name, "the buffer to create");
+RunBuffer& Run::buffer(const char* wanted) {
+  const auto name = common_name(wanted, "the buffer to create");
   if (const auto found = buffers_.find(name); found != buffers_.end()) return *found->second;
   const auto key = core::mix(core::mix(settings_.seed, core::hash(name)), static_cast<std::uint64_t>(comm().rank()));
   auto made = std::make_unique<RunBuffer>(comm(), SampleBuffer(name, SampleBuffer::read(settings_.buffer(name)), key));
@@ -97,7 +110,8 @@ RunBuffer& Run::buffer(const std::string& name) {
   return *buffers_.emplace(name, std::move(made)).first->second;
 }
 
-void Run::keep(const std::string& name, const hortator_array* array, hortator_distribution distribution) {
+void Run::keep(const char* wanted, const hortator_array* array, hortator_distribution distribution) {
+  const std::string name = wanted == nullptr ? "" : wanted;
   at::Tensor tensor;
   all_succeed(comm(), [&] {
     tensor = bound_tensor(array, accelerator_->device());

@@ -17,15 +17,15 @@ namespace hortator::simulation {
 /// A run of a simulation code: an Accelerator, and the models, buffers and arrays of its settings.
 class Run : public hortator_run {
  public:
-  /// Rank 0 reads the settings for all. `comm` is a Fortran handle or HORTATOR_WORLD. @collective
-  static std::unique_ptr<Run> begin(int comm, const std::string& settings);
+  /// Rank 0 reads its file of settings for all. `comm` is a Fortran handle or HORTATOR_WORLD. @collective
+  static std::unique_ptr<Run> begin(int comm, const char* settings);
   explicit Run(RunSettings settings);  ///< @collective
 
   /// The model or buffer of that name in the settings; made by the first call. @collective
-  TrainedModel& model(const std::string& name);
-  RunBuffer& buffer(const std::string& name);
+  TrainedModel& model(const char* name);
+  RunBuffer& buffer(const char* name);
   /// Saves and restores an array with each checkpoint. @collective
-  void keep(const std::string& name, const hortator_array* array, hortator_distribution distribution);
+  void keep(const char* name, const hortator_array* array, hortator_distribution distribution);
 
   /// Whether the run was asked to stop; it was then saved if there was time. @collective
   bool should_stop();
@@ -41,6 +41,8 @@ class Run : public hortator_run {
 
  private:
   bool is_between_updates() const;
+  /// The name that all ranks have passed. @collective
+  std::string common_name(const char* name, const char* what) const;
 
   RunSettings settings_;
   std::map<std::string, std::unique_ptr<TrainedModel>> models_ = {};

@@ -64,18 +64,32 @@ void RunBuffer::standardize(TrainedModel& model) const {
   model.standardize(inputs, targets);
 }
 
-std::optional<double> RunBuffer::train(TrainedModel& model, std::int64_t steps, bool wants_loss) {
-  std::array<std::int64_t, 3> least = {is_ready() ? 1 : 0, steps, -steps};
+void RunBuffer::require_own(const TrainedModel* model) const {
+  if (model == nullptr) {
+    throw UsageError({.what = text::concat("The model that the buffer ", text::quote(samples_.name()), " trains is NULL"),
+                      .hint = "pass what hortator_model_create has made, and check that call's status"});
+  }
+  if (&model->comm() == &comm_) return;
+  throw UsageError({.what = text::concat("The buffer ", text::quote(samples_.name()), " and the model ",
+                                         text::quote(model->name()), " belong to different runs"),
+                    .why = "a run trains on the samples of its own ranks",
+                    .hint = "create both in one run; hortator_share_samples moves samples between runs"});
+}
+
+std::optional<double> RunBuffer::train(TrainedModel* model, std::int64_t steps, bool wants_loss) {
+  const auto outcome = attempt([&] { require_own(model); });
+  std::array<std::int64_t, 4> least = {is_ready() ? 1 : 0, steps, -steps, outcome.failed ? 0 : 1};
   mpi::all_reduce(comm_, std::span<std::int64_t>(least), MPI_MIN);
+  if (least[3] == 0) mpi::agree(comm_, outcome);  // throws
   if (least[1] != -least[2] || least[1] < 0) {
     throw UsageError({.what = text::concat("hortator_buffer_train got steps from ", least[1], " to ", -least[2]),
                       .hint = "pass the same number, from 0, on all ranks"});
   }
   if (least[0] == 0) return {};
-  standardize(model);
+  standardize(*model);
   double loss = 0;
   for (std::int64_t step = 0; step < steps; ++step)
-    loss = model.train([&] { return draw(); }, wants_loss && step + 1 == steps);
+    loss = model->train([&] { return draw(); }, wants_loss && step + 1 == steps);
   return loss;
 }
 

@@ -20,14 +20,15 @@ class RunBuffer : public hortator_buffer {
   SampleBuffer& samples() { return samples_; }
   const SampleBuffer& samples() const { return samples_; }
   /// Training steps on random samples of all ranks. Returns the loss of the last step; nothing if some rank has too few
-  /// samples. @collective
-  std::optional<double> train(TrainedModel& model, std::int64_t steps, bool wants_loss);
+  /// samples. Throws UsageError on all ranks if one has no model, or one of another run. @collective
+  std::optional<double> train(TrainedModel* model, std::int64_t steps, bool wants_loss);
   /// Its part of a checkpoint. The buffer must outlive it.
   accelerator::CheckpointPart part();
 
  private:
   bool is_ready();  ///< @collective where ranks of a node share samples
   TensorBatch draw();
+  void require_own(const TrainedModel* model) const;
   void standardize(TrainedModel& model) const;  ///< @collective
   void load(const checkpoint::Reader& reader);
   std::int64_t saved_count(const checkpoint::Reader& reader, int rank) const;

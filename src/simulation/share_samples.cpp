@@ -86,6 +86,29 @@ Layout common_layout(const mpi::Communicator& comm, const std::vector<Party>& pa
   return layout_of(all);
 }
 
+/// Which ranks give and take how many samples.
+struct Moves {
+  std::vector<Party> parties;
+  std::vector<std::int64_t> numbers;  ///< the position of each receiver among all of them; -1 for other ranks
+  std::vector<std::int64_t> before;   ///< samples of the ranks before each
+  std::int64_t receivers = 0;
+
+  explicit Moves(std::vector<Party> all) : parties(std::move(all)) {
+    std::int64_t sum = 0;
+    for (const auto& party : parties) {
+      numbers.push_back(party.takes ? receivers++ : -1);
+      before.push_back(sum);
+      sum += party.count;
+    }
+  }
+  std::int64_t total() const { return before.back() + parties.back().count; }
+  /// The rows of a rank's samples that go to another.
+  std::vector<std::int64_t> rows(std::size_t from, std::size_t to) const {
+    if (numbers[to] < 0) return {};
+    return moving_rows(before[from], parties[from].count, receivers, numbers[to]);
+  }
+};
+
 std::string packed(const TensorBatch& samples, const std::vector<std::int64_t>& rows) {
   std::string bytes;
   const auto index = at::tensor(rows, at::kLong);
@@ -106,22 +129,26 @@ TensorBatch unpacked(const std::string& bytes, const Layout& layout, std::int64_
   return batch;
 }
 
-/// The position of each receiver among all of them; -1 for other ranks.
-std::vector<std::int64_t> receiver_numbers(const std::vector<Party>& parties) {
-  std::vector<std::int64_t> numbers;
-  std::int64_t next = 0;
-  for (const auto& party : parties) numbers.push_back(party.takes ? next++ : -1);
-  return numbers;
+/// What this rank sends to each.
+std::vector<std::string> outgoing(const Moves& moves, std::size_t rank, const RunBuffer* from) {
+  std::vector<std::string> parts(moves.parties.size());
+  if (moves.parties[rank].count == 0) return parts;
+  const auto samples = from->samples().all();
+  for (std::size_t to = 0; to < parts.size(); ++to) {
+    if (const auto rows = moves.rows(rank, to); !rows.empty()) parts[to] = packed(samples, rows);
+  }
+  return parts;
 }
 
-std::vector<std::int64_t> counts_before(const std::vector<Party>& parties) {
-  std::vector<std::int64_t> before;
-  std::int64_t sum = 0;
-  for (const auto& party : parties) {
-    before.push_back(sum);
-    sum += party.count;
+/// What this rank has got from each.
+std::vector<TensorBatch> incoming(const Moves& moves, std::size_t rank, const std::vector<std::string>& parts,
+                                  const Layout& layout) {
+  std::vector<TensorBatch> batches;
+  for (std::size_t from = 0; from < parts.size(); ++from) {
+    const auto count = static_cast<std::int64_t>(moves.rows(from, rank).size());
+    if (count > 0) batches.push_back(unpacked(parts[from], layout, count));
   }
-  return before;
+  return batches;
 }
 
 }  // namespace
@@ -129,39 +156,25 @@ std::vector<std::int64_t> counts_before(const std::vector<Party>& parties) {
 std::int64_t share_samples(const mpi::Communicator& comm, RunBuffer* from, RunBuffer* to) {
   Party mine;
   all_succeed(comm, [&] { mine = party_of(from, to); });
-  const auto parties = mpi::all_gather(comm, mine);
-  const auto numbers = receiver_numbers(parties);
-  const auto receivers = *std::ranges::max_element(numbers) + 1;
-  if (receivers == 0) {
+  const Moves moves(mpi::all_gather(comm, mine));
+  if (moves.receivers == 0) {
     throw UsageError({.what = "No rank takes the samples", .hint = "pass a buffer as `to` on at least one rank"});
   }
-  require_same_moves(comm, parties);
-  const auto before = counts_before(parties);
-  const auto total = before.back() + parties.back().count;
-  if (total == 0) return 0;
-  const auto layout = common_layout(comm, parties, from, to);
+  require_same_moves(comm, moves.parties);
+  if (moves.total() == 0) return 0;
+  const auto layout = common_layout(comm, moves.parties, from, to);
 
   const auto rank = static_cast<std::size_t>(comm.rank());
-  std::vector<std::string> parts(parties.size());
-  if (mine.count > 0) {
-    const auto samples = from->samples().all();
-    for (std::size_t other = 0; other < parties.size(); ++other) {
-      if (numbers[other] >= 0)
-        parts[other] = packed(samples, moving_rows(before[rank], mine.count, receivers, numbers[other]));
-    }
-  }
+  std::vector<std::string> parts;
+  all_succeed(comm, [&] { parts = outgoing(moves, rank, from); });
   parts = mpi::all_to_all(comm, parts);
+  SampleBuffer::CheckedSamples samples;
   all_succeed(comm, [&] {
-    if (to == nullptr) return;
-    std::vector<TensorBatch> batches;
-    for (std::size_t other = 0; other < parties.size(); ++other) {
-      const auto rows = moving_rows(before[other], parties[other].count, receivers, numbers[rank]);
-      if (!rows.empty()) batches.push_back(unpacked(parts[other], layout, static_cast<std::int64_t>(rows.size())));
-    }
-    to->samples().take_over(batches);
+    if (to != nullptr) samples = to->samples().check(incoming(moves, rank, parts, layout));
   });
+  if (to != nullptr) to->samples().take_over(samples);
   if (from != nullptr) from->samples().hand_over();
-  return total;
+  return moves.total();
 }
 
 }  // namespace hortator::simulation

@@ -40,15 +40,21 @@ std::string packed(const Weights& weights) {
   return bytes;
 }
 
-void unpack(const std::string& bytes, const Weights& weights) {
-  const at::NoGradGuard no_grad;
+std::vector<at::Tensor> unpacked(const std::string& bytes, const Weights& weights) {
+  std::vector<at::Tensor> all;
   std::size_t begin = 0;
   for (const auto& [name, tensor] : weights) {
     const auto values = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
     if (values.nbytes() > 0) std::memcpy(values.mutable_data_ptr(), bytes.data() + begin, values.nbytes());
     begin += values.nbytes();
-    at::Tensor(tensor).copy_(values);
+    all.push_back(values);
   }
+  return all;
+}
+
+void overwrite(const Weights& weights, const std::vector<at::Tensor>& values) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < values.size(); ++i) at::Tensor(weights[i].second).copy_(values[i]);
 }
 
 }  // namespace
@@ -81,7 +87,11 @@ void share_weights(const mpi::Communicator& comm, const TrainedModel* from, Trai
     if (gives) bytes = packed(from->whole_weights());
   });
   bytes = mpi::broadcast(comm, std::string_view(bytes), giver);
-  if (to != nullptr) unpack(bytes, mine);
+  std::vector<at::Tensor> values;
+  all_succeed(comm, [&] {
+    if (to != nullptr) values = unpacked(bytes, mine);
+  });
+  overwrite(mine, values);
 }
 
 }  // namespace hortator::simulation

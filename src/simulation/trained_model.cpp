@@ -56,6 +56,12 @@ void write_result(const at::Tensor& result, const at::Tensor& to, const char* wh
     throw UsageError({.what = text::concat("The ", what, " has the shape ", result.sizes(), ", its array ", to.sizes()),
                       .hint = "bind an array of that shape"});
   }
+  if (!c10::canCast(result.scalar_type(), to.scalar_type())) {
+    throw UsageError({.what = text::concat("The ", what, " has the type ", result.scalar_type(), ", its array ",
+                                           to.scalar_type()),
+                      .why = "its fractions or imaginary parts would be lost",
+                      .hint = "bind an array of floating-point numbers, or of complex ones"});
+  }
   at::Tensor(to).copy_(result);
 }
 
@@ -90,6 +96,8 @@ void TrainedModel::prepare() {
   stepper_.emplace(std::move(optimizer));
   if (schedule_) schedule_.emplace(accelerator_.prepare(*schedule_));
 }
+
+const mpi::Communicator& TrainedModel::comm() const { return host_of(accelerator_); }
 
 bool TrainedModel::is_normalized() const { return dynamic_cast<const Standardized*>(network_.get()) != nullptr; }
 
@@ -215,19 +223,36 @@ void TrainedModel::infer(const TensorBatch& batch) {
 
 void TrainedModel::adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient) {
   require_local_parameters("adjoint");
-  if (batch.inputs.empty())
-    throw UsageError({.what = "The batch has no input", .hint = "bind an array as HORTATOR_INPUT"});
   auto inputs = adapted(batch.inputs);
-  inputs.front() = inputs.front().detach().requires_grad_();
-  const auto output = outputs_of(inputs).front();
+  const auto differentiated = input_to_differentiate(batch);
+  inputs.front() = differentiated;
+  const auto outputs = outputs_of(inputs);
+  if (outputs.empty() || !outputs.front().requires_grad()) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has no derivatives"),
+                      .why = "its output does not depend on its first input by differentiable operators",
+                      .hint = "use a model that LibTorch can differentiate: compiled packages only infer"});
+  }
+  const auto& output = outputs.front();
   const auto weights = adapted({cotangent}).front();
   if (weights.sizes() != output.sizes()) {
     throw UsageError(
         {.what = text::concat("The cotangent has the shape ", weights.sizes(), ", the output ", output.sizes())});
   }
-  const auto gradients = torch::autograd::grad({output}, {inputs.front()}, {weights.to(output.scalar_type())});
+  const auto gradients = computed(name_, batch.inputs, [&] {
+    return torch::autograd::grad({output}, {differentiated}, {weights.to(output.scalar_type())});
+  });
   const at::NoGradGuard no_grad;
   write_result(gradients.front(), gradient, "gradient");
+}
+
+at::Tensor TrainedModel::input_to_differentiate(const TensorBatch& batch) const {
+  if (batch.inputs.empty())
+    throw UsageError({.what = "The batch has no input", .hint = "bind an array as HORTATOR_INPUT"});
+  const auto input = adapted({batch.inputs.front()}).front();
+  if (input.is_floating_point() || input.is_complex()) return input.detach().requires_grad_();
+  throw UsageError({.what = text::concat("The first input has the type ", input.scalar_type()),
+                    .why = "there are no derivatives with respect to whole numbers",
+                    .hint = "bind an array of floating-point numbers first"});
 }
 
 void TrainedModel::require_local_parameters(const char* call) const {
@@ -260,6 +285,11 @@ TrainedModel::Weights TrainedModel::own_weights() const {
   return weights();
 }
 
-void TrainedModel::export_to(const std::string& folder) { accelerator_.save_model(*prepared_, folder); }
+void TrainedModel::export_to(const char* folder) {
+  all_succeed(comm(), [&] {
+    if (folder == nullptr) throw UsageError({.what = "hortator_export got no folder", .hint = "pass its name"});
+  });
+  accelerator_.save_model(*prepared_, folder);
+}
 
 }  // namespace hortator::simulation

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/communicator.hpp"
 #include "simulation/handles.hpp"
 #include "simulation/networks/network.hpp"
 #include "simulation/samples/feature_statistics.hpp"
@@ -24,6 +25,8 @@ class TrainedModel : public hortator_model {
   TrainedModel(Accelerator& accelerator, std::string name, const Section& settings);
 
   const std::string& name() const { return name_; }
+  /// Of all ranks of its run.
+  const mpi::Communicator& comm() const;
   /// Whether no gradients are being accumulated.
   bool is_between_updates() const { return micro_steps_ % accumulation_ == 0; }
   bool is_normalized() const;
@@ -45,8 +48,8 @@ class TrainedModel : public hortator_model {
   Weights whole_weights() const;
   /// The same, to be overwritten. Throws UsageError where ranks share memory for them.
   Weights own_weights() const;
-  /// Writes the weights to a folder. @collective
-  void export_to(const std::string& folder);
+  /// Writes the weights to a folder. Throws UsageError on all ranks if one names none. @collective
+  void export_to(const char* folder);
 
  private:
   using Tensors = std::vector<at::Tensor>;
@@ -64,6 +67,7 @@ class TrainedModel : public hortator_model {
   Tensors in_units(Tensors outputs) const;
   void update(const at::Tensor& loss);  ///< @collective
   void require_local_parameters(const char* call) const;
+  at::Tensor input_to_differentiate(const TensorBatch& batch) const;
   Weights weights() const;
 
   Accelerator& accelerator_;

@@ -11,7 +11,7 @@
 namespace hortator::comm {
 
 /// With NCCL ranks that make different calls wait for each other for ever.
-inline constexpr Traits nccl_traits = {.device = c10::kCUDA};
+inline constexpr Traits nccl_traits = {.queues_on_device = true, .device = c10::kCUDA};
 
 /// A communicator over NCCL for tensors on `device`, one device a rank. MPI carries the ids by which the ranks find
 /// each other, never a tensor. Throws where NCCL cannot work: it is not in this build or too old, or ranks share a

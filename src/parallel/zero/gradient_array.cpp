@@ -87,14 +87,23 @@ void GradientArray::start(const at::Tensor& buffer) {
   incoming_ = direct ? shard_ : at::empty({shard_.numel()}, buffer.options());
   const auto op = travel_type_ == at::kHalf ? comm::ReduceOp::sum : comm::ReduceOp::mean;
   work_ = sharding_.group.reduce_scatter(incoming_, buffer, op);
+  if (queues_behind()) between_groups_ = sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
   is_on_the_way_ = true;
   was_sent_ = true;
+}
+
+// Then backward need not wait for the first reduction in order to start the second one.
+bool GradientArray::queues_behind() const {
+  return sharding_.replicas != nullptr && sharding_.group.traits().queues_on_device &&
+         sharding_.replicas->traits().queues_on_device;
 }
 
 void GradientArray::wait() {
   is_on_the_way_ = false;
   work_.wait();
-  if (sharding_.replicas != nullptr) sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean).wait();
+  if (sharding_.replicas == nullptr) return;
+  if (!queues_behind()) between_groups_ = sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
+  between_groups_.wait();
 }
 
 void GradientArray::unpack() {

@@ -58,6 +58,7 @@ class GradientArray {
   void end_pass(bool complete);
 
  private:
+  bool queues_behind() const;
   bool has_gradients() const;
   void load_gradients() const;
 
@@ -74,6 +75,7 @@ class GradientArray {
   bool adds_ = false;  ///< this round's result is added to the shard instead of replacing it
   bool is_late_ = false;
   comm::Work work_;
+  comm::Work between_groups_;  ///< under way only where it may queue behind the other one
 };
 
 }  // namespace hortator::parallel

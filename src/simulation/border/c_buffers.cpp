@@ -8,7 +8,7 @@ hortator_status hortator_buffer_create(hortator_run* run, const char* name, hort
   return guarded([&] {
     require_place(buffer, "buffer");
     *buffer = nullptr;
-    *buffer = &run_of(run).buffer(text_of(name, "name"));
+    *buffer = &run_of(run).buffer(name);
     return HORTATOR_OK;
   });
 }
@@ -32,7 +32,7 @@ hortator_status hortator_buffer_count(hortator_buffer* buffer, int64_t* count) {
 
 hortator_status hortator_buffer_train(hortator_buffer* buffer, hortator_model* model, int64_t steps, double* loss) {
   return guarded([&] {
-    const auto last = buffer_of(buffer).train(model_of(model), steps, loss != nullptr);
+    const auto last = buffer_of(buffer).train(static_cast<TrainedModel*>(model), steps, loss != nullptr);
     if (!last) return HORTATOR_NOTHING;
     if (loss != nullptr) *loss = *last;
     return HORTATOR_OK;

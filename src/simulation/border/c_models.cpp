@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "simulation/border/arguments.hpp"
 #include "simulation/border/guarded.hpp"
 #include "simulation/border/stream_order.hpp"
@@ -6,11 +8,22 @@ using namespace hortator::simulation;
 
 namespace {
 
-/// None of a missing batch: a collective call reports it together with the other ranks.
-const std::vector<c10::Stream>& streams_of(hortator_batch* batch) {
-  static const std::vector<c10::Stream> none;
-  return batch == nullptr ? none : batch_of(batch).streams();
-}
+/// A batch of a collective call, which is in order with the caller's streams until the call ends. What is wrong with it
+/// is found by the call, which reports it together with the other ranks.
+class OrderedBatch {
+ public:
+  explicit OrderedBatch(hortator_batch* batch) : batch_(batch) {}
+
+  const TensorBatch& operator()() {
+    const auto& bound = batch_of(batch_);
+    order_.emplace(bound.streams());
+    return bound.tensors();
+  }
+
+ private:
+  hortator_batch* batch_;
+  std::optional<StreamOrder> order_ = {};
+};
 
 }  // namespace
 
@@ -18,7 +31,7 @@ hortator_status hortator_model_create(hortator_run* run, const char* name, horta
   return guarded([&] {
     require_place(model, "model");
     *model = nullptr;
-    *model = &run_of(run).model(text_of(name, "name"));
+    *model = &run_of(run).model(name);
     return HORTATOR_OK;
   });
 }
@@ -47,8 +60,8 @@ hortator_status hortator_batch_free(hortator_batch* batch) {
 
 hortator_status hortator_train(hortator_model* model, hortator_batch* batch, double* loss) {
   return guarded([&] {
-    const StreamOrder order(streams_of(batch));
-    const double mean = model_of(model).train([&] { return batch_of(batch).tensors(); }, loss != nullptr);
+    OrderedBatch ordered(batch);
+    const double mean = model_of(model).train([&] { return ordered(); }, loss != nullptr);
     if (loss != nullptr) *loss = mean;
     return HORTATOR_OK;
   });
@@ -56,8 +69,8 @@ hortator_status hortator_train(hortator_model* model, hortator_batch* batch, dou
 
 hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, double* loss) {
   return guarded([&] {
-    const StreamOrder order(streams_of(batch));
-    const double mean = model_of(model).evaluate([&] { return batch_of(batch).tensors(); }, loss != nullptr);
+    OrderedBatch ordered(batch);
+    const double mean = model_of(model).evaluate([&] { return ordered(); }, loss != nullptr);
     if (loss != nullptr) *loss = mean;
     return HORTATOR_OK;
   });
@@ -65,8 +78,8 @@ hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, 
 
 hortator_status hortator_infer(hortator_model* model, hortator_batch* batch) {
   return guarded([&] {
-    const StreamOrder order(streams_of(batch));
-    model_of(model).infer(batch_of(batch).tensors());
+    OrderedBatch ordered(batch);
+    model_of(model).infer(ordered());
     return HORTATOR_OK;
   });
 }
@@ -86,7 +99,7 @@ hortator_status hortator_adjoint(hortator_model* model, hortator_batch* batch, c
 
 hortator_status hortator_export(hortator_model* model, const char* dir) {
   return guarded([&] {
-    model_of(model).export_to(text_of(dir, "dir"));
+    model_of(model).export_to(dir);
     return HORTATOR_OK;
   });
 }

@@ -7,7 +7,7 @@ hortator_status hortator_begin(int32_t comm, const char* settings, hortator_run*
   return guarded([&] {
     require_place(run, "run");
     *run = nullptr;
-    *run = Run::begin(comm, text_of(settings, "settings")).release();
+    *run = Run::begin(comm, settings).release();
     return HORTATOR_OK;
   });
 }
@@ -41,7 +41,7 @@ hortator_status hortator_time_left(hortator_run* run, double* seconds) {
 hortator_status hortator_keep(hortator_run* run, const char* name, const hortator_array* array,
                               hortator_distribution distribution) {
   return guarded([&] {
-    run_of(run).keep(text_of(name, "name"), array, distribution);
+    run_of(run).keep(name, array, distribution);
     return HORTATOR_OK;
   });
 }

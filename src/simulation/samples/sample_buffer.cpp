@@ -81,16 +81,26 @@ SampleBuffer::SampleBuffer(std::string name, const Settings& settings, std::uint
 std::int64_t SampleBuffer::count() const { return std::min(seen_, settings_.capacity); }
 
 void SampleBuffer::put(const TensorBatch& batch) {
-  const auto count = store_.check(batch);
-  require_priorities(batch, count);
-  if (settings_.has_statistics) {
-    auto next = statistics_;  // copies share tensors, and merging makes new ones: an error leaves the old numbers
-    next.input.add(batch.inputs.front(), settings_.features_dim);
-    if (!batch.targets.empty()) next.target.add(batch.targets.front(), settings_.features_dim);
-    statistics_ = next;
-  }
+  const auto count = checked_count(batch);
+  const auto next = with(statistics_, batch);
+  if (count > 0) store_.reserve(batch);
   copy_into_slots(batch, count);
   seen_ += count;
+  statistics_ = next;
+}
+
+std::int64_t SampleBuffer::checked_count(const TensorBatch& batch) const {
+  const auto count = store_.check(batch);
+  require_priorities(batch, count);
+  return count;
+}
+
+// Copies share tensors, and merging makes new ones: an error leaves the old numbers.
+SampleBuffer::Statistics SampleBuffer::with(Statistics statistics, const TensorBatch& batch) const {
+  if (!settings_.has_statistics) return statistics;
+  statistics.input.add(batch.inputs.front(), settings_.features_dim);
+  if (!batch.targets.empty()) statistics.target.add(batch.targets.front(), settings_.features_dim);
+  return statistics;
 }
 
 void SampleBuffer::require_priorities(const TensorBatch& batch, std::int64_t count) const {
@@ -153,8 +163,23 @@ void SampleBuffer::hand_over() {
   ++moves_;
 }
 
-void SampleBuffer::take_over(const std::vector<TensorBatch>& batches) {
-  for (const auto& batch : batches) put(batch);
+SampleBuffer::CheckedSamples SampleBuffer::check(std::vector<TensorBatch> batches) {
+  CheckedSamples samples{.batches = std::move(batches), .statistics = statistics_};
+  for (const auto& batch : samples.batches) {
+    checked_count(batch);
+    samples.statistics = with(samples.statistics, batch);
+  }
+  if (!samples.batches.empty()) store_.reserve(samples.batches.front());
+  return samples;
+}
+
+void SampleBuffer::take_over(const CheckedSamples& samples) {
+  for (const auto& batch : samples.batches) {
+    const auto count = batch.inputs.front().size(0);
+    copy_into_slots(batch, count);
+    seen_ += count;
+  }
+  statistics_ = samples.statistics;
   ++moves_;
 }
 

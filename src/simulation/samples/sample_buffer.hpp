@@ -53,14 +53,23 @@ class SampleBuffer {
   /// Forgets all samples, which another buffer has taken over; statistics stay.
   void hand_over();
   std::int64_t moves() const { return moves_; }  ///< how often samples were handed over or taken over
-  /// Takes over samples that another buffer hands over.
-  void take_over(const std::vector<TensorBatch>& batches);
   const SampleStore& store() const { return store_; }
 
   struct Statistics {
     FeatureStatistics input = {};
     FeatureStatistics target = {};
   };
+  /// Samples of another buffer, with the statistics that this one has with them.
+  struct CheckedSamples {
+    std::vector<TensorBatch> batches = {};
+    Statistics statistics = {};
+  };
+  /// Prepares to take over samples that another buffer hands over. Throws UsageError, without any change, if they do not
+  /// fit.
+  CheckedSamples check(std::vector<TensorBatch> batches);
+  /// Takes them over, which does not fail.
+  void take_over(const CheckedSamples& samples);
+
   /// Of the first input and the first target, over all samples seen.
   const Statistics& statistics() const { return statistics_; }
 
@@ -76,7 +85,10 @@ class SampleBuffer {
   void load_redistributed(const SavedParts& parts, int world, int rank);
 
  private:
+  /// The number of samples of a batch that fits.
+  std::int64_t checked_count(const TensorBatch& batch) const;
   void require_priorities(const TensorBatch& batch, std::int64_t count) const;
+  Statistics with(Statistics statistics, const TensorBatch& batch) const;
   std::vector<std::optional<std::int64_t>> place(const TensorBatch& batch, std::int64_t count);
   void copy_into_slots(const TensorBatch& batch, std::int64_t count);
   std::uint64_t slot_key() const;

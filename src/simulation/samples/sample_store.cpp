@@ -64,7 +64,8 @@ std::int64_t SampleStore::check(const TensorBatch& batch) const {
   return count;
 }
 
-void SampleStore::allocate(const TensorBatch& batch) {
+void SampleStore::reserve(const TensorBatch& batch) {
+  if (is_allocated()) return;
   TensorBatch tensors;
   const auto to = kinds_of(tensors);
   const auto from = kinds_of(batch);
@@ -79,7 +80,7 @@ void SampleStore::allocate(const TensorBatch& batch) {
 }
 
 void SampleStore::copy_rows(const TensorBatch& batch, std::int64_t from, std::int64_t slot, std::int64_t count) {
-  if (!is_allocated()) allocate(batch);
+  reserve(batch);
   const at::NoGradGuard no_grad;
   const auto to = kinds_of(tensors_);
   const auto given = kinds_of(batch);

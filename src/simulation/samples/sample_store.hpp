@@ -17,7 +17,9 @@ class SampleStore {
   /// The number of samples in a batch. Throws UsageError if its arrays differ in it, there are none, or they are not
   /// those of the samples so far in number, shape and type.
   std::int64_t check(const TensorBatch& batch) const;
-  /// Copies rows `from`, from + 1, ... of a checked batch to slots `slot`, slot + 1, ...
+  /// Allocates the memory for samples as those of a checked batch, unless it is there.
+  void reserve(const TensorBatch& batch);
+  /// Copies rows `from`, from + 1, ... of a checked batch to slots `slot`, slot + 1, ...; reserves their memory.
   void copy_rows(const TensorBatch& batch, std::int64_t from, std::int64_t slot, std::int64_t count);
   /// Copies of the samples in these slots.
   TensorBatch rows(const std::vector<std::int64_t>& slots) const;
@@ -39,8 +41,6 @@ class SampleStore {
   void move_to(const TensorBatch& memory, std::int64_t count);
 
  private:
-  void allocate(const TensorBatch& batch);
-
   std::int64_t capacity_;
   TensorBatch tensors_ = {};  ///< [capacity, ...]
   bool is_moved_ = false;

@@ -1,6 +1,7 @@
 #include "simulation/samples/slots.hpp"
 
-#include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "core/hash.hpp"
 
@@ -18,6 +19,7 @@ std::optional<std::int64_t> slot_of(SampleChoice choice, std::int64_t capacity, 
 // Floyd's algorithm draws a set with one number each, however small it is compared to `held`; then it is shuffled.
 std::vector<std::int64_t> draw_samples(std::int64_t count, std::int64_t held, std::uint64_t key) {
   std::vector<std::int64_t> drawn;
+  std::unordered_set<std::int64_t> taken;
   std::uint64_t state = key;
   const auto below = [&](std::int64_t limit) {
     state = core::mix(state, 1);
@@ -25,8 +27,8 @@ std::vector<std::int64_t> draw_samples(std::int64_t count, std::int64_t held, st
   };
   for (auto last = held - count; last < held; ++last) {
     const auto candidate = below(last + 1);
-    const bool is_taken = std::ranges::find(drawn, candidate) != drawn.end();
-    drawn.push_back(is_taken ? last : candidate);
+    drawn.push_back(taken.insert(candidate).second ? candidate : last);
+    taken.insert(drawn.back());
   }
   for (auto i = count - 1; i > 0; --i)
     std::swap(drawn[static_cast<std::size_t>(i)], drawn[static_cast<std::size_t>(below(i + 1))]);

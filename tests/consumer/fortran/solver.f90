@@ -18,6 +18,8 @@ program solver
   call check(status == HORTATOR_USAGE, 'a missing file')
   call check(index(hortator_last_error(), "'nowhere.yaml' cannot be read") > 0, 'its text')
   call run%begin(HORTATOR_WORLD, 'sim.yaml')
+  call run%begin(HORTATOR_WORLD, 'sim.yaml', status=status)
+  call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), 'has begun') > 0, 'a second begin')
   call model%create(run, 'line')
   call none%create(run, 'lime', status=status)
   call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), "did you mean 'line'?") > 0, 'a wrong name')
@@ -88,6 +90,8 @@ contains
     call batch%add(HORTATOR_INPUT, input, order=HORTATOR_AS_WRITTEN)
     call model%adjoint(batch, weights, gradient, order=HORTATOR_AS_WRITTEN)
     call check(any(gradient /= 0), 'the adjoint')
+    call model%adjoint(batch, weights, gradient, device=.true., stream=42_c_intptr_t, status=status)
+    call check(status == HORTATOR_USAGE .and. index(hortator_last_error(), 'computes on CPUs') > 0, 'a device adjoint')
   end subroutine
 
   subroutine sharing()

@@ -28,6 +28,7 @@ struct FarCourse {
   int stage = 3;
   c10::Device device = far_device;
   bool over_nccl = false;  ///< otherwise through the host, or by plain MPI
+  bool is_replicated = false;  ///< each rank is a group of its own
   bool comes_from_host = true;
   Home parameters = Home::in_memory;
   Home moments = Home::in_memory;
@@ -56,13 +57,15 @@ class FarTraining {
   explicit FarTraining(const FarCourse& course)
       : course_(course),
         communicator_(communicator_of(course)),
+        group_(course.is_replicated ? communicator_->split(host_.rank(), 0) : nullptr),
         sharding_{.stage = course.stage,
-                  .group = *communicator_,
-                  .replicas = nullptr,
+                  .group = group_ ? *group_ : *communicator_,
+                  .replicas = group_ ? communicator_.get() : nullptr,
                   .masters = parallel::Masters::fp32,
                   .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
                   .moments = residence_of(course.moments, course.device),
-                  .shards_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1,
+                  .shards_parameters =
+                      course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1 && !group_,
                   .keep_resident = course.keep_resident,
                   .group_host = &host_},
         net_(course.type) {
@@ -118,6 +121,7 @@ class FarTraining {
   FarCourse course_;
   mpi::Communicator host_ = mpi::Communicator::world();
   std::unique_ptr<comm::Communicator> communicator_;
+  std::unique_ptr<comm::Communicator> group_;
   parallel::Sharding sharding_;
   DistributedDataParallelOptions options_;
   parallel::BackwardPass pass_;

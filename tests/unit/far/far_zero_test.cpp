@@ -86,3 +86,26 @@ TEST_CASE("parameters that came from the host return there with their moments, t
     CHECK(training.mean_of(weight).sizes() == weight.sizes());
   }
 }
+
+TEST_CASE("groups that hold the same shard train as one, and backward does not wait between their reductions", "[far]") {
+  if (mpi::Communicator::world().size() == 1) return;
+  check_near(run({.stage = 2, .is_replicated = true}), run({.stage = 1}));
+  const test::CleanMock clean;
+  check_near(run({.stage = 2, .over_nccl = true, .is_replicated = true}), run({.stage = 1}));
+  FarTraining training({.stage = 2, .over_nccl = true, .is_replicated = true});
+  training.step(0);  // makes connections
+  test::clear_trace();
+  training.step(1);
+  const auto lines = test::trace();
+  const std::string scatter = "ncclReduceScatter";
+  const std::string reduce = "ncclAllReduce";
+  auto next = std::ranges::find(lines, scatter);
+  int pairs = 0;
+  for (; next != lines.end(); next = std::find(next + 1, lines.end(), scatter), ++pairs) {
+    const auto following = std::find(next, lines.end(), reduce);
+    REQUIRE(following != lines.end());
+    CHECK(std::find(next, following, "the current stream waits for the mark") == following);
+  }
+  CHECK(pairs > 1);
+  training.end();
+}

@@ -67,7 +67,9 @@ at::Tensor outputs_of(bool on_cpu, bool has_own_stream) {
   const auto array_of = [&](const at::Tensor& tensor) {
     return on_cpu ? on_host(tensor) : on_device(tensor, stream ? &*stream : nullptr);
   };
+  const auto gradient = at::zeros({4, 3}, at::kFloat).to(device);
   const hortator_array arrays[] = {array_of(field), array_of(target), array_of(output)};
+  const auto gradient_array = array_of(gradient);
   for (const auto role : {HORTATOR_INPUT, HORTATOR_TARGET, HORTATOR_OUTPUT})
     REQUIRE(hortator_batch_add(batch, role, &arrays[role]) == HORTATOR_OK);
   if (stream) stream->follow_current();
@@ -81,9 +83,10 @@ at::Tensor outputs_of(bool on_cpu, bool has_own_stream) {
     CHECK(hortator_train(model, batch, nullptr) == HORTATOR_OK);
     CHECK(hortator_buffer_put(buffer, batch) == HORTATOR_OK);
     CHECK(hortator_infer(model, batch) == HORTATOR_OK);
+    CHECK(hortator_adjoint(model, batch, &arrays[HORTATOR_TARGET], &gradient_array) == HORTATOR_OK);
     std::optional<c10::StreamGuard> on;
     if (stream) on.emplace(stream->get());
-    sum.add_(output);
+    sum.add_(output).add_(gradient.slice(1, 0, 2));
     output.zero_();
   }
   CHECK(hortator_buffer_train(buffer, model, 2, nullptr) == HORTATOR_OK);

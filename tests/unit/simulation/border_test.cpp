@@ -125,6 +125,9 @@ TEST_CASE("arrays that LibTorch cannot show are refused", "[simulation]") {
   CHECK(batch.add(HORTATOR_INPUT, Array(nullptr, HORTATOR_F32, {2, 3})).status() == HORTATOR_USAGE);
   CHECK(error_has("has no data"));
   CHECK(batch.add(HORTATOR_INPUT, Array(data.data(), HORTATOR_F32, {2, -1})).status() == HORTATOR_USAGE);
+  const std::int64_t huge = std::int64_t{1} << 40;
+  CHECK(batch.add(HORTATOR_INPUT, Array(data.data(), HORTATOR_F32, {huge, huge})).status() == HORTATOR_USAGE);
+  CHECK(error_has("has too many elements"));
   CHECK(batch.add(HORTATOR_INPUT, Array(data.data(), HORTATOR_F32, {6}, {-1})).status() == HORTATOR_USAGE);
   CHECK(batch.add(HORTATOR_INPUT, Array(data.data(), static_cast<hortator_type>(77), {6})).status() == HORTATOR_USAGE);
   CHECK(batch.add(static_cast<hortator_role>(9), Array(data, {6})).status() == HORTATOR_USAGE);
@@ -233,6 +236,77 @@ TEST_CASE("the adjoint of a linear model is its transposed matrix", "[simulation
     shifted = out;
   }
   CHECK(hortator_adjoint(model, batch, Array(gradient, {1, 3}).get(), Array(gradient, {1, 3}).get()) == HORTATOR_USAGE);
+}
+
+TEST_CASE("an adjoint that does not exist is refused", "[simulation]") {
+  const CRun run(settings_file("no_adjoint", settings));
+  auto* model = run.model("line");
+  std::vector<std::int32_t> whole = {1, 2, 3};
+  std::vector<float> weights = {1, 1};
+  std::vector<float> gradient(3);
+  const auto adjoint = [&](hortator_batch* batch) {
+    return hortator_adjoint(model, batch, Array(weights, {1, 2}).get(), Array(gradient, {1, 3}).get());
+  };
+  CBatch batch(run);
+  CHECK(adjoint(batch) == HORTATOR_USAGE);
+  CHECK(error_has("The batch has no input"));
+  batch.add(HORTATOR_INPUT, Array(whole.data(), HORTATOR_I32, {1, 3}));
+  CHECK(adjoint(batch) == HORTATOR_USAGE);
+  CHECK(error_has("no derivatives with respect to whole numbers"));
+  CHECK(hortator_adjoint(model, batch, nullptr, nullptr) == HORTATOR_USAGE);
+}
+
+TEST_CASE("results are not written to arrays that cannot hold them", "[simulation]") {
+  const CRun run(settings_file("lossy", settings));
+  auto* model = run.model("line");
+  auto data = numbers(6);
+  std::vector<std::int32_t> whole(4);
+  CBatch batch(run);
+  batch.add(HORTATOR_INPUT, Array(data, {2, 3})).add(HORTATOR_OUTPUT, Array(whole.data(), HORTATOR_I32, {2, 2}));
+  CHECK(hortator_infer(model, batch) == HORTATOR_USAGE);
+  CHECK(error_has("its fractions or imaginary parts would be lost"));
+  CHECK(whole == std::vector<std::int32_t>(4));
+  std::vector<float> row(2);
+  CHECK(batch.add(HORTATOR_OUTPUT, Array(row.data(), HORTATOR_F32, {2, 2}, {0, 1})).status() == HORTATOR_USAGE);
+  CHECK(error_has("Several elements of an output of the shape [2, 2] are the same memory"));
+  CHECK(batch.add(HORTATOR_PRIORITY, Array(row, {2})).status() == HORTATOR_OK);
+  CHECK(batch.add(HORTATOR_PRIORITY, Array(row, {2})).status() == HORTATOR_USAGE);
+}
+
+TEST_CASE("an argument that is missing on one rank is a status on all", "[simulation]") {
+  const CRun run(settings_file("missing", settings));
+  auto data = numbers(6);
+  const Array array(data, {2, 3});
+  const bool is_last = world_rank() + 1 == world_size();
+  const auto check = [](hortator_status status) {
+    CHECK(status == HORTATOR_USAGE);
+    CHECK(same_on_all(status));
+  };
+  hortator_model* model = nullptr;
+  hortator_buffer* buffer = nullptr;
+  check(hortator_model_create(run, is_last ? nullptr : "line", &model));
+  CHECK(error_has("A name is NULL"));
+  check(hortator_buffer_create(run, is_last ? nullptr : "samples", &buffer));
+  model = run.model("line");
+  buffer = run.buffer("samples");
+  const CBatch batch(run);
+  check(hortator_train(model, is_last ? nullptr : static_cast<hortator_batch*>(batch), nullptr));
+  check(hortator_buffer_train(buffer, is_last ? nullptr : model, 1, nullptr));
+  CHECK(error_has("The model that the buffer 'samples' trains is NULL"));
+  check(hortator_keep(run, is_last ? nullptr : "field", array.get(), HORTATOR_EACH));
+  check(hortator_keep(run, "field", is_last ? nullptr : array.get(), HORTATOR_EACH));
+  check(hortator_export(model, is_last ? nullptr : "exported"));
+  hortator_run* other = nullptr;  // only the first rank's name counts
+  const auto file = settings_file("missing_name", settings);
+  const auto world = MPI_Comm_c2f(MPI_COMM_WORLD);
+  check(hortator_begin(world, world_rank() == 0 ? nullptr : file.c_str(), &other));
+  CHECK(error_has("hortator_begin got no settings file"));
+  REQUIRE(hortator_begin(world, world_rank() == 0 ? file.c_str() : nullptr, &other) == HORTATOR_OK);
+  hortator_model* foreign = nullptr;
+  REQUIRE(hortator_model_create(other, "line", &foreign) == HORTATOR_OK);
+  check(hortator_buffer_train(buffer, foreign, 1, nullptr));
+  CHECK(error_has("belong to different runs"));
+  CHECK(hortator_end(other, nullptr) == HORTATOR_OK);
 }
 
 TEST_CASE("twenty failing calls of each kind leak nothing", "[simulation]") {

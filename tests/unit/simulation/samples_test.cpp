@@ -136,7 +136,7 @@ TEST_CASE("samples that were handed over are gone, and the next ones are kept by
   buffer.hand_over();
   CHECK(buffer.count() == 0);
   SampleBuffer taker("taker", settings_of(SampleChoice::ring, 9, 2), 1);
-  taker.take_over({numbered_samples(0, 2), numbered_samples(2, 1)});
+  taker.take_over(taker.check({numbered_samples(0, 2), numbered_samples(2, 1)}));
   CHECK(taker.count() == 3);
   CHECK(taker.moves() == buffer.moves());
   const auto kept_after = [](int moves) {

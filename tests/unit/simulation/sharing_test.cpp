@@ -189,3 +189,37 @@ TEST_CASE("runs that were resumed from different moments do not share samples", 
   CHECK(same_on_all(status));
   CHECK(error_has("the runs that share samples were resumed from different moments"));
 }
+
+TEST_CASE("samples that one receiver cannot take stay where they are, and the others get none", "[simulation]") {
+  if (world_size() < 3) return;
+  // The first rank gives; each of the others is a run of its own, and the last one's buffer does not fit the samples.
+  const auto wrong = settings_file("misfit", "buffers: {samples: {capacity: 64, batch_size: 4, statistics: true, features_dim: 5}}\n");
+  std::string file;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const auto own = settings_file("taker" + std::to_string(rank), "buffers: {samples: {capacity: 64, batch_size: 4}}\n");
+    if (rank == world_rank()) file = is_trainer() ? wrong : own;
+  }
+  hortator_run* run = nullptr;
+  REQUIRE(hortator_begin(MPI_Comm_c2f(MPI_COMM_SELF), file.c_str(), &run) == HORTATOR_OK);
+  hortator_buffer* buffer = nullptr;
+  REQUIRE(hortator_buffer_create(run, "samples", &buffer) == HORTATOR_OK);
+  Field field;
+  field.fill(0);
+  {
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, Array(field.inputs, {8, 2})).add(HORTATOR_TARGET, Array(field.targets, {8, 1}));
+    if (world_rank() == 0) REQUIRE(hortator_buffer_put(buffer, batch) == HORTATOR_OK);
+  }
+  const auto share = [&](bool takes) {
+    return hortator_share_samples(MPI_Comm_c2f(MPI_COMM_WORLD), world_rank() == 0 ? buffer : nullptr,
+                                  takes ? buffer : nullptr);
+  };
+  const auto status = share(world_rank() != 0);
+  CHECK(status == HORTATOR_USAGE);
+  CHECK(same_on_all(status));
+  CHECK(error_has("have no features in dimension 5"));
+  CHECK(count_of(buffer) == (world_rank() == 0 ? 8 : 0));
+  CHECK(share(world_rank() == 1) == HORTATOR_OK);  // as if the first attempt had not been made
+  CHECK(count_of(buffer) == (world_rank() == 1 ? 8 : 0));
+  CHECK(hortator_end(run, nullptr) == HORTATOR_OK);
+}
