@@ -40,7 +40,7 @@ std::optional<at::ScalarType> scalar_type_of(hortator_type type) {
   return {};
 }
 
-void require_shape(const hortator_array& array) {
+void require_sizes(const hortator_array& array) {
   if (array.rank < 0 || array.rank > max_dims || (array.rank > 0 && array.shape == nullptr)) {
     throw UsageError({.what = text::concat("An array has ", array.rank, " dimensions"),
                       .hint = text::concat("pass 0 to ", max_dims, " dimensions with their sizes")});
@@ -51,6 +51,9 @@ void require_shape(const hortator_array& array) {
                       .why = "an assumed-size Fortran array does not know its last size",
                       .hint = "pass an array whose sizes are known, or a section of it"});
   }
+}
+
+void require_strides(const hortator_array& array) {
   for (int i = 0; array.stride != nullptr && i < array.rank; ++i) {
     if (array.stride[i] >= 0) continue;
     throw UsageError({.what = text::concat("Dimension ", i, " of an array has the stride ", array.stride[i]),
@@ -71,27 +74,33 @@ c10::Device device_of(const hortator_array& array, c10::Device device) {
        .hint = "bind the copy of the array in the host's memory, or run without cpu: true on ranks with a GPU"});
 }
 
-}  // namespace
+at::ScalarType type_of(const hortator_array& array) {
+  if (const auto type = scalar_type_of(array.type)) return *type;
+  throw UsageError({.what = text::concat("An array has the unknown type ", static_cast<int>(array.type)),
+                    .hint = "use 32-bit or 64-bit numbers, bytes, C booleans or complex numbers"});
+}
 
-at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
-  if (array == nullptr) throw UsageError({.what = "An array is NULL"});
-  require_shape(*array);
-  const auto type = scalar_type_of(array->type);
-  if (!type) {
-    throw UsageError({.what = text::concat("An array has the unknown type ", static_cast<int>(array->type)),
-                      .hint = "use 32-bit or 64-bit numbers, bytes, C booleans or complex numbers"});
-  }
-  const std::vector<std::int64_t> shape(array->shape, array->shape + array->rank);
-  const auto options = at::TensorOptions().dtype(*type).device(device_of(*array, device));
+void require_data(const hortator_array& array, const std::vector<std::int64_t>& shape) {
   std::uint64_t elements = 0;
   if (c10::safe_multiplies_u64(shape, &elements) || elements > std::numeric_limits<std::int64_t>::max()) {
     throw UsageError({.what = text::concat("An array of the shape [", text::join(shape), "] has too many elements"),
                       .hint = "pass the sizes of its dimensions, not their addresses"});
   }
-  if (array->data == nullptr && elements > 0) {
+  if (array.data == nullptr && elements > 0) {
     throw UsageError({.what = text::concat("An array of the shape [", text::join(shape), "] has no data"),
                       .hint = "allocate it before it is bound"});
   }
+}
+
+}  // namespace
+
+at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
+  if (array == nullptr) throw UsageError({.what = "An array is NULL"});
+  require_sizes(*array);
+  require_strides(*array);
+  const std::vector<std::int64_t> shape(array->shape, array->shape + array->rank);
+  const auto options = at::TensorOptions().dtype(type_of(*array)).device(device_of(*array, device));
+  require_data(*array, shape);
   at::OptionalIntArrayRef strides;
   if (array->stride != nullptr) strides = at::IntArrayRef(array->stride, static_cast<std::size_t>(array->rank));
   return at::for_blob(array->data, shape)

@@ -27,7 +27,7 @@ struct Party {
   std::int64_t moves = 0;  ///< so far
 };
 
-Party party_of(const RunBuffer* from, const RunBuffer* to) {
+void require_movable(const RunBuffer* from, const RunBuffer* to) {
   if (from != nullptr && from == to)
     throw UsageError({.what = "A buffer cannot give samples to itself", .hint = "pass two buffers, or one of them"});
   if (to != nullptr && to->samples().settings().choice == SampleChoice::priority) {
@@ -35,6 +35,10 @@ Party party_of(const RunBuffer* from, const RunBuffer* to) {
                       .why = "samples move without their priorities",
                       .hint = "let it be a ring or a reservoir; the buffer that gives them may be of type priority"});
   }
+}
+
+Party party_of(const RunBuffer* from, const RunBuffer* to) {
+  require_movable(from, to);
   Party party{.takes = to != nullptr, .takes_part = from != nullptr || to != nullptr};
   if (from != nullptr) party.count = from->samples().count();
   if (party.takes_part) party.moves = (from != nullptr ? from : to)->samples().moves();

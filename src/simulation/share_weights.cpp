@@ -57,40 +57,44 @@ void overwrite(const Weights& weights, const std::vector<at::Tensor>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) at::Tensor(weights[i].second).copy_(values[i]);
 }
 
+/// The first rank with a model to copy. @collective
+int giver_of(const mpi::Communicator& comm, const TrainedModel* from) {
+  const auto givers = mpi::all_gather(comm, from != nullptr ? 1 : 0);
+  const auto giver = static_cast<int>(std::ranges::find(givers, 1) - givers.begin());
+  if (giver < comm.size()) return giver;
+  throw UsageError({.what = "No rank gives weights", .hint = "pass the trained model as `from` on at least one rank"});
+}
+
+/// The weights to overwrite, which are as those of the giver.
+Weights fitting_weights(const TrainedModel& to, const std::string& given) {
+  auto weights = to.own_weights();
+  const auto wanted = description_of(weights);
+  if (wanted == given) return weights;
+  throw UsageError({.what = text::concat("The model ", text::quote(to.name()),
+                                         " cannot take over the weights: ", first_difference(given, wanted)),
+                    .hint = "use one entry of the settings for both"});
+}
+
 }  // namespace
 
 void share_weights(const mpi::Communicator& comm, const TrainedModel* from, TrainedModel* to) {
-  const auto givers = mpi::all_gather(comm, from != nullptr ? 1 : 0);
-  const auto giver = static_cast<int>(std::ranges::find(givers, 1) - givers.begin());
-  if (giver == comm.size()) {
-    throw UsageError(
-        {.what = "No rank gives weights", .hint = "pass the trained model as `from` on at least one rank"});
-  }
+  const auto giver = giver_of(comm, from);
   const bool gives = comm.rank() == giver;
-  Weights mine;
+  std::string bytes;
   std::string description;
   all_succeed(comm, [&] {
-    if (gives) description = description_of(from->whole_weights());
+    if (!gives) return;
+    bytes = packed(from->whole_weights());
+    description = description_of(from->whole_weights());
   });
   description = mpi::broadcast(comm, std::string_view(description), giver);
+  Weights mine;
   all_succeed(comm, [&] {
-    if (to == nullptr) return;
-    mine = to->own_weights();
-    if (const auto wanted = description_of(mine); wanted != description) {
-      throw UsageError({.what = text::concat("The model ", text::quote(to->name()),
-                                             " cannot take over the weights: ", first_difference(description, wanted)),
-                        .hint = "use one entry of the settings for both"});
-    }
-  });
-  std::string bytes;
-  all_succeed(comm, [&] {
-    if (gives) bytes = packed(from->whole_weights());
+    if (to != nullptr) mine = fitting_weights(*to, description);
   });
   bytes = mpi::broadcast(comm, std::string_view(bytes), giver);
   std::vector<at::Tensor> values;
-  all_succeed(comm, [&] {
-    if (to != nullptr) values = unpacked(bytes, mine);
-  });
+  all_succeed(comm, [&] { values = unpacked(bytes, mine); });
   overwrite(mine, values);
 }
 

@@ -84,8 +84,7 @@ struct Runs {
 DistributedWeights::DistributedWeights(fs::path folder)
     : folder_(std::move(folder)), metadata_(read_metadata(folder_ / metadata_file)) {
   const auto open = [&](const formats::DistributedPlace& place) {
-    auto& file = files_[place.file];
-    if (file == nullptr) file = std::make_unique<formats::FixedFile>(folder_ / place.file);
+    if (!file_numbers_.contains(place.file)) file_numbers_[place.file] = files_.add(folder_ / place.file);
   };
   for (const auto& tensor : metadata_.tensors) {
     const auto name = text::join(tensor.path, ".");
@@ -99,7 +98,7 @@ DistributedWeights::DistributedWeights(fs::path folder)
     for (const auto& part : tensor.parts) {
       open(part.place);
       if (static_cast<std::uint64_t>(part.elements() * tensor.spec.element_bytes()) > part.place.bytes)
-        refuse_place(file_of(part.place), part.place,
+        refuse_place(*file_of(part.place), part.place,
                      text::concat("it is too small for its part of ", text::quote(name)));
     }
   }
@@ -113,13 +112,12 @@ const DistributedWeights::Entry& DistributedWeights::entry(const std::string& na
       {.what = text::concat(folder_, " has no tensor ", text::quote(name)), .hint = text::suggestion(name, names_)});
 }
 
-void DistributedWeights::require_unchanged() const {
-  for (const auto& [name, file] : files_) file->require_unchanged();
-}
+void DistributedWeights::require_unchanged() const { files_.require_unchanged(); }
 
 DistributedWeights::PartPosition DistributedWeights::find_place(const DistributedTensor& tensor,
                                                                 const DistributedPart& part) const {
-  const auto& file = file_of(part.place);
+  const auto opened = file_of(part.place);
+  const auto& file = *opened;
   const auto archive = open_archive(file, part.place);
   const auto* stored = std::get_if<formats::PickledTensor>(&archive.value().content);
   if (stored == nullptr) refuse_place(file, part.place, text::concat("it is ", archive.value().described()));
@@ -131,11 +129,12 @@ DistributedWeights::PartPosition DistributedWeights::find_place(const Distribute
   }
   if (!stored->is_row_major()) refuse_place(file, part.place, "its elements are not in row-major order");
   const auto first = static_cast<std::uint64_t>(stored->first * stored->spec.element_bytes());
-  return {.file = &file, .offset = part.place.begin + archive.storage(*stored).offset + first};
+  return {.file = file_numbers_.at(part.place.file),
+          .offset = part.place.begin + archive.storage(*stored).offset + first};
 }
 
 formats::PickleValue DistributedWeights::object(const formats::DistributedObject& object) const {
-  return open_archive(file_of(object.place), object.place, formats::ForeignObjects::kept).value();
+  return open_archive(*file_of(object.place), object.place, formats::ForeignObjects::kept).value();
 }
 
 const DistributedWeights::PartPosition& DistributedWeights::place(const Entry& entry, std::size_t part) const {
@@ -168,7 +167,8 @@ void DistributedWeights::read_part(const Entry& entry, std::size_t index, core::
   const auto skipped = std::max<std::int64_t>(elements.begin - begin_of(first), 0);
   const auto end = (last - 1) * runs.length + std::min(runs.length, elements.end - begin_of(last - 1));
   const core::Range local{first * runs.length + skipped, end};
-  const auto& [file, offset] = place(entry, index);
+  const auto& [number, offset] = place(entry, index);
+  const auto file = files_.get(number);
   const auto target = [&](std::int64_t at) { return to + (at - elements.begin) * element; };
   if (last - first == 1) {
     file->read_at(offset + static_cast<std::uint64_t>(local.begin * element), target(begin_of(first) + skipped),

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/file/fixed_file.hpp"
+#include "formats/file/file_pool.hpp"
 #include "formats/torch/distributed/metadata.hpp"
 #include "formats/torch/pickle/value.hpp"
 #include "weights/weight_source.hpp"
@@ -37,7 +37,7 @@ class DistributedWeights : public WeightSource {
  private:
   /// A part's elements in its file, in row-major order.
   struct PartPosition {
-    const formats::FixedFile* file = nullptr;
+    std::size_t file = 0;  ///< its number in files_
     std::uint64_t offset = 0;
   };
   struct Entry {
@@ -48,12 +48,15 @@ class DistributedWeights : public WeightSource {
   const Entry& entry(const std::string& name) const;
   const PartPosition& place(const Entry& entry, std::size_t part) const;
   PartPosition find_place(const formats::DistributedTensor& tensor, const formats::DistributedPart& part) const;
-  const formats::FixedFile& file_of(const formats::DistributedPlace& place) const { return *files_.at(place.file); }
+  std::shared_ptr<const formats::FixedFile> file_of(const formats::DistributedPlace& place) const {
+    return files_.get(file_numbers_.at(place.file));
+  }
   void read_part(const Entry& entry, std::size_t part, core::Range elements, std::byte* to) const;
 
   std::filesystem::path folder_;
   formats::DistributedMetadata metadata_;
-  std::map<std::string, std::unique_ptr<formats::FixedFile>> files_;
+  formats::FilePool files_;
+  std::map<std::string, std::size_t> file_numbers_;
   std::vector<std::string> names_;
   std::map<std::string, Entry> entries_;
 };

@@ -30,14 +30,16 @@ struct TarSample {
 /// The samples of tar archives in the layout of WebDataset: the files of a sample follow each other, and hidden files
 /// are skipped. Any sample can be read, so that shuffling, resuming and the distribution over ranks are those of other
 /// data sets, and not limited to a buffer. The constructor reads the headers of all archives once on each rank and
-/// keeps 16 bytes a sample. Errors name the archive and the file: an archive that is truncated, damaged, compressed, or
-/// has links; two files of a sample with one extension.
+/// keeps 16 bytes a sample; 64 archives at most are open at a time. Errors name the archive and the file: an archive
+/// that is truncated, damaged, compressed, or has links; two files of a sample with one extension.
 class HORTATOR_API TarShards {
  public:
   explicit TarShards(const std::vector<std::filesystem::path>& archives);
 
   std::int64_t size() const;
   TarSample get(std::int64_t sample) const;
+  /// The archive that holds the sample.
+  const std::filesystem::path& archive(std::int64_t sample) const;
 
  private:
   std::shared_ptr<const data::TarIndex> index_;

@@ -9,7 +9,7 @@
 #include "core/text/text.hpp"
 #include "data/files/rows.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/file/fixed_file.hpp"
+#include "formats/file/file_pool.hpp"
 #include "formats/tar/members.hpp"
 
 namespace hortator {
@@ -67,14 +67,14 @@ class TarIndex {
   explicit TarIndex(const std::vector<std::filesystem::path>& archives) {
     if (archives.empty()) throw UsageError({.what = "No tar shards are named", .hint = "name the archives"});
     for (const auto& path : archives) {
-      files_.push_back(std::make_unique<FixedFile>(path));
-      refuse_compressed(*files_.back());
+      const auto file = files_.get(files_.add(path));
+      refuse_compressed(*file);
       try {
-        scan(*files_.back());
+        scan(*file);
       } catch (const formats::TarFault& fault) {
         throw_invalid(path, fault);
       }
-      files_.back()->require_unchanged();
+      file->require_unchanged();
     }
     if (places_.empty())
       throw FileError({.what = text::concat(archives.front(), " has no samples"),
@@ -83,11 +83,12 @@ class TarIndex {
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  const std::filesystem::path& archive(std::int64_t sample) const { return files_.path(place_of(sample).archive); }
 
   TarSample read(std::int64_t sample) const {
-    require_samples({&sample, 1}, size(), files_.front()->path());
-    const auto& place = places_[static_cast<std::size_t>(sample)];
-    const auto& file = *files_[place.archive];
+    const auto& place = place_of(sample);
+    const auto opened = files_.get(place.archive);
+    const auto& file = *opened;
     try {
       formats::TarMembers members(reader_of(file), file.bytes(), place.position);
       TarSample found;
@@ -105,6 +106,11 @@ class TarIndex {
     std::uint32_t archive;
     std::uint32_t members;  ///< without hidden ones
   };
+
+  const SamplePlace& place_of(std::int64_t sample) const {
+    require_samples({&sample, 1}, size(), files_.path(0));
+    return places_[static_cast<std::size_t>(sample)];
+  }
 
   void scan(const FixedFile& file) {
     formats::TarMembers members(reader_of(file), file.bytes());
@@ -139,7 +145,7 @@ class TarIndex {
     return true;
   }
 
-  std::vector<std::unique_ptr<FixedFile>> files_;
+  formats::FilePool files_;
   std::vector<SamplePlace> places_;
 };
 
@@ -150,6 +156,7 @@ TarShards::TarShards(const std::vector<std::filesystem::path>& archives)
 
 std::int64_t TarShards::size() const { return index_->size(); }
 TarSample TarShards::get(std::int64_t sample) const { return index_->read(sample); }
+const std::filesystem::path& TarShards::archive(std::int64_t sample) const { return index_->archive(sample); }
 
 std::vector<std::filesystem::path> shard_paths(const std::string& pattern) {
   const auto open = pattern.find('{');

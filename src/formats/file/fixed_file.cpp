@@ -14,13 +14,19 @@ namespace hortator::formats {
 FixedFile::FixedFile(std::filesystem::path path)
     : path_(std::move(path)), file_(RawFile::open_for_reading(path_)), found_(version()) {}
 
+FixedFile::FixedFile(std::filesystem::path path, const FileVersion& expected)
+    : path_(std::move(path)), file_(RawFile::open_for_reading(path_)), found_(expected) {
+  require_unchanged();
+}
+
 FixedFile::FileVersion FixedFile::version() const {
   struct stat stat {};
   if (::fstat(file_.descriptor(), &stat) != 0) throw_system_error(text::concat("inspect ", path_), errno);
   if (!S_ISREG(stat.st_mode)) throw FileError({.what = text::concat(path_, " is not a regular file")});
   return {.bytes = static_cast<std::uint64_t>(stat.st_size),
           .changed_seconds = stat.st_mtim.tv_sec,
-          .changed_nanoseconds = stat.st_mtim.tv_nsec};
+          .changed_nanoseconds = stat.st_mtim.tv_nsec,
+          .inode = static_cast<std::uint64_t>(stat.st_ino)};
 }
 
 void FixedFile::read_at(std::uint64_t offset, void* data, std::size_t bytes) const {

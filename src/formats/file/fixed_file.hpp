@@ -14,11 +14,23 @@ namespace hortator::formats {
 /// reports it. Either way the bytes come from the same pages of the page cache.
 class FixedFile {
  public:
+  /// What changes when a file is written or replaced.
+  struct FileVersion {
+    std::uint64_t bytes = 0;
+    std::int64_t changed_seconds = 0;
+    std::int64_t changed_nanoseconds = 0;
+    std::uint64_t inode = 0;
+    friend bool operator==(const FileVersion&, const FileVersion&) = default;
+  };
+
   explicit FixedFile(std::filesystem::path path);
+  /// A file that was closed in between. Throws FileError if it is not the version `expected` any more.
+  FixedFile(std::filesystem::path path, const FileVersion& expected);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t bytes() const { return found_.bytes; }
   int descriptor() const { return file_.descriptor(); }
+  const FileVersion& found() const { return found_; }  ///< when it was opened first
 
   /// Reads all bytes, or throws FileError, also if the file has become shorter.
   void read_at(std::uint64_t offset, void* data, std::size_t bytes) const;
@@ -27,12 +39,6 @@ class FixedFile {
   void require_unchanged() const;
 
  private:
-  struct FileVersion {
-    std::uint64_t bytes = 0;
-    std::int64_t changed_seconds = 0;
-    std::int64_t changed_nanoseconds = 0;
-    friend bool operator==(const FileVersion&, const FileVersion&) = default;
-  };
   FileVersion version() const;
 
   std::filesystem::path path_;

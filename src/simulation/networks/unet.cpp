@@ -55,8 +55,7 @@ at::Tensor Unet::twice(at::Tensor input) const {
   return input;
 }
 
-at::Tensor Unet::compute(const at::Tensor& input) {
-  require_features(input, 1, inputs_, dims_ + 2);
+void Unet::require_sizes(const at::Tensor& input) const {
   for (std::int64_t dim = 2; dim < input.dim(); ++dim) {
     if (input.dim() == dims_ + 2 && input.size(dim) % (std::int64_t{1} << levels_) == 0) continue;
     throw UsageError({.what = text::concat("The input has the shape ", input.sizes(), "; this U-Net expects ", dims_,
@@ -64,6 +63,11 @@ at::Tensor Unet::compute(const at::Tensor& input) {
                                            std::int64_t{1} << levels_),
                       .hint = "use fewer levels, or pad the field"});
   }
+}
+
+at::Tensor Unet::compute(const at::Tensor& input) {
+  require_features(input, 1, inputs_, dims_ + 2);
+  require_sizes(input);
   std::vector<at::Tensor> kept;
   auto x = input;
   for (auto& block : down_) {

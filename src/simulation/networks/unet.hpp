@@ -31,6 +31,7 @@ class Unet : public SingleNetwork {
 
  private:
   at::Tensor compute(const at::Tensor& input) override;
+  void require_sizes(const at::Tensor& input) const;
   at::Tensor halve(const at::Tensor& input) const;
   at::Tensor twice(at::Tensor input) const;
 

@@ -13,14 +13,21 @@
 
 namespace hortator::simulation {
 
-void FeatureStatistics::add(const at::Tensor& batch, std::int64_t dim) {
+namespace {
+
+void require_features(const at::Tensor& batch, std::int64_t dim) {
   const auto from_front = dim < 0 ? dim + batch.dim() : dim;
-  if (from_front < 1 || from_front >= batch.dim()) {
-    throw UsageError(
-        {.what = text::concat("Samples of the shape ", batch.sizes(), " have no features in dimension ", dim),
-         .why = "statistics are kept for each feature; dimension 0 counts samples",
-         .hint = "set features_dim in the buffer's settings, or leave statistics out"});
-  }
+  if (from_front >= 1 && from_front < batch.dim()) return;
+  throw UsageError(
+      {.what = text::concat("Samples of the shape ", batch.sizes(), " have no features in dimension ", dim),
+       .why = "statistics are kept for each feature; dimension 0 counts samples",
+       .hint = "set features_dim in the buffer's settings, or leave statistics out"});
+}
+
+}  // namespace
+
+void FeatureStatistics::add(const at::Tensor& batch, std::int64_t dim) {
+  require_features(batch, dim);
   if (batch.numel() == 0) return;
   const auto numbers = batch.detach().to(at::kCPU, at::kDouble).movedim(dim, 0).flatten(1);
   FeatureStatistics part;

@@ -94,7 +94,7 @@ void NodeSamples::allocate(SampleBuffer& mine) {
 
 std::int64_t NodeSamples::count() const { return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}); }
 
-TensorBatch NodeSamples::draw(SampleBuffer& mine) const {
+std::vector<at::Tensor> NodeSamples::rows_to_draw(SampleBuffer& mine) const {
   std::vector<std::vector<std::int64_t>> chosen(parts_.size());
   for (auto number : draw_samples(mine.settings().batch_size, count(), mine.next_draw())) {
     std::size_t part = 0;
@@ -103,6 +103,11 @@ TensorBatch NodeSamples::draw(SampleBuffer& mine) const {
   }
   std::vector<at::Tensor> rows;
   for (const auto& one : chosen) rows.push_back(at::tensor(one, at::kLong));
+  return rows;
+}
+
+TensorBatch NodeSamples::draw(SampleBuffer& mine) const {
+  const auto rows = rows_to_draw(mine);
   const auto all = [&](auto member) {
     std::vector<const std::vector<at::Tensor>*> arrays;
     for (const auto& part : parts_) arrays.push_back(&(part.*member));

@@ -26,6 +26,8 @@ class NodeSamples {
 
  private:
   void allocate(SampleBuffer& mine);
+  /// The rows of each part in the next batch.
+  std::vector<at::Tensor> rows_to_draw(SampleBuffer& mine) const;
 
   const mpi::Communicator& comm_;
   mpi::Communicator node_;

@@ -227,8 +227,7 @@ void SampleBuffer::load(const StateDict& state) {
 }
 
 // Rank 0 takes over the statistics of all, since ranks merge theirs.
-void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int rank) {
-  store_.clear();
+std::int64_t SampleBuffer::load_numbers(const SavedParts& parts, int rank) {
   std::int64_t seen = 0;
   Statistics statistics;
   for (std::size_t part = 0; part < parts.counts.size(); ++part) {
@@ -240,6 +239,13 @@ void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int ra
     statistics.input.merge(saved_statistics(state, "statistics/input"));
     statistics.target.merge(saved_statistics(state, "statistics/target"));
   }
+  statistics_ = statistics;
+  return seen;
+}
+
+void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int rank) {
+  store_.clear();
+  const auto seen = load_numbers(parts, rank);
   std::int64_t slot = 0;
   std::vector<double> keys;
   const auto origins = redistribute(parts.counts, world, rank, settings_.capacity);
@@ -258,7 +264,6 @@ void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int ra
   if (settings_.choice == SampleChoice::priority) priorities_.assign(keys);
   const bool is_full = slot == settings_.capacity && settings_.choice != SampleChoice::ring;
   seen_ = is_full ? std::max(slot, seen / world) : slot;
-  statistics_ = statistics;
 }
 
 }  // namespace hortator::simulation

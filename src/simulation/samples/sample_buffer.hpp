@@ -64,8 +64,8 @@ class SampleBuffer {
     std::vector<TensorBatch> batches = {};
     Statistics statistics = {};
   };
-  /// Prepares to take over samples that another buffer hands over. Throws UsageError, without any change, if they do not
-  /// fit.
+  /// Prepares to take over samples that another buffer hands over. Throws UsageError, without any change, if they do
+  /// not fit.
   CheckedSamples check(std::vector<TensorBatch> batches);
   /// Takes them over, which does not fail.
   void take_over(const CheckedSamples& samples);
@@ -92,6 +92,8 @@ class SampleBuffer {
   std::vector<std::optional<std::int64_t>> place(const TensorBatch& batch, std::int64_t count);
   void copy_into_slots(const TensorBatch& batch, std::int64_t count);
   std::uint64_t slot_key() const;
+  /// Takes over statistics and counters. Returns the number of samples that all parts have seen.
+  std::int64_t load_numbers(const SavedParts& parts, int rank);
   void take_samples(const StateDict& state, const std::vector<std::int64_t>& rows, std::int64_t slot);
 
   std::string name_;

@@ -21,9 +21,12 @@ struct LibraryFacts {
   std::string own_mpirun = "";  ///< the launcher of `hortator launch`; empty: none
   std::string hdf5_built = "";
   formats::Hdf5Library hdf5_loaded = {};
-  std::string cuda_toolkit = "";   ///< "13.0"; empty: built without CUDA
-  std::string nvidia_driver = "";  ///< "580.65.06"; empty: none is loaded
-  std::string nccl_built = "";     ///< "2.30.7"
+  std::string cuda_toolkit = "";        ///< "13.0"; empty: built without CUDA
+  std::string nvidia_driver = "";       ///< "580.65.06"; empty: none is loaded
+  std::string cuda_runtime_built = "";  ///< LibTorch's: "13.2"; empty: it has no CUDA
+  std::string cuda_runtime_loaded = "";
+  std::string cuda_runtime_in_path = "";  ///< the folder in LD_LIBRARY_PATH with a CUDA runtime
+  std::string nccl_built = "";            ///< "2.30.7"
   std::string nccl_loaded = "";
   std::string nccl_in_path = "";  ///< the folder in LD_LIBRARY_PATH with an NCCL
 };

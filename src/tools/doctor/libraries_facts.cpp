@@ -1,3 +1,4 @@
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
@@ -32,6 +33,31 @@ std::string loaded_nccl() {
   return text::concat(code / 10000, '.', code / 100 % 100, '.', code % 100);
 }
 
+std::string text_of_cuda(long version) { return text::concat(version / 1000, '.', version % 1000 / 10); }
+
+std::string loaded_cuda_runtime() {
+  auto* const found = dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion");
+  int code = 0;
+  if (found == nullptr || reinterpret_cast<int (*)(int*)>(found)(&code) != 0) return "";
+  return text_of_cuda(code);
+}
+
+std::string cuda_runtime_of_libtorch() {
+  try {
+    return text_of_cuda(at::detail::getCUDAHooks().versionCUDART());
+  } catch (const c10::Error&) {  // for CPUs only, or for ROCm
+    return "";
+  }
+}
+
+/// The folder with a CUDA runtime of any major release that Hortator supports.
+std::string cuda_runtime_in_path() {
+  for (const auto* library : {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}) {
+    if (auto folder = folder_in_path(library); !folder.empty()) return folder;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string parse_driver(const std::string& line) {
@@ -56,6 +82,9 @@ LibraryFacts inspect_libraries() {
           .hdf5_loaded = formats::loaded_hdf5(),
           .cuda_toolkit = HORTATOR_CUDA_TOOLKIT,
           .nvidia_driver = parse_driver(nvidia_driver()),
+          .cuda_runtime_built = cuda_runtime_of_libtorch(),
+          .cuda_runtime_loaded = loaded_cuda_runtime(),
+          .cuda_runtime_in_path = cuda_runtime_in_path(),
           .nccl_built = HORTATOR_NCCL_BUILT,
           .nccl_loaded = loaded_nccl(),
           .nccl_in_path = folder_in_path("libnccl.so.2")};

@@ -67,20 +67,30 @@ Finding judge_driver(const LibraryFacts& libraries) {
           text::concat("ask for driver ", oldest, " or newer, or build with an older toolkit and LibTorch")};
 }
 
-Finding judge_nccl(const LibraryFacts& libraries) {
-  if (libraries.nccl_built.empty()) return {"NCCL", ok, "built without NCCL"};
-  const auto& loaded = libraries.nccl_loaded;
-  if (loaded.empty() || loaded == libraries.nccl_built) return {"NCCL", ok, libraries.nccl_built};
-  const bool is_older = numbers_of(loaded) < numbers_of(libraries.nccl_built);
-  if (!is_older && first_number(loaded) == first_number(libraries.nccl_built))
-    return {"NCCL", ok, text::concat(loaded, ", built with ", libraries.nccl_built)};
-  const auto message = text::concat(loaded, " was loaded, Hortator was built with ", libraries.nccl_built);
-  if (!libraries.nccl_in_path.empty()) {
-    return {"NCCL", error, message,
-            text::concat("remove ", libraries.nccl_in_path,
-                         " from LD_LIBRARY_PATH, by its module if it has one, so that ", "LibTorch's own is found")};
+/// A library of NVIDIA that was loaded beside the one that `user` was built with.
+struct LoadedBeside {
+  const char* name;
+  std::string_view user;
+  const std::string& built;
+  const std::string& loaded;
+  const std::string& in_path;
+};
+
+// NVIDIA's libraries run programs that were built with an older minor release.
+Finding judge_loaded(const LoadedBeside& library) {
+  const auto& [name, user, built, loaded, in_path] = library;
+  if (built.empty()) return {name, ok, text::concat("built without ", name)};
+  if (loaded.empty() || loaded == built) return {name, ok, built};
+  const bool is_older = numbers_of(loaded) < numbers_of(built);
+  if (!is_older && first_number(loaded) == first_number(built))
+    return {name, ok, text::concat(loaded, ", built with ", built)};
+  const auto message = text::concat(loaded, " was loaded, ", user, " was built with ", built);
+  if (!in_path.empty()) {
+    return {name, error, message,
+            text::concat("remove ", in_path, " from LD_LIBRARY_PATH, by its module if it has one, so that ",
+                         "LibTorch's own is found")};
   }
-  return {"NCCL", error, message,
+  return {name, error, message,
           "LD_LIBRARY_PATH is not the cause: check LD_PRELOAD, and whether LibTorch's own is still where it was when "
           "Hortator was installed"};
 }
@@ -110,7 +120,10 @@ Findings judge(const LibraryFacts& libraries) {
                         "harmless if both have versioned symbols, as Debian's have; otherwise load no other HDF5"});
   }
   findings.push_back(judge_driver(libraries));
-  findings.push_back(judge_nccl(libraries));
+  findings.push_back(judge_loaded({"CUDA runtime", "LibTorch", libraries.cuda_runtime_built,
+                                   libraries.cuda_runtime_loaded, libraries.cuda_runtime_in_path}));
+  findings.push_back(
+      judge_loaded({"NCCL", "Hortator", libraries.nccl_built, libraries.nccl_loaded, libraries.nccl_in_path}));
   return findings;
 }
 

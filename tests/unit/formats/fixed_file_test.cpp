@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "formats/file/file_error.hpp"
+#include "formats/file/file_pool.hpp"
 #include "formats/tensor/stored_rows.hpp"
 #include "support/catch.hpp"
 
@@ -106,4 +107,41 @@ TEST_CASE("sizes that overflow are detected") {
   CHECK_FALSE(
       formats::byte_count({.type = at::kFloat, .shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}}).has_value());
   CHECK_FALSE(formats::byte_count({.type = at::kFloat, .shape = {2, -1}}).has_value());
+}
+
+namespace {
+
+/// The process's open descriptors.
+std::ptrdiff_t open_descriptors() {
+  return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+}
+
+std::string content_of(const formats::FixedFile& file) {
+  std::string content(file.bytes(), '\0');
+  file.read_at(0, content.data(), content.size());
+  return content;
+}
+
+}  // namespace
+
+TEST_CASE("a pool keeps few of its files open, and reads all of them") {
+  const auto before = open_descriptors();
+  formats::FilePool pool(3);
+  const auto name = [](std::size_t number) { return "pooled" + std::to_string(number); };
+  for (std::size_t i = 0; i < 10; ++i) CHECK(pool.add(write(name(i), "content " + std::to_string(i))) == i);
+  for (const std::size_t number : {0, 9, 5, 5, 0, 1, 2, 3}) {
+    CHECK(content_of(*pool.get(number)) == "content " + std::to_string(number));
+    CHECK(open_descriptors() - before <= 3);
+  }
+  CHECK_NOTHROW(pool.require_unchanged());
+  const auto held = pool.get(4);
+  for (const std::size_t other : {6, 7, 8}) pool.get(other);
+  CHECK(content_of(*held) == "content 4");
+
+  write(name(0), "another");
+  CHECK_THROWS_WITH(pool.get(0), ContainsSubstring("pooled0") && ContainsSubstring("was changed while it was in use"));
+  const auto times = fs::last_write_time(name(1));  // another file of the same size and time
+  fs::rename(write("other", "CONTENT 1"), name(1));
+  fs::last_write_time(name(1), times);
+  CHECK_THROWS_AS(pool.require_unchanged(), formats::FileError);
 }

@@ -61,6 +61,20 @@ TEST_CASE("driver and NCCL are checked in builds with CUDA") {
   CHECK(nccl("2.30.7", "2.28.9") == Severity::error);
   CHECK(nccl("2.30.7", "3.0.0") == Severity::error);
 
+  const auto runtime = [](const char* built, const char* loaded) {
+    auto libraries = good_libraries();
+    libraries.cuda_runtime_built = built;
+    libraries.cuda_runtime_loaded = loaded;
+    libraries.cuda_runtime_in_path = "/usr/local/cuda/lib64";
+    return finding(libraries, "CUDA runtime");
+  };
+  CHECK(runtime("", "").severity == Severity::ok);
+  CHECK(runtime("13.2", "13.2").severity == Severity::ok);
+  CHECK(runtime("13.0", "13.2").severity == Severity::ok);
+  CHECK(runtime("13.2", "13.0").severity == Severity::error);
+  CHECK_THAT(runtime("13.2", "13.0").message, ContainsSubstring("13.0 was loaded, LibTorch was built with 13.2"));
+  CHECK_THAT(runtime("13.2", "13.0").remedy, ContainsSubstring("remove /usr/local/cuda/lib64 from LD_LIBRARY_PATH"));
+
   // The remedy blames LD_LIBRARY_PATH only if there is an NCCL in it.
   auto libraries = good_libraries();
   libraries.nccl_built = "2.30.7";

@@ -27,8 +27,9 @@ TEST_CASE("images in shards have the classes of their cls files") {
   const auto one = images.get(0);
   CHECK(one.target == 4);
   CHECK(at::allclose(one.data, at::tensor({0.0F, 1.0F, 0.2F}).reshape({3, 1, 1})));
-  CHECK_THROWS_WITH(images.get(1), ContainsSubstring("the sample '2' has no image"));
-  CHECK_THROWS_WITH(images.get(2), ContainsSubstring("has the class 'cat'"));
-  CHECK_THROWS_WITH(images.get(3), ContainsSubstring("the image of the sample '4' cannot be read"));
+  CHECK_THROWS_WITH(images.get(1), ContainsSubstring("the sample '2' of") && ContainsSubstring("a.tar") &&
+                                       ContainsSubstring("has no image"));
+  CHECK_THROWS_WITH(images.get(2), ContainsSubstring("a.tar") && ContainsSubstring("has the class 'cat'"));
+  CHECK_THROWS_WITH(images.get(3), ContainsSubstring("the image of the sample '4' of") && ContainsSubstring("a.tar"));
   CHECK_THROWS_AS(TarImages(TarShards({write("a.tar", tar({{"1.png", png}}))}), {.channels = 2}), UsageError);
 }
