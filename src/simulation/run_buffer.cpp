@@ -66,8 +66,9 @@ void RunBuffer::standardize(TrainedModel& model) const {
 
 void RunBuffer::require_own(const TrainedModel* model) const {
   if (model == nullptr) {
-    throw UsageError({.what = text::concat("The model that the buffer ", text::quote(samples_.name()), " trains is NULL"),
-                      .hint = "pass what hortator_model_create has made, and check that call's status"});
+    throw UsageError(
+        {.what = text::concat("The model that the buffer ", text::quote(samples_.name()), " trains is NULL"),
+         .hint = "pass what hortator_model_create has made, and check that call's status"});
   }
   if (&model->comm() == &comm_) return;
   throw UsageError({.what = text::concat("The buffer ", text::quote(samples_.name()), " and the model ",

@@ -57,10 +57,10 @@ void write_result(const at::Tensor& result, const at::Tensor& to, const char* wh
                       .hint = "bind an array of that shape"});
   }
   if (!c10::canCast(result.scalar_type(), to.scalar_type())) {
-    throw UsageError({.what = text::concat("The ", what, " has the type ", result.scalar_type(), ", its array ",
-                                           to.scalar_type()),
-                      .why = "its fractions or imaginary parts would be lost",
-                      .hint = "bind an array of floating-point numbers, or of complex ones"});
+    throw UsageError(
+        {.what = text::concat("The ", what, " has the type ", result.scalar_type(), ", its array ", to.scalar_type()),
+         .why = "its fractions or imaginary parts would be lost",
+         .hint = "bind an array of floating-point numbers, or of complex ones"});
   }
   at::Tensor(to).copy_(result);
 }

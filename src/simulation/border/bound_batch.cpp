@@ -14,10 +14,10 @@ namespace {
 
 void require_own_elements(const at::Tensor& output) {
   if (at::has_internal_overlap(output) != at::MemOverlap::Yes) return;
-  throw UsageError({.what = text::concat("Several elements of an output of the shape ", output.sizes(),
-                                         " are the same memory"),
-                    .why = "one of its strides is 0",
-                    .hint = "bind an array with memory for each element"});
+  throw UsageError(
+      {.what = text::concat("Several elements of an output of the shape ", output.sizes(), " are the same memory"),
+       .why = "one of its strides is 0",
+       .hint = "bind an array with memory for each element"});
 }
 
 }  // namespace

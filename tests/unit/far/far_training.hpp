@@ -27,7 +27,7 @@ enum class Home { in_memory, in_host, in_file };
 struct FarCourse {
   int stage = 3;
   c10::Device device = far_device;
-  bool over_nccl = false;  ///< otherwise through the host, or by plain MPI
+  bool over_nccl = false;      ///< otherwise through the host, or by plain MPI
   bool is_replicated = false;  ///< each rank is a group of its own
   bool comes_from_host = true;
   Home parameters = Home::in_memory;
@@ -58,16 +58,16 @@ class FarTraining {
       : course_(course),
         communicator_(communicator_of(course)),
         group_(course.is_replicated ? communicator_->split(host_.rank(), 0) : nullptr),
-        sharding_{.stage = course.stage,
-                  .group = group_ ? *group_ : *communicator_,
-                  .replicas = group_ ? communicator_.get() : nullptr,
-                  .masters = parallel::Masters::fp32,
-                  .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
-                  .moments = residence_of(course.moments, course.device),
-                  .shards_parameters =
-                      course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1 && !group_,
-                  .keep_resident = course.keep_resident,
-                  .group_host = &host_},
+        sharding_{
+            .stage = course.stage,
+            .group = group_ ? *group_ : *communicator_,
+            .replicas = group_ ? communicator_.get() : nullptr,
+            .masters = parallel::Masters::fp32,
+            .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
+            .moments = residence_of(course.moments, course.device),
+            .shards_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1 && !group_,
+            .keep_resident = course.keep_resident,
+            .group_host = &host_},
         net_(course.type) {
     options_.bucket_cap_mb = 3e-3;
     if (sharding_.pages_parameters() && course.comes_from_host) {

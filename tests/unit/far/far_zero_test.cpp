@@ -87,7 +87,8 @@ TEST_CASE("parameters that came from the host return there with their moments, t
   }
 }
 
-TEST_CASE("groups that hold the same shard train as one, and backward does not wait between their reductions", "[far]") {
+TEST_CASE("groups that hold the same shard train as one, and backward does not wait between their reductions",
+          "[far]") {
   if (mpi::Communicator::world().size() == 1) return;
   check_near(run({.stage = 2, .is_replicated = true}), run({.stage = 1}));
   const test::CleanMock clean;

@@ -193,10 +193,12 @@ TEST_CASE("runs that were resumed from different moments do not share samples", 
 TEST_CASE("samples that one receiver cannot take stay where they are, and the others get none", "[simulation]") {
   if (world_size() < 3) return;
   // The first rank gives; each of the others is a run of its own, and the last one's buffer does not fit the samples.
-  const auto wrong = settings_file("misfit", "buffers: {samples: {capacity: 64, batch_size: 4, statistics: true, features_dim: 5}}\n");
+  const auto wrong =
+      settings_file("misfit", "buffers: {samples: {capacity: 64, batch_size: 4, statistics: true, features_dim: 5}}\n");
   std::string file;
   for (int rank = 0; rank < world_size(); ++rank) {
-    const auto own = settings_file("taker" + std::to_string(rank), "buffers: {samples: {capacity: 64, batch_size: 4}}\n");
+    const auto own =
+        settings_file("taker" + std::to_string(rank), "buffers: {samples: {capacity: 64, batch_size: 4}}\n");
     if (rank == world_rank()) file = is_trainer() ? wrong : own;
   }
   hortator_run* run = nullptr;
