@@ -12,6 +12,7 @@
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -106,7 +107,7 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
-  auto result = tensor.defined() ? tensor.detach().clone() : tensor;
+  auto result = tensor.defined() ? parallel::whole_values(tensor).detach().clone() : tensor;
   training_->data().communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }

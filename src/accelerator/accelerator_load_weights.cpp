@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 #include <optional>
 
+#include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "core/activity/activity.hpp"
@@ -65,6 +66,7 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
                             const LoadWeightsOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
+  const parallel::WholeModule whole(accelerator::divided_module(*training_, module), /*keep_changes=*/true);
   std::optional<accelerator::Loading> loading;
   mpi::all_or_none(host, [&] { loading.emplace(module, checkpoint, options); });
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "checkpoint/write/requirements.hpp"
 #include "core/activity/activity.hpp"
@@ -201,6 +202,7 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
+  const parallel::WholeModule whole_parameters(accelerator::divided_module(*training_, module));
   // A torch.save file is written by one rank, which needs all of its tensors.
   auto sharded = accelerator::sharded(*training_, module);
   std::optional<accelerator::WholeParameters> whole;

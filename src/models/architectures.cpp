@@ -50,9 +50,13 @@ const std::vector<Architecture>& architectures() {
   return all;
 }
 
-const Architecture& architecture_named(const std::string& name, const std::string& file) {
+const Architecture* find_architecture(const std::string& name) {
   const auto found = std::ranges::find(architectures(), name, &Architecture::name);
-  if (found != architectures().end()) return *found;
+  return found != architectures().end() ? &*found : nullptr;
+}
+
+const Architecture& architecture_named(const std::string& name, const std::string& file) {
+  if (const auto* found = find_architecture(name)) return *found;
   throw UsageError({.what = text::concat("The architecture ", text::quote(name), " of ", file, " is not supported"),
                     .hint = text::concat("known are ", text::join(known_architectures()))});
 }

@@ -24,6 +24,8 @@ struct Architecture {
 
 /// All that there are.
 const std::vector<Architecture>& architectures();
+/// Null if there is none of this name.
+const Architecture* find_architecture(const std::string& name);
 /// Throws UsageError, with the known names, for another name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
 

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <optional>
 
 #include "core/time.hpp"
@@ -73,6 +74,28 @@ std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel
   return in_turn ? std::optional(parallel.device) : std::nullopt;
 }
 
+// What one rank has, or what all tensor ranks do in one step, cannot be divided further yet.
+void refuse_together(const parallel::DataParallel& parallel) {
+  if (parallel.sharding == nullptr) return;
+  throw UsageError({.what = "A model is divided among tensor ranks, and zero.stage is greater than 0",
+                    .why = "ZeRO's flat arrays hold whole parameters, not parts of them",
+                    .hint = "use zero.stage 0 with parallel.tensor, or leave parallel.tensor out"});
+}
+
+// Null unless the plan divides a parameter. All ranks have the same weights. @collective
+std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const parallel::DataParallel& parallel) {
+  if (parallel.tensor == nullptr) return nullptr;
+  std::unique_ptr<parallel::DividedModule> divided;
+  mpi::all_or_none(parallel.first_weights_host(), [&] {
+    const auto plan = parallel.plan->empty() ? parallel::plan_of(module) : *parallel.plan;
+    const bool divides_any =
+        std::ranges::any_of(plan, [](const TensorRule& rule) { return rule.division != TensorDivision::replicated; });
+    if (divides_any) refuse_together(parallel);
+    divided = std::make_unique<parallel::DividedModule>(module, plan, parallel.tensor);
+  });
+  return divided->parameters().empty() ? nullptr : std::move(divided);
+}
+
 // Null unless sharded. Parameters whose construction was deferred are constructed here, and get rank 0's values.
 // @collective
 std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& parallel,
@@ -133,6 +156,8 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               bool learns) {
   parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(parallel, learns),
                       passed_through(parallel, learns));
+  auto divided = divide(module, parallel);
+  const parallel::PartsOnly each_rank_has;
   parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
   auto parameters = distinct_parameters(module);
   auto untaken = without(taken, parameters);
@@ -149,6 +174,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                                 .parameters = std::move(parameters),
                                                 .own = std::move(own),
                                                 .learns = learns,
+                                                .divided = std::move(divided),
                                                 .flat = std::move(flat),
                                                 .reducer = std::move(reducer),
                                                 .scatter = std::move(scatter)});
@@ -164,6 +190,7 @@ ModelCore::ModelCore(Components components)
       parameters_(std::move(components.parameters)),
       own_(std::move(components.own)),
       learns_(components.learns),
+      divided_(std::move(components.divided)),
       flat_(std::move(components.flat)),
       reducer_(std::move(components.reducer)),
       scatter_(std::move(components.scatter)) {
@@ -243,15 +270,22 @@ void ModelCore::share_buffers(int root) {
 void ModelCore::check_replicas_when_due() {
   ++reductions_;
   const auto every = parallel_.options.check_replicas_every;
+  const parallel::PartsOnly each_rank_has;
   if (every > 0 && uneven_ == nullptr && reductions_ % every == 0)
     parallel::check_replicas(parameters_, name_, parallel_.host);
 }
 
 void ModelCore::lend_parameters() {
+  if (divided_) divided_->lend();
   if (flat_) flat_->lend_together(parallel_.host);
 }
 
+void ModelCore::rejoin_parameters() {
+  if (const auto divided = std::move(divided_)) divided->restore();
+}
+
 void ModelCore::copy_from(int root) {
+  const parallel::PartsOnly each_rank_has;
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
 }

@@ -12,6 +12,7 @@
 #include "parallel/data_parallel/buffer_broadcast.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
+#include "parallel/tensor/divided_module.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
 #include "step/accelerator_session.hpp"
@@ -32,7 +33,8 @@ class ModelCore {
     std::vector<parallel::NamedParameter> parameters;
     std::vector<at::Tensor> own;
     bool learns;
-    std::unique_ptr<parallel::FlatParameters> flat;  ///< null unless sharded
+    std::unique_ptr<parallel::DividedModule> divided;  ///< null unless divided among tensor ranks
+    std::unique_ptr<parallel::FlatParameters> flat;    ///< null unless sharded
     std::unique_ptr<parallel::GradientReducer> reducer;
     std::unique_ptr<parallel::GradientScatter> scatter;  ///< null unless gradients are sharded
   };
@@ -73,6 +75,8 @@ class ModelCore {
   /// Null unless this model's parameters are sharded.
   parallel::FlatParameters* flat() const { return flat_.get(); }
   bool scatters_gradients() const { return scatter_ != nullptr; }
+  /// Null unless this model's parameters are divided among tensor ranks.
+  parallel::DividedModule* divided() const { return divided_.get(); }
   GradientTimes times() const;
 
   /// Makes autocast() compute in `precision`, on the device of the parameters.
@@ -88,6 +92,8 @@ class ModelCore {
   /// Gives each rank its own copy of all sharded parameters, until flat()->take_back(). On an error all ranks throw.
   /// @collective
   void lend_parameters();
+  /// Gives the module whole parameters that its ranks have divided, for good. @collective along the axis tensor
+  void rejoin_parameters();
   /// Gives all ranks `root`'s parameters and buffers. @collective
   void copy_from(int root);
 
@@ -136,6 +142,7 @@ class ModelCore {
   const parallel::UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;
+  std::unique_ptr<parallel::DividedModule> divided_;
   std::unique_ptr<parallel::FlatParameters> flat_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above
   std::unique_ptr<parallel::GradientScatter> scatter_;

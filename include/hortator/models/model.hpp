@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <hortator/export.hpp>
+#include <hortator/parallel/tensor_plan.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -52,7 +53,7 @@ struct ModelConfig {
 };
 
 /// A model that was made from a config.json.
-class HORTATOR_API PretrainedModel : public torch::nn::Module {
+class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorPlan {
  public:
   virtual ModelOutputs forward(const ModelInputs& inputs) = 0;
 
@@ -63,6 +64,9 @@ class HORTATOR_API PretrainedModel : public torch::nn::Module {
   /// Throws UsageError for models that cannot do so: those of the Llama family and GPT-2 can.
   void set_recompute_layers(bool on);
   bool recomputes_layers() const { return recomputes_layers_; }
+
+  /// How its layers are divided along parallel.tensor. Empty for ResNets, which are not.
+  TensorPlan tensor_plan() const override;
 
  protected:
   /// Whether this module has layers that it can recompute.

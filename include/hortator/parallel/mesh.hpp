@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hortator/parallel/axis.hpp>
+#include <hortator/parallel/tensor_plan.hpp>
 #include <optional>
 
 namespace hortator {
@@ -27,6 +28,11 @@ struct ParallelConfig {
   std::optional<int> context = {};
   /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
   std::optional<int> pipeline = {};
+  /// How prepared models are divided along `tensor`. Default: the plan that the model brings (HasTensorPlan), as the
+  /// models of hortator::models do.
+  TensorPlan plan = {};
+  /// Makes it an error if an operator has no rule for divided tensors, which are otherwise gathered for it and logged.
+  bool strict = false;
 };
 
 }  // namespace hortator

@@ -26,6 +26,10 @@ struct HORTATOR_API TensorRule {
   int blocks = 1;
   /// The weight is stored as [inputs, outputs], as GPT-2's Conv1D does.
   bool transposed = false;
+  /// Elements of the divided dimension that stay together: the width of a head, so that whole heads are divided.
+  int unit = 1;
+  /// Replicates a layer that cannot be divided equally, where other rules throw: a vocabulary of 50257 tokens.
+  bool or_replicate = false;
 
   /// A rule in the words of a tp_plan of Hugging Face: "colwise", "rowwise", ... Throws UsageError for others.
   static TensorRule from_hugging_face(std::string pattern, std::string_view style);

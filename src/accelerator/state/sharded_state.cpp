@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "accelerator/state/divided_state.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {
@@ -68,12 +69,27 @@ checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, c
   return share;
 }
 
+/// Adds the state of an optimizer of parameters that are not sharded, but may be divided among tensor ranks.
+void put_moments(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+                 const StateDict& state) {
+  for (const auto& [path, value] : state.values()) {
+    const auto name = prefix + "/" + path;
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
+    if (division && division.has_sizes_of_part(*tensor)) {
+      snapshot.shards.emplace(name, divided_share(training, division, *tensor));
+    } else {
+      std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
+    }
+  }
+}
+
 }  // namespace
 
 void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   auto state = step::save_optimizer(optimizer.optimizer(), names);
-  if (optimizer.shards() == nullptr) return snapshot.common.put_all(prefix, state);
+  if (optimizer.shards() == nullptr) return put_moments(snapshot, prefix, training, state);
   const auto parts = sharded_parts(optimizer, names);
   for (const auto& [path, value] : state.values()) {
     const auto* part = find_part(parts, path);
@@ -98,6 +114,10 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
                const torch::nn::Module& module) {
   for (const auto& item : module.named_parameters()) {
     const auto name = prefix + "/" + item.key();
+    if (const auto division = find_division(training, item.value())) {
+      snapshot.shards.emplace(name, divided_share(training, division, item.value()));
+      continue;
+    }
     const auto owned = find_owned(training, item.value());
     if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
       snapshot.shards.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
@@ -108,8 +128,23 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
   for (const auto& item : module.named_buffers()) snapshot.common.put(prefix + "/" + item.key(), item.value());
 }
 
-StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
-  if (optimizer.shards() == nullptr) return whole;
+StateDict own_moments(const StateDict& whole, const Training& training) {
+  StateDict state;
+  for (const auto& [path, value] : whole.values()) {
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
+    if (division && tensor->sizes() == division.whole_sizes()) {
+      state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
+    } else {
+      std::visit([&](const auto& held) { state.put(path, held); }, value);
+    }
+  }
+  return state;
+}
+
+StateDict own_parts(const StateDict& whole, const Training& training, const step::OptimizerCore& optimizer,
+                    const step::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return own_moments(whole, training);
   const auto parts = sharded_parts(optimizer, names);
   StateDict state;
   for (const auto& [path, value] : whole.values()) {
@@ -146,27 +181,39 @@ StateDict stored_state(const checkpoint::Reader& reader, const std::string& pref
   return state;
 }
 
-void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                   const step::ParameterNames& names) {
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                   const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
-  const auto shape_alone = [](const std::string&, const auto& spec) {
-    return at::empty({}, at::TensorOptions().dtype(spec.type)).expand(spec.shape);
+  const auto shape_alone = [&](const std::string& name, const auto& spec) {
+    const auto division = find_division(training, name.substr(prefix.size() + 1));
+    const bool is_divided = division && spec.shape == division.whole_sizes();
+    const auto shape = is_divided ? division.divided->parameter.sizes().vec() : spec.shape;
+    return at::empty({}, at::TensorOptions().dtype(spec.type)).expand(shape);
   };
   const auto nothing = [](StateDict&, const std::string&, const std::string&, const Part&) {};
   step::check_optimizer(optimizer.optimizer(), names, stored_state(reader, prefix, parts, shape_alone, nothing));
 }
 
-StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                      const step::ParameterNames& names) {
-  const auto whole = [&](const std::string& name, const auto&) { return reader.read(name); };
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                      const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  const auto whole = [&](const std::string& name, const auto& spec) {
+    const auto division = find_division(training, name.substr(prefix.size() + 1));
+    return division && spec.shape == division.whole_sizes() ? read_own_part(reader, name, division) : reader.read(name);
+  };
   const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
     state.put(path, reader.read_part(name, part.flat->owned(part.number)));
   };
-  return stored_state(reader, prefix, sharded_parts(optimizer, names), whole, slice);
+  return stored_state(reader, prefix, parts, whole, slice);
 }
 
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                     const at::Tensor& tensor) {
+  if (const auto division = find_division(training, tensor)) {
+    const parallel::PartsOnly each_rank_has;
+    tensor.copy_(read_own_part(reader, name, division));
+    return;
+  }
   const auto [flat, number] = find_owned(training, tensor);
   if (flat == nullptr) return reader.read_into(name, tensor);
   flat->published_slice(number).copy_(reader.read_part(name, flat->owned(number)));

@@ -19,16 +19,20 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
                const torch::nn::Module& module);
 
 /// Throws if the checkpoint's state under `prefix` does not fit `optimizer`. Reads no tensors.
-void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                   const step::ParameterNames& names);
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                   const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
-/// Reads this rank's slices of a sharded optimizer's state, for step::load_optimizer. Throws if a parameter had another
-/// shape.
-StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                      const step::ParameterNames& names);
+/// Reads an optimizer's state, for step::load_optimizer; of sharded and divided parameters only what this rank has.
+/// Throws if a sharded parameter had another shape.
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                      const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
-/// Cuts this rank's slices out of a sharded optimizer's whole state; returns another optimizer's state unchanged.
-StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer, const step::ParameterNames& names);
+/// Cuts what this rank has out of the whole state of an optimizer of sharded or divided parameters; returns another
+/// optimizer's state unchanged.
+StateDict own_parts(const StateDict& whole, const Training& training, const step::OptimizerCore& optimizer,
+                    const step::ParameterNames& names);
+/// The same where nothing is sharded.
+StateDict own_moments(const StateDict& whole, const Training& training);
 
 /// Reads a parameter into `tensor`; of a sharded one only this rank's slice.
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
@@ -96,7 +97,7 @@ checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpo
   checkpoint::TensorSpecs expected;
   const auto tensors = model_tensors(training);
   for (const auto& [name, value] : tensors.values())
-    expected.emplace(name, formats::spec_of(std::get<at::Tensor>(value)));
+    expected.emplace(name, whole_spec(training, std::get<at::Tensor>(value)));
   // Moments exist only after the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with("models/")) expected.emplace(name, spec);
@@ -127,7 +128,7 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
   const auto names = training.prepared.stepped_names();
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     attempt(numbered("optimizers", i),
-            [&](const auto& prefix) { check_moments(reader, prefix, *training.prepared.optimizers()[i], names); });
+            [&](const auto& prefix) { check_moments(reader, prefix, training, *training.prepared.optimizers()[i], names); });
   }
   for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i) {
     attempt(numbered("schedules", i), [&](const auto& prefix) {
@@ -272,9 +273,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     policy.attempt([&] {
       const auto& optimizer = *training.prepared.optimizers()[i];
       const auto prefix = numbered("optimizers", i);
-      step::load_optimizer(
-          optimizer.optimizer(), names,
-          optimizer.shards() != nullptr ? read_slices(reader, prefix, optimizer, names) : read_under(reader, prefix));
+      step::load_optimizer(optimizer.optimizer(), names, read_slices(reader, prefix, training, optimizer, names));
     });
   }
   const at::NoGradGuard no_grad;
@@ -282,7 +281,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (const auto& [name, value] : tensors.values()) {
     const auto& tensor = std::get<at::Tensor>(value);
     const auto found = reader.tensors().find(name);
-    const bool fits = found != reader.tensors().end() && found->second == formats::spec_of(tensor);
+    const bool fits = found != reader.tensors().end() && found->second == whole_spec(training, tensor);
     if (strict || fits) read_parameter(reader, name, training, tensor);
   }
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)

@@ -5,6 +5,7 @@
 
 #include "accelerator/structures/packing.hpp"
 #include "accelerator/structures/same_structure.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -37,12 +38,14 @@ std::vector<at::Tensor> tensors_of(const std::vector<detail::Leaf>& leaves) {
 }
 
 at::Tensor gather(const parallel::RankGroup& ranks, const at::Tensor& tensor) {
-  if (ranks.size() == 1) return tensor;
+  const auto whole = parallel::whole_values(tensor);
+  if (ranks.size() == 1) return whole;
   const at::NoGradGuard no_grad;
-  return gather_joined(ranks, tensor);
+  return gather_joined(ranks, whole);
 }
 
 void gather(const parallel::RankGroup& ranks, const std::vector<detail::Leaf>& leaves) {
+  for (const auto& leaf : leaves) *leaf.tensor = parallel::whole_values(*leaf.tensor);
   if (ranks.size() == 1) return;
   const at::NoGradGuard no_grad;
   check_same_structure(ranks.host, "gather", leaves, Alike::shapes);

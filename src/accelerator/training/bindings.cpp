@@ -61,7 +61,9 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),
           .device = training.device(),
-          .everyone = &training.channels.mesh().all()};
+          .everyone = &training.channels.mesh().all(),
+          .tensor = training.channels.tensor_ranks(),
+          .plan = &training.options().parallel.plan};
 }
 
 LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool device_placement) {

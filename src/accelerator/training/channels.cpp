@@ -24,6 +24,11 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
   current_.emplace(*mesh_);
   runtime::draw_together(mesh_->shape().size(parallel::Axis::tensor));
   share_random_numbers();
+  if (shape.size(parallel::Axis::tensor) > 1) {
+    const auto& group = mesh_->connect(parallel::Axis::tensor);
+    tensor_ = std::make_shared<parallel::TensorRanks>(group.on_device, group.on_cpu);
+    tensor_->set_strict(axes.strict);
+  }
   if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, world_, *mesh_);
 }
 
@@ -33,9 +38,15 @@ void Channels::share_random_numbers() {
   synchronise(mesh_->connect(parallel::Axis::tensor).host, default_generators(device()));
 }
 
+comm::Communicator& Channels::ranks_of_slices() {
+  return zero_ ? zero_->sharding().group : mesh_->connect(parallel::Axis::tensor).on_device;
+}
+
 void Channels::disconnect() {
   shared_statistics_.reset();
   zero_.reset();
+  if (tensor_) tensor_->close();  // tensors that users hold outlive the communicators
+  tensor_.reset();
   current_.reset();
   runtime::draw_together(1);
   mesh_.reset();

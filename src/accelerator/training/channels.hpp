@@ -12,6 +12,7 @@
 #include "parallel/batch_norm/shared_statistics.hpp"
 #include "parallel/mesh/current_mesh.hpp"
 #include "parallel/mesh/mesh.hpp"
+#include "parallel/tensor/tensor_ranks.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {
@@ -44,6 +45,10 @@ class Channels {
   std::shared_ptr<parallel::SharedStatistics> shared_statistics();
   void forget_shared_statistics() { shared_statistics_.reset(); }
   const ZeroRanks* zero() const { return zero_.get(); }  ///< null at stage 0
+  /// The ranks that have the other slices of parameters: ZeRO's, or those among which models are divided.
+  comm::Communicator& ranks_of_slices();
+  /// The ranks among which models are divided; null if the axis tensor has one rank.
+  const std::shared_ptr<parallel::TensorRanks>& tensor_ranks() const { return tensor_; }
 
   /// Takes this rank out of the collectives of all communicators: comm::Communicator::abandon. Returns whether the
   /// other ranks are free as well.
@@ -58,6 +63,7 @@ class Channels {
   std::optional<parallel::CurrentMesh> current_;
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
   std::unique_ptr<ZeroRanks> zero_;
+  std::shared_ptr<parallel::TensorRanks> tensor_;
 };
 
 }  // namespace hortator::accelerator

@@ -30,6 +30,11 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "gradients are summed along one tree over whole gradients",
                       .hint = "use stage 0"});
   }
+  if (options.reproducible && options.parallel.tensor.value_or(1) > 1) {
+    throw UsageError({.what = text::concat("reproducible = true with parallel.tensor = ", *options.parallel.tensor),
+                      .why = "sums over the parts of a divided model depend on their number",
+                      .hint = "leave one of the two out"});
+  }
   if (options.ddp.error_feedback && options.zero.stage.value_or(0) > 1) {
     throw UsageError({.what = text::concat("ddp.error_feedback with zero.stage = ", *options.zero.stage),
                       .why = "what rounding takes from each gradient would be kept whole on every rank",

@@ -1,6 +1,7 @@
 #include "accelerator/training/prepared.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <hortator/error.hpp>
 #include <optional>
 #include <utility>
@@ -97,7 +98,7 @@ step::GradientHolders Prepared::gradient_holders(const std::vector<at::Tensor>& 
       number = model->flat()->find(parameter);
       if (number) holders.shards.push_back(model->flat()->slice(*number));
     }
-    if (!number) holders.whole.push_back(parameter);
+    if (!number) (parallel::is_divided(parameter) ? holders.shards : holders.whole).push_back(parameter);
   }
   return holders;
 }
@@ -125,6 +126,9 @@ void Prepared::release_shards(ReleaseMode mode) const {
   for (const auto& flat : all) {
     if (flat) flat->release(mode);
   }
+  // The other tensor ranks may not come: then each keeps its parts.
+  if (mode == ReleaseMode::local || std::uncaught_exceptions() > 0) return;
+  for (const auto& model : models_) model->rejoin_parameters();
 }
 
 void Prepared::give_back_optimizers() const {

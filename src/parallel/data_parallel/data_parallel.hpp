@@ -4,6 +4,8 @@
 #include <c10/core/ScalarType.h>
 
 #include <hortator/parallel/data_parallel.hpp>
+#include <hortator/parallel/tensor_plan.hpp>
+#include <memory>
 #include <optional>
 
 #include "comm/communicator.hpp"
@@ -13,6 +15,7 @@
 #include "parallel/data_parallel/common_pass.hpp"
 #include "parallel/data_parallel/step_votes.hpp"
 #include "parallel/mesh/rank_group.hpp"
+#include "parallel/tensor/tensor_ranks.hpp"
 
 namespace hortator::parallel {
 
@@ -35,6 +38,8 @@ struct DataParallel {
   c10::Device device = c10::kCPU;      ///< the communicator's
   /// These ranks and those that compute the same batches, all of which begin with one model. Null: these ranks.
   const RankGroup* everyone = nullptr;
+  std::shared_ptr<const TensorRanks> tensor = {};  ///< among which parameters are divided; null: they are not
+  const TensorPlan* plan = nullptr;                ///< by which they are divided; empty: by that of the module
 
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
   const mpi::Communicator& first_weights_host() const { return everyone != nullptr ? everyone->host : host; }

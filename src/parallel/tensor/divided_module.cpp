@@ -69,16 +69,43 @@ void DividedModule::mark() const {
 void DividedModule::restore() const {
   const at::NoGradGuard no_grad;
   for (const auto& one : parameters_) {
+    auto& gradient = one.parameter.mutable_grad();
+    auto whole_gradient = gradient.defined() ? ranks_->join(gradient, one.division) : at::Tensor();
+    gradient.reset();
     unmark_divided(one.parameter);
     one.parameter.set_data(ranks_->join(one.parameter, one.division));
-    one.parameter.mutable_grad().reset();
+    gradient = std::move(whole_gradient);
   }
 }
 
+void DividedModule::lend() {
+  const at::NoGradGuard no_grad;
+  for (const auto& one : parameters_) {
+    unmark_divided(one.parameter);
+    lent_.push_back(one.parameter.detach());
+    one.parameter.set_data(ranks_->join(one.parameter, one.division));
+  }
+}
+
+void DividedModule::take_back(bool keep_changes) {
+  const at::NoGradGuard no_grad;
+  const auto parts = std::exchange(lent_, {});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& [name, parameter, division] = parameters_[i];
+    if (keep_changes) parts[i].copy_(ranks_->part_of(parameter, division));
+    parameter.set_data(parts[i]);
+  }
+  if (!parts.empty()) mark();
+}
+
 TensorPlan plan_of(torch::nn::Module& module) {
-  if (const auto* planned = dynamic_cast<const HasTensorPlan*>(&module)) return planned->tensor_plan();
+  const auto plan_in = [](const torch::nn::Module& one) {
+    const auto* planned = dynamic_cast<const HasTensorPlan*>(&one);
+    return planned != nullptr ? planned->tensor_plan() : TensorPlan();
+  };
+  if (auto plan = plan_in(module); !plan.empty()) return plan;
   for (const auto& one : module.modules(/*include_self=*/false)) {
-    if (const auto* planned = dynamic_cast<const HasTensorPlan*>(one.get())) return planned->tensor_plan();
+    if (auto plan = plan_in(*one); !plan.empty()) return plan;
   }
   throw UsageError({.what = "The model has no plan by which its weights are divided among tensor ranks",
                     .why = "parallel.tensor is greater than 1, and models do not show which layers belong together",

@@ -34,12 +34,37 @@ class DividedModule {
 
   /// Marks the parameters as divided again, after their data was replaced.
   void mark() const;
-  /// Gives the module whole parameters back. @collective
+  /// Gives the module whole parameters, and gradients, back for good. @collective
   void restore() const;
+  /// Gives the module whole parameters until take_back(). @collective
+  void lend();
+  /// Gives the module parts again: those of the whole parameters if changes are kept, otherwise those from before. Does
+  /// nothing unless parameters are lent.
+  void take_back(bool keep_changes);
 
  private:
   std::vector<DividedParameter> parameters_;
   SharedRanks ranks_;
+  std::vector<at::Tensor> lent_;  ///< the parts, while the module has whole parameters
+};
+
+/// While it lives, a module that may be divided has whole parameters. Changes of them are kept if `keep_changes`.
+class WholeModule {
+ public:
+  /// `divided` may be null. @collective
+  explicit WholeModule(DividedModule* divided, bool keep_changes = false)
+      : divided_(divided), keep_changes_(keep_changes) {
+    if (divided_ != nullptr) divided_->lend();
+  }
+  ~WholeModule() {
+    if (divided_ != nullptr) divided_->take_back(keep_changes_);
+  }
+  WholeModule(const WholeModule&) = delete;
+  WholeModule& operator=(const WholeModule&) = delete;
+
+ private:
+  DividedModule* divided_;
+  bool keep_changes_;
 };
 
 /// The plan that the module, or a module in it, brings (HasTensorPlan). Throws UsageError if none does.

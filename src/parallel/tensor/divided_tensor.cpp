@@ -146,6 +146,12 @@ Operand operand_of(const at::Tensor& tensor) {
   return {.tensor = std::move(plain), .division = known->division, .ranks = known->ranks};
 }
 
+at::Tensor whole_values(const at::Tensor& tensor) {
+  if (!is_divided(tensor)) return tensor;
+  const at::NoGradGuard no_grad;
+  return operand_of(tensor).whole();
+}
+
 at::Tensor divided_tensor(at::Tensor part, const Division& division, const SharedRanks& ranks) {
   auto impl = c10::make_intrusive<DividedImpl>(std::move(part), division, ranks);
   auto& divided = *impl;

@@ -40,6 +40,9 @@ bool is_divided(const at::Tensor& tensor);
 /// A tensor as an operand; its part, without the key, if it is divided. Keeps autograd's graph.
 Operand operand_of(const at::Tensor& tensor);
 
+/// The values of a tensor that may be divided, whole and without history. @collective if it is divided
+at::Tensor whole_values(const at::Tensor& tensor);
+
 /// A tensor of the whole sizes whose part is `part`.
 at::Tensor divided_tensor(at::Tensor part, const Division& division, const SharedRanks& ranks);
 

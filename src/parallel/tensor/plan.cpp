@@ -69,9 +69,15 @@ std::optional<Division> division_by(const TensorRule& rule, const PlannedParamet
   return Division{.dim = by_rows != rule.transposed ? 1 : 0, .blocks = rule.blocks};
 }
 
-void require_equal_parts(const PlannedParameter& parameter, const Division& division, int ranks) {
-  if (divides(parameter.sizes, division, ranks)) return;
-  const auto in_blocks = division.blocks > 1 ? text::concat(" in ", division.blocks, " blocks") : "";
+bool divides_by(const TensorRule& rule, const PlannedParameter& parameter, const Division& division, int ranks) {
+  return divides(parameter.sizes, {.dim = division.dim, .blocks = division.blocks * rule.unit}, ranks);
+}
+
+void require_equal_parts(const TensorRule& rule, const PlannedParameter& parameter, const Division& division,
+                         int ranks) {
+  if (divides_by(rule, parameter, division, ranks)) return;
+  const auto in_blocks = text::concat(division.blocks > 1 ? text::concat(" in ", division.blocks, " blocks") : "",
+                                      rule.unit > 1 ? text::concat(" in heads of ", rule.unit) : "");
   throw UsageError({.what = text::concat(text::quote(parameter.name), " of [", text::join(parameter.sizes),
                                          "] cannot be divided along dimension ", division.dim, in_blocks, " among ",
                                          ranks, " tensor ranks"),
@@ -109,8 +115,9 @@ std::vector<std::optional<Division>> divisions_by_plan(const TensorPlan& plan,
   std::map<const void*, std::size_t> known;
   for (const auto& parameter : parameters) {
     const auto rule = std::ranges::find_if(plan, [&](const auto& one) { return fits(one, parameter); });
-    const auto division = rule == plan.end() ? std::nullopt : division_by(*rule, parameter);
-    if (division) require_equal_parts(parameter, *division, ranks);
+    auto division = rule == plan.end() ? std::nullopt : division_by(*rule, parameter);
+    if (division && rule->or_replicate && !divides_by(*rule, parameter, *division, ranks)) division.reset();
+    if (division) require_equal_parts(*rule, parameter, *division, ranks);
     const auto [first, is_first] = known.emplace(parameter.identity, divisions.size());
     if (!is_first && divisions[first->second] != division) {
       throw UsageError(

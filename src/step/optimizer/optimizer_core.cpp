@@ -6,6 +6,7 @@
 
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "step/capture/step_recording.hpp"
 #include "step/tensor_set.hpp"
 
@@ -66,6 +67,7 @@ void OptimizerCore::require_whole_updates() const {
   if (scaled_) refuse("the gradient scaler of Precision::fp16");
   if (shards_) refuse("ZeRO");
   if (session_->recording() != nullptr) refuse("accelerator.capture");
+  if (std::ranges::any_of(parameters(), parallel::is_divided)) refuse("parallel.tensor");
   if (!hooks_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
 }
 
@@ -90,6 +92,7 @@ void OptimizerCore::step_ahead() {
 
 void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
+  const parallel::PartsOnly each_rank_has;
   if (shards_) shards_->before_step();
   kernels();
   if (shards_) shards_->after_step();

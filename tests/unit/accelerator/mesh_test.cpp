@@ -130,7 +130,7 @@ TEST_CASE("weights, gradients, losses and metrics are those of the ranks that ha
   const State state;
   const int ranks = state.num_processes();
   if (ranks % 2 != 0) return;
-  Training training(AcceleratorOptions{.parallel = {.tensor = 2}}, state.world());
+  Training training(AcceleratorOptions{.parallel = {.tensor = 2, .plan = {{.pattern = "*"}}}}, state.world());
   const int first = state.process_index() % 2;  // of this rank's data group
   std::vector<double> group;
   for (int rank = first; rank < ranks; rank += 2) group.push_back(rank + 1);

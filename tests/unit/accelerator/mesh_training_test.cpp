@@ -21,6 +21,7 @@ using parallel::Axis;
 
 namespace {
 
+const TensorPlan nothing_divided = {{.pattern = "*"}};
 constexpr std::int64_t samples = 13;  // neither batches nor ranks divide it
 
 struct Course {
@@ -111,6 +112,7 @@ TEST_CASE("with an axis tensor and nothing divided a training is bitwise that of
     const AcceleratorOptions options = {.zero = {.stage = stage}};
     auto in_pairs = options;
     in_pairs.parallel.tensor = 2;
+    in_pairs.parallel.plan = nothing_divided;
     const auto course = train(in_pairs);
     CHECK(course == course_of_half(options));
     CHECK(course.targets.size() == samples);
@@ -134,6 +136,7 @@ TEST_CASE("a checkpoint holds the same whatever the mesh, and any mesh resumes f
     AcceleratorOptions options = {.zero = {.stage = stage}};
     auto in_pairs = options;
     in_pairs.parallel.tensor = 2;
+    in_pairs.parallel.plan = nothing_divided;
     const auto plain = folder.path() / ("plain" + std::to_string(stage));
     const auto paired = folder.path() / ("paired" + std::to_string(stage));
     const auto at_save = train(in_pairs, {.save = paired});
@@ -154,7 +157,7 @@ TEST_CASE("after a change of the mesh the ranks of a tensor group still draw equ
   const State state;
   const test::Folder folder(state, "mesh_random");
   train({}, {.epochs = 1, .save = folder.path() / "state"});
-  Accelerator accelerator({.parallel = {.tensor = 2}});
+  Accelerator accelerator({.parallel = {.tensor = 2, .plan = nothing_divided}});
   test::Net net(0.3);
   torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(0.05));
   auto [model, optimizer, loader] =
@@ -182,7 +185,7 @@ TEST_CASE("set_seed with device_specific gives each tensor group numbers of its 
 
 TEST_CASE("LocalSGD is refused where ranks train one model together") {
   if (!has_pairs()) return;
-  Accelerator accelerator({.parallel = {.tensor = 2}});
+  Accelerator accelerator({.parallel = {.tensor = 2, .plan = nothing_divided}});
   test::Net net;
   auto model = accelerator.prepare(net);
   CHECK_THROWS_WITH(LocalSGD(accelerator, model, {.steps = 2}), ContainsSubstring("LocalSGD was called with the mesh"));

@@ -1,0 +1,263 @@
+// Training with a model that is divided among ranks, against the same on one rank.
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+#include <cstring>
+#include <hortator/error.hpp>
+#include <hortator/parallel/axis.hpp>
+#include <vector>
+
+#include "accelerator/training/training.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "first_ranks.hpp"
+#include "fixtures.hpp"
+#include "mpi/collectives.hpp"
+#include "support/catch.hpp"
+#include "tensor_models.hpp"
+
+using namespace hortator;
+using parallel::Axis;
+
+namespace {
+
+struct TensorRun {
+  std::string family = "llama";
+  AcceleratorOptions options = {};
+  std::int64_t first = 0, steps = 50;
+  std::filesystem::path load = {}, save = {}, export_to = {};
+  bool recomputes = false;
+};
+
+struct TensorCourse {
+  std::vector<double> losses, norms;
+};
+
+TensorCourse train(const TensorRun& run) {
+  Accelerator accelerator(run.options);
+  auto net = test::tensor_model(run.family);
+  if (run.recomputes) net->set_recompute_layers(true);
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+  auto [model, optimizer] = accelerator.prepare(*net, adam);
+  if (!run.load.empty()) accelerator.load_state(run.load);
+  const auto& data = accelerator::Training::of(accelerator).data();
+  TensorCourse course;
+  for (auto step = run.first; step < run.first + run.steps; ++step) {
+    const auto loss = test::token_loss(model, test::TokenRows(step % 5, data.index(), data.size()));
+    accelerator.backward(loss);
+    course.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), 1.0).item<double>());
+    optimizer.step();
+    optimizer.zero_grad();
+    course.losses.push_back(accelerator.reduce(loss, Reduce::mean).item<double>());
+  }
+  if (!run.save.empty()) accelerator.save_state(run.save);
+  if (!run.export_to.empty()) accelerator.save_model(model, run.export_to);
+  return course;
+}
+
+std::vector<double> from_first(const mpi::Communicator& world, std::vector<double> values) {
+  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  const auto all = mpi::broadcast(world, bytes, 0);
+  std::vector<double> result(all.size() / sizeof(double));
+  std::memcpy(result.data(), all.data(), all.size());
+  return result;
+}
+
+/// What one rank computes, given to all ranks.
+TensorCourse train_alone(TensorRun run) {
+  const auto world = mpi::Communicator::world();
+  TensorCourse course;
+  {
+    const test::FirstRanks first(1);
+    run.options.communicator = first.handle();
+    if (first.is_in()) course = train(run);
+  }
+  return {.losses = from_first(world, course.losses), .norms = from_first(world, course.norms)};
+}
+
+void check_same(const std::vector<double>& found, const std::vector<double>& expected, double tolerance = 1e-5) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO("step " << i);
+    CHECK(std::abs(found[i] - expected[i]) <= tolerance);
+  }
+}
+
+/// Every arrangement of all ranks in which a model is divided.
+std::vector<AcceleratorOptions> divided_options() {
+  std::vector<AcceleratorOptions> all;
+  const int ranks = State().num_processes();
+  for (const int tensor : {2, 4})
+    if (ranks % tensor == 0) all.push_back({.parallel = {.tensor = tensor}});
+  return all;
+}
+
+std::map<std::string, at::Tensor> tensors_in(const std::filesystem::path& folder) {
+  const checkpoint::Reader reader(folder);
+  std::map<std::string, at::Tensor> all;
+  for (const auto& [name, spec] : reader.tensors()) all.emplace(name, reader.read(name));
+  return all;
+}
+
+/// Whether a checkpoint's tensor is a gradient's or moment's of a bias of keys, which is rounding error only.
+bool is_rounding(const std::string& name) {
+  return name.find("attn.c_attn.bias") != std::string::npos || name.find("self.key.bias") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("fifty steps of divided models follow those of one rank") {
+  const auto family = GENERATE(std::string("llama"), std::string("qwen3"), std::string("gpt2"), std::string("bert"));
+  INFO(family);
+  const auto expected = train_alone({.family = family});
+  for (const auto& options : divided_options()) {
+    INFO("tensor " << *options.parallel.tensor);
+    auto strict = options;
+    strict.parallel.strict = true;
+    const auto found = train({.family = family, .options = strict});
+    check_same(found.losses, expected.losses);
+    check_same({found.norms.front()}, {expected.norms.front()});
+  }
+}
+
+TEST_CASE("recomputation of divided layers changes nothing") {
+  for (const auto& options : divided_options()) {
+    for (const auto* family : {"llama", "gpt2"}) {
+      const auto expected = train({.family = family, .options = options, .steps = 5});
+      const auto found = train({.family = family, .options = options, .steps = 5, .recomputes = true});
+      CHECK(found.losses == expected.losses);
+      CHECK(found.norms == expected.norms);
+    }
+  }
+}
+
+TEST_CASE("mixed precision trains divided models as it trains whole ones") {
+  const auto expected = train_alone({.family = "llama", .options = {.mixed_precision = Precision::bf16}, .steps = 10});
+  for (auto options : divided_options()) {
+    options.mixed_precision = Precision::bf16;
+    const auto found = train({.family = "llama", .options = options, .steps = 10});
+    check_same(found.losses, expected.losses, 0.03);  // bf16 has 8 bits
+  }
+}
+
+TEST_CASE("checkpoints of divided models hold whole parameters and moments, and any mesh resumes from them") {
+  const State state;
+  const test::Folder folder(state, "tensor_checkpoints");
+  for (const auto* family : {"llama", "gpt2"}) {
+    INFO(family);
+    const auto alone = folder.path() / (std::string(family) + "-alone");
+    train_alone({.family = family, .steps = 3, .save = alone});
+    const auto expected = tensors_in(alone);
+    const auto next_expected = train_alone({.family = family, .first = 3, .steps = 3, .load = alone});
+    for (const auto& options : divided_options()) {
+      INFO("tensor " << *options.parallel.tensor);
+      const auto name = std::string(family) + "-" + std::to_string(*options.parallel.tensor);
+      const auto divided = folder.path() / name, again = folder.path() / (name + "-again");
+      train({.family = family, .options = options, .steps = 3, .save = divided});
+      const auto found = tensors_in(divided);
+      REQUIRE(found.size() == expected.size());
+      for (const auto& [tensor, values] : expected) {
+        INFO(tensor);
+        REQUIRE(found.at(tensor).sizes() == values.sizes());
+        if (!is_rounding(tensor)) CHECK(at::allclose(found.at(tensor), values, 1e-4, 1e-5));
+      }
+      // One rank reads what the divided model wrote, and writes the same bytes; and the other way round.
+      train_alone({.family = family, .steps = 0, .load = divided, .save = again});
+      for (const auto& [tensor, values] : tensors_in(again)) {
+        INFO(tensor);
+        CHECK(at::equal(values, found.at(tensor)));
+      }
+      const auto back = folder.path() / (name + "-back");
+      train({.family = family, .options = options, .steps = 0, .load = alone, .save = back});
+      for (const auto& [tensor, values] : tensors_in(back)) {
+        INFO(tensor);
+        CHECK(at::equal(values, expected.at(tensor)));
+      }
+      check_same(train({.family = family, .options = options, .first = 3, .steps = 3, .load = alone}).losses,
+                 next_expected.losses);
+    }
+  }
+}
+
+TEST_CASE("exports of divided models are whole") {
+  const State state;
+  const test::Folder folder(state, "tensor_export");
+  for (const auto& options : divided_options()) {
+    const auto saved = folder.path() / ("model-" + std::to_string(*options.parallel.tensor));
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("gpt2"), whole = test::tensor_model("gpt2");
+    auto model = accelerator.prepare(*net);
+    const auto parameters = whole->named_parameters();
+    const auto dict = accelerator.get_state_dict(model);
+    for (const auto& item : parameters) {
+      if (accelerator.is_main_process()) CHECK(at::equal(dict.get<at::Tensor>(item.key()), item.value()));
+    }
+    {
+      const auto summoned = accelerator.summon_full_parameters(model);
+      for (const auto& item : net->named_parameters()) CHECK(at::equal(item.value(), parameters[item.key()]));
+    }
+    accelerator.save_model(model, saved);
+    auto loaded = test::tensor_model("gpt2");
+    {
+      const at::NoGradGuard no_grad;
+      for (const auto& parameter : loaded->parameters()) parameter.zero_();
+    }
+    accelerator.load_checkpoint_in_model(*loaded, saved);
+    for (const auto& item : loaded->named_parameters()) CHECK(at::equal(item.value(), parameters[item.key()]));
+    const auto before = test::token_loss(model, test::TokenRows(0, 0, 1)).item<double>();
+    accelerator.load_checkpoint_in_model(model, saved);
+    CHECK(test::token_loss(model, test::TokenRows(0, 0, 1)).item<double>() == before);
+  }
+}
+
+TEST_CASE("a module has whole parameters again when its Accelerator has ended") {
+  for (const auto& options : divided_options()) {
+    auto net = test::tensor_model("llama"), whole = test::tensor_model("llama");
+    {
+      Accelerator accelerator(options);
+      auto model = accelerator.prepare(*net);
+      accelerator.backward(test::token_loss(model, test::TokenRows(0, 0, 1)));
+    }
+    const auto parameters = whole->named_parameters();
+    for (const auto& item : net->named_parameters()) CHECK(at::equal(item.value(), parameters[item.key()]));
+  }
+}
+
+TEST_CASE("logits of a divided vocabulary can be gathered for metrics") {
+  for (const auto& options : divided_options()) {
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("llama"), whole = test::tensor_model("llama");
+    auto model = accelerator.prepare(*net);
+    const at::NoGradGuard no_grad;
+    const test::TokenRows rows(0, 0, 1);
+    const auto logits = accelerator.gather(model(models::ModelInputs{.input_ids = rows.ids}).logits);
+    const auto expected = whole->forward({.input_ids = rows.ids}).logits;
+    CHECK(at::allclose(logits.narrow(0, 0, expected.size(0)), expected, 1e-4, 1e-5));
+  }
+}
+
+TEST_CASE("what cannot be divided is refused on all ranks, with the reason") {
+  for (auto options : divided_options()) {
+    {
+      Accelerator accelerator(options);
+      test::Net net;
+      CHECK_THROWS_WITH(accelerator.prepare(net), ContainsSubstring("has no plan"));
+    }
+    {
+      auto wrong = options;
+      wrong.parallel.plan = {{"no.such.layer", TensorDivision::columns}};
+      Accelerator accelerator(wrong);
+      auto net = test::tensor_model("llama");
+      CHECK_THROWS_WITH(accelerator.prepare(*net), ContainsSubstring("fits no parameter"));
+    }
+    {
+      auto sharded = options;
+      sharded.zero.stage = 1;
+      Accelerator accelerator(sharded);
+      auto net = test::tensor_model("llama");
+      CHECK_THROWS_WITH(accelerator.prepare(*net), ContainsSubstring("zero.stage is greater than 0"));
+    }
+  }
+  const State state;
+  if (state.num_processes() == 1) CHECK(divided_options().empty());
+}
