@@ -12,9 +12,9 @@
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
-#include "parallel/tensor/divided_tensor.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator {
 namespace {

@@ -130,6 +130,22 @@ zero() {
   [ "$(stat -c %s stage3/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
 }
 
+tensor_parallel() {
+  two --tensor 1
+  expect_learned
+  local whole
+  whole=$(loss)
+  two --tensor 2 --run-dir divided
+  expect_near "$whole" "$(loss)"
+  read -r held all < <(line 'rank 0 holds' | sed -E 's/.*holds ([0-9]+) of ([0-9]+) .*/\1 \2/')
+  [ "$((held * 2))" -lt "$((all * 11 / 10))" ] || wrong "rank 0 holds $held of $all"
+  [ "$(stat -c %s divided/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
+  run "${launcher[@]}" "$program" --tensor 2 --width 31
+  expect_code 0
+  run "${launcher[@]}" "$program" --tensor 3
+  expect_code 2
+}
+
 offload() {
   two --scratch "$scratch"
   local offloaded

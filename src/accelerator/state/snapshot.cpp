@@ -127,8 +127,9 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
   };
   const auto names = training.prepared.stepped_names();
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
-    attempt(numbered("optimizers", i),
-            [&](const auto& prefix) { check_moments(reader, prefix, training, *training.prepared.optimizers()[i], names); });
+    attempt(numbered("optimizers", i), [&](const auto& prefix) {
+      check_moments(reader, prefix, training, *training.prepared.optimizers()[i], names);
+    });
   }
   for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i) {
     attempt(numbered("schedules", i), [&](const auto& prefix) {

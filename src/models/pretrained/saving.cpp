@@ -12,6 +12,7 @@
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_shards.hpp"
@@ -37,6 +38,14 @@ void write_file(const std::filesystem::path& path, const ByName& tensors) {
   file.close();
 }
 
+void require_whole(const std::string& name, const at::Tensor& tensor) {
+  if (!paging::carries_divided_key(tensor)) return;
+  throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
+                                         " is divided among ranks"),
+                    .why = "this rank has only a part of it",
+                    .hint = "use Accelerator::save_model, which all ranks call, and save_config"});
+}
+
 }  // namespace
 
 void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::filesystem::path& file) {
@@ -56,6 +65,7 @@ void save_pretrained(const PretrainedModel& model, const std::filesystem::path& 
   std::vector<weights::WeightToSave> weights;
   ByName tensors;
   for (const auto& [name, tensor, first] : weights::weights_of(model)) {
+    require_whole(name, tensor);
     weights.push_back({.name = name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
     tensors.emplace(name, tensor);
   }

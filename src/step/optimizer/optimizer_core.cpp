@@ -82,6 +82,14 @@ at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closu
   });
 }
 
+void OptimizerCore::require_elementwise_of_parts() const {
+  if (is_elementwise(*optimizer_) || std::ranges::none_of(parameters(), parallel::is_divided)) return;
+  throw UsageError({.what = "An optimizer that may look at whole parameters got ones that are divided among ranks",
+                    .why = "with parallel.tensor a rank has only a part of each",
+                    .hint = "if it steps element by element, derive it from hortator::ElementwiseOptimizer; otherwise "
+                            "use one of torch::optim's AdamW, Adam, SGD, RMSprop and Adagrad"});
+}
+
 void OptimizerCore::step_ahead() {
   settle();
   auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
@@ -92,6 +100,7 @@ void OptimizerCore::step_ahead() {
 
 void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
+  if (is_first) require_elementwise_of_parts();
   const parallel::PartsOnly each_rank_has;
   if (shards_) shards_->before_step();
   kernels();

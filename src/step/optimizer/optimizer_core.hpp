@@ -87,6 +87,7 @@ class OptimizerCore {
   void record_step(StepRecording& recording);
   void run_fused(const StepMode& mode);
   void require_whole_updates() const;
+  void require_elementwise_of_parts() const;
 
   torch::optim::Optimizer* optimizer_;
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< parameters at the time of prepare()

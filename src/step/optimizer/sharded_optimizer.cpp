@@ -58,6 +58,11 @@ void require_known_options(const torch::optim::Optimizer& optimizer, const std::
 
 }  // namespace
 
+bool is_elementwise(const torch::optim::Optimizer& optimizer) {
+  return is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(optimizer) ||
+         dynamic_cast<const ElementwiseOptimizer*>(&optimizer) != nullptr;
+}
+
 void require_elementwise(const torch::optim::Optimizer& optimizer) {
   if (is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(optimizer)) return;
   const auto name = c10::demangle(typeid(optimizer).name());

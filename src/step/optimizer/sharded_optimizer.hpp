@@ -66,5 +66,7 @@ class ShardedOptimizer {
 
 /// Throws unless the optimizer works element by element, so that its step of a slice is a slice of its step.
 void require_elementwise(const torch::optim::Optimizer& optimizer);
+/// Whether its step is known to look at each element only.
+bool is_elementwise(const torch::optim::Optimizer& optimizer);
 
 }  // namespace hortator::step

@@ -1,6 +1,6 @@
 // Training with a model that is divided among ranks, against the same on one rank.
 #include <torch/optim/adamw.h>
-#include <torch/optim/sgd.h>
+#include <torch/optim/lbfgs.h>
 
 #include <cmath>
 #include <cstring>
@@ -161,7 +161,7 @@ TEST_CASE("checkpoints of divided models hold whole parameters and moments, and 
         REQUIRE(found.at(tensor).sizes() == values.sizes());
         if (!is_rounding(tensor)) CHECK(at::allclose(found.at(tensor), values, 1e-4, 1e-5));
       }
-      // One rank reads what the divided model wrote, and writes the same bytes; and the other way round.
+      // One rank reads what the divided model wrote, and writes the same bytes, and vice versa.
       train_alone({.family = family, .steps = 0, .load = divided, .save = again});
       for (const auto& [tensor, values] : tensors_in(again)) {
         INFO(tensor);
@@ -260,4 +260,17 @@ TEST_CASE("what cannot be divided is refused on all ranks, with the reason") {
   }
   const State state;
   if (state.num_processes() == 1) CHECK(divided_options().empty());
+}
+
+TEST_CASE("what sees only the parts of a divided model is refused") {
+  for (const auto& options : divided_options()) {
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("llama");
+    torch::optim::LBFGS lbfgs(net->parameters(), torch::optim::LBFGSOptions(0.1));
+    auto [model, optimizer] = accelerator.prepare(*net, lbfgs);
+    const auto loss = [&, &model = model] { return test::token_loss(model, test::TokenRows(0, 0, 1)); };
+    CHECK_THROWS_WITH(optimizer.step(loss), ContainsSubstring("parallel.tensor"));
+    const test::OwnFolder folder("divided");
+    CHECK_THROWS_WITH(models::save_pretrained(*net, folder.path), ContainsSubstring("is divided among ranks"));
+  }
 }

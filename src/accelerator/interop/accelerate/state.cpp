@@ -96,8 +96,9 @@ class FolderConversion {
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
       const auto& optimizer = *training_.prepared.optimizers()[i];
-      policy_.attempt(
-          [&] { step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], training_, optimizer, names)); });
+      policy_.attempt([&] {
+        step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], training_, optimizer, names));
+      });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.prepared.schedules()[i].load(all.schedules[i]);

@@ -54,6 +54,15 @@ TEST_CASE("the first rule that fits counts", "[serial]") {
   CHECK_FALSE(found[1]);
 }
 
+TEST_CASE("heads stay together, and what cannot be divided is replicated where the rule allows it", "[serial]") {
+  auto heads = columns("mlp.up");
+  heads.unit = 4;
+  CHECK(divisions_by_plan({heads}, {up}, 2)[0] == Division{.dim = 0});
+  CHECK_THROWS_WITH(divisions_by_plan({heads}, {up}, 4), ContainsSubstring("in heads of 4"));
+  heads.or_replicate = true;
+  CHECK_FALSE(divisions_by_plan({heads}, {up}, 4)[0]);
+}
+
 TEST_CASE("mistakes in a plan are errors", "[serial]") {
   CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.upp")}, {up}, 2), ContainsSubstring("fits no parameter"));
   CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.up")}, {up}, 3), ContainsSubstring("cannot be divided"));
