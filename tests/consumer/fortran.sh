@@ -27,12 +27,18 @@ read -ra libraries < <(pkg-config --libs hortator-fortran)
 run "$fortran" -std=f2018 -Wall -Werror -fcheck=all "${flags[@]}" solver.f90 -o solver "${libraries[@]}"
 expect_code 0
 expect_well ./solver
+run "$fortran" -std=f2018 -g -fsanitize=address "${flags[@]}" solver.f90 -o solver_sanitized "${libraries[@]}"
+expect_code 0
+ASAN_OPTIONS=detect_leaks=0 expect_well ./solver_sanitized
 
 read -ra flags < <(pkg-config --cflags-only-I hortator)
 read -ra libraries < <(pkg-config --libs hortator)
 run "$cc" -std=c11 -pedantic -Wall -Wextra -Werror "${flags[@]}" solver.c -o solver_c "${libraries[@]}"
 expect_code 0
 expect_well ./solver_c
+run "$cc" -std=c11 -g -fsanitize=address,undefined "${flags[@]}" solver.c -o solver_c_sanitized "${libraries[@]}"
+expect_code 0
+ASAN_OPTIONS=detect_leaks=0 expect_well ./solver_c_sanitized
 
 cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
