@@ -141,7 +141,7 @@ tensor_parallel() {
   [ "$((held * 2))" -lt "$((all * 11 / 10))" ] || wrong "rank 0 holds $held of $all"
   [ "$(stat -c %s divided/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
   run "${launcher[@]}" "$program" --tensor 2 --width 31
-  expect_code 0
+  expect_code 2
   run "${launcher[@]}" "$program" --tensor 3
   expect_code 2
 }
