@@ -17,6 +17,7 @@
 #include <hortator/detail/leaves.hpp>
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
+#include <hortator/parallel/context_parallel.hpp>
 #include <hortator/parallel/data_parallel.hpp>
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/zero.hpp>
@@ -119,6 +120,19 @@ class HORTATOR_API Accelerator : public State {
   /// accelerator.join_uneven_inputs({model}, {.even_batches = false});`. Does nothing while batches are even
   /// (DataOptions::even_batches, unless given here). @collective, also its end
   [[nodiscard]] JoinUnevenInputs join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options = {});
+  /// Divides sequences over the ranks along the mesh's axis context (AcceleratorOptions::parallel), as long as the
+  /// returned scope lives: `auto divided = accelerator.maybe_context_parallel({{&batch.ids, 1}, {&batch.targets,
+  /// 1}});`. Put it in the loop's body, around forward and backward. Each buffer is cut along its dimension, in place,
+  /// and is whole again afterwards; this rank's part is one chunk of the first and one of the second half, so that
+  /// causal attention is the same work on all ranks. Every scaled_dot_product_attention in between sees the keys of all
+  /// ranks, in the order of the whole sequence: with is_causal, with a mask of the keys ([batch, 1, 1, tokens of this
+  /// rank]), or with one whose last size is that of the whole sequence. Other masks are errors. Make targets before,
+  /// since a token's next one may belong to another rank. Models of hortator::models know the positions of their
+  /// tokens; pass others position_ids, as a buffer or from ContextParallel::positions(). Gradients are means over data
+  /// and context: give backward() sums and counts where ranks count different numbers of tokens. Without that axis
+  /// nothing happens.
+  /// @collective over the ranks along context
+  [[nodiscard]] ContextParallel maybe_context_parallel(std::vector<SequenceBuffer> buffers) const;
   Precision mixed_precision() const;
   /// Lets this thread compute in the type of mixed_precision(), on device(), as long as the returned scope lives: `auto
   /// mixed = accelerator.autocast();`. Prepared models do so automatically; use it for computations outside of them.

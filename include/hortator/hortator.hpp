@@ -24,6 +24,7 @@
 #include <hortator/launch.hpp>
 #include <hortator/parallel/axis.hpp>
 #include <hortator/parallel/collectives.hpp>
+#include <hortator/parallel/context_parallel.hpp>
 #include <hortator/parallel/data_parallel.hpp>
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/local_sgd.hpp>

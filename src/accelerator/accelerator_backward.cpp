@@ -39,7 +39,8 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
   }
   training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
-  training_->control.loss_weights().run(loss_sum, number, sync_gradients(), training_->data().communicator_of(loss_sum),
+  training_->control.loss_weights().run(loss_sum, number, sync_gradients(),
+                                        training_->averaging().communicator_of(loss_sum),
                                         [this](const at::Tensor& scaled) { training_->backward(scaled); });
 }
 

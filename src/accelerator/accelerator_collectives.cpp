@@ -108,21 +108,21 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   auto result = tensor.defined() ? parallel::whole_values(tensor).detach().clone() : tensor;
-  training_->data().communicator_of(result).all_reduce(result, operation_of(operation)).wait();
+  training_->averaging().communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
 
 void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   const at::NoGradGuard no_grad;
-  check_same_structure(training_->data().host, "reduce", leaves, accelerator::Alike::shapes);
+  check_same_structure(training_->averaging().host, "reduce", leaves, accelerator::Alike::shapes);
   accelerator::in_packs(accelerator::tensors_of(leaves), [&](const auto& pack, const auto& tensors) {
     if (pack.size() == 1) {
       *leaves[pack[0]].tensor = reduce(tensors[0], operation);
       return;
     }
     const auto row = accelerator::pack(tensors);
-    training_->data().communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    training_->averaging().communicator_of(row).all_reduce(row, operation_of(operation)).wait();
     const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
     for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
   });

@@ -7,6 +7,7 @@
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/modules.hpp"
+#include "runtime/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -91,7 +92,7 @@ class Bert final : public PretrainedModel {
   ModelOutputs forward(const ModelInputs& inputs) override {
     const auto& ids = inputs.input_ids;
     auto positions = inputs.position_ids, types = inputs.token_type_ids;
-    if (!positions.defined()) positions = at::arange(ids.size(1), ids.options()).unsqueeze(0);
+    if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
     if (!types.defined()) types = at::zeros_like(ids);
     auto x = norm_(words_(ids) + types_(types) + positions_(positions));
     x = at::dropout(x, dropout_, is_training());

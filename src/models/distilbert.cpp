@@ -7,6 +7,7 @@
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/modules.hpp"
+#include "runtime/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -87,7 +88,7 @@ class DistilBert final : public PretrainedModel {
   ModelOutputs forward(const ModelInputs& inputs) override {
     const auto& ids = inputs.input_ids;
     auto positions = inputs.position_ids;
-    if (!positions.defined()) positions = at::arange(ids.size(1), ids.options()).unsqueeze(0);
+    if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
     auto x = at::dropout(norm_(words_(ids) + positions_(positions)), dropout_, is_training());
     const auto mask = padding_mask(inputs.attention_mask);
     for (const auto& layer : *layers_) x = layer->as<DistilBertLayer>()->forward(x, mask);

@@ -11,6 +11,7 @@
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/modules.hpp"
+#include "runtime/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -116,7 +117,7 @@ class Gpt2 final : public PretrainedModel {
     const auto past = inputs.cache != nullptr ? inputs.cache->time() : 0;
     const auto all = past + ids.size(1);
     auto positions = inputs.position_ids;
-    if (!positions.defined()) positions = at::arange(past, all, ids.options()).unsqueeze(0);
+    if (!positions.defined()) positions = runtime::default_positions(past, ids.size(1), ids.device()).unsqueeze(0);
     auto x = wte_(ids) + wpe_(positions);
     if (inputs.token_type_ids.defined()) x = x + wte_(inputs.token_type_ids);
     x = at::dropout(x, dropout_, is_training());

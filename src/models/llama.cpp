@@ -12,6 +12,7 @@
 #include "models/layers/modules.hpp"
 #include "models/layers/projection.hpp"
 #include "models/layers/rotary.hpp"
+#include "runtime/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -180,8 +181,11 @@ class Llama final : public PretrainedModel {
     const auto past = inputs.cache != nullptr ? inputs.cache->time() : 0;
     const auto all = past + ids.size(1);
     auto positions = inputs.position_ids;
-    if (!positions.defined()) positions = at::arange(past, all, ids.options()).unsqueeze(0);
-    const auto length = rotary_.is_dynamic() ? positions.max().item<std::int64_t>() + 1 : all;
+    if (!positions.defined()) positions = runtime::default_positions(past, ids.size(1), ids.device()).unsqueeze(0);
+    const auto divided = runtime::divided_sequence();
+    const auto length = !rotary_.is_dynamic() ? all
+                        : divided             ? divided->length
+                                              : positions.max().item<std::int64_t>() + 1;
     auto x = embed_tokens_(ids);
     const LlamaStep step{.rotate = rotary_.rotation(positions, length, x.scalar_type()), .cache = inputs.cache};
     std::optional<AttentionMask> full, sliding;

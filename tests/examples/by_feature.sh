@@ -115,6 +115,17 @@ local_sgd() {
   expect_line '^ranks were equal before an average, and are equal at the end'
 }
 
+context_parallel() {
+  last() { line 'last loss' | sed -E 's/.*last loss ([0-9.e-]+).*/\1/'; }
+  HORTATOR_CONTEXT=2 two
+  expect_line '^each rank had 32 of 64 tokens'
+  local divided
+  divided=$(last)
+  one
+  expect_line '^each rank had 64 of 64 tokens'
+  expect_near "$divided" "$(last)"
+}
+
 zero() {
   two --stage 0
   expect_learned

@@ -23,8 +23,8 @@ struct ParallelConfig {
   std::optional<int> shard = {};
   /// Ranks that compute each batch together, with the features of the model divided among them. (tp_size)
   std::optional<int> tensor = {};
-  /// Ranks that compute each batch together, with its sequences divided among them. Not available yet. (cp_size,
-  /// sp_size)
+  /// Ranks that compute each batch together, with its sequences divided among them: see
+  /// Accelerator::maybe_context_parallel(). (cp_size, sp_size)
   std::optional<int> context = {};
   /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
   std::optional<int> pipeline = {};

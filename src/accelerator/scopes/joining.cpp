@@ -14,6 +14,11 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
       uneven_(training.data().host),
       exceptions_(std::uncaught_exceptions()) {
   check_ours();
+  if (training_.averaging().size() > training_.data().size()) {
+    throw UsageError({.what = "join_uneven_inputs was called with parallel.context",
+                      .why = "ranks without batches cannot follow what the others exchange in the middle of a pass",
+                      .hint = "leave DataOptions::even_batches on"});
+  }
   if (training_.data().size() == 1) return;
   enabled_ = !options.even_batches.value_or(training_.options().data.even_batches);
   if (enabled_) check_can_follow();

@@ -48,15 +48,15 @@ std::function<void(const BatchTurn&)> before_batch_of(Training& training, std::s
 }  // namespace
 
 parallel::DataParallel model_binding(Training& training, const std::string& name) {
-  const auto& data = training.data();
+  const auto& ranks = training.averaging();
   auto& control = training.control;
   const bool on_cpu = training.device().is_cpu();
-  return {.communicator = data.on_device,
-          .host = data.host,
+  return {.communicator = ranks.on_device,
+          .host = ranks.host,
           .options = training.options().ddp,
           .pass = control.backward_pass(),
           // Votes must reach all ranks: gradients carry them only if all ranks average them together.
-          .votes = data.size() == training.host().size() ? &control.stopping().votes() : nullptr,
+          .votes = ranks.size() == training.host().size() ? &control.stopping().votes() : nullptr,
           .signals = on_cpu ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),

@@ -62,7 +62,7 @@ const mpi::Communicator& Channels::first_ranks(int count) {
 
 std::shared_ptr<parallel::SharedStatistics> Channels::shared_statistics() {
   if (!shared_statistics_) {
-    const auto& data = mesh().data();
+    const auto& data = mesh().averaging();
     shared_statistics_ = std::make_shared<parallel::SharedStatistics>(data.on_device.split(0, data.index()));
   }
   return shared_statistics_;

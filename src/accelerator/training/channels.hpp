@@ -35,13 +35,15 @@ class Channels {
   const mpi::Communicator& node() const { return world_.node(); }
   /// How the ranks are arranged. Whoever works over some of them gets these from here.
   const parallel::Mesh& mesh() const { return *mesh_; }
+  /// The ranks that have other tokens of the same batches. @collective the first time
+  const parallel::RankGroup& context() { return mesh_->connect(parallel::Axis::context); }
   /// The first `count` ranks of mesh().data(). @collective over these ranks, the first time
   const mpi::Communicator& first_ranks(int count);
   /// RankGroup::communicator_of() of all ranks.
   comm::Communicator& communicator_of(const at::Tensor& tensor) { return mesh_->all().communicator_of(tensor); }
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
-  /// What synchronised normalisation layers share over mesh().data(), on a communicator of its own. @collective the
-  /// first time
+  /// What synchronised normalisation layers share over mesh().averaging(), on a communicator of its own. @collective
+  /// the first time
   std::shared_ptr<parallel::SharedStatistics> shared_statistics();
   void forget_shared_statistics() { shared_statistics_.reset(); }
   const ZeroRanks* zero() const { return zero_.get(); }  ///< null at stage 0

@@ -40,6 +40,11 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "what rounding takes from each gradient would be kept whole on every rank",
                       .hint = "leave error_feedback off, or use stage 1"});
   }
+  if (options.reproducible && options.parallel.context.value_or(1) > 1) {
+    throw UsageError({.what = text::concat("reproducible = true with parallel.context = ", *options.parallel.context),
+                      .why = "a virtual shard is computed by one rank",
+                      .hint = "leave parallel.context out"});
+  }
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",

@@ -46,14 +46,15 @@ StepControl::StepControl(const AcceleratorOptions& options, Precision precision,
       stopping_(host, saves) {}
 
 void StepControl::connect(const AcceleratorOptions& options, Channels& channels) {
-  const auto& data = channels.mesh().data();
-  common_pass_ = std::make_unique<parallel::CommonPass>(data.on_cpu.split(0, data.index()), data.host);
+  const auto& averaging = channels.mesh().averaging();
+  common_pass_ = std::make_unique<parallel::CommonPass>(averaging.on_cpu.split(0, averaging.index()), averaging.host);
   if (precision_ == Precision::fp16 && options.grad_scaler.enabled) {
     scaler_ =
         std::make_unique<step::GradScaler>(options.grad_scaler, channels.device_communicator(), channels.device());
   }
   if (options.reproducible) {
-    reproducing_ = std::make_unique<Reproducing>(options.virtual_shards, data.on_device, channels.device());
+    reproducing_ =
+        std::make_unique<Reproducing>(options.virtual_shards, channels.mesh().data().on_device, channels.device());
   }
 }
 

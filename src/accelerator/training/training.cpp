@@ -84,7 +84,7 @@ void Training::backward(const at::Tensor& loss) {
 
 void Training::run_backward(const at::Tensor& start) {
   if (const auto* reproducing = control.reproducing()) reproducing->check_backward_counts();
-  if (control.reproducing() || data().size() == 1) return start.backward();
+  if (control.reproducing() || averaging().size() == 1) return start.backward();
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
   control.backward_pass().run(start);
@@ -114,7 +114,7 @@ at::Tensor Training::mean_loss(const at::Tensor& loss) {
          .hint = "leave it out for this optimizer, or use one that steps without a closure"});
   }
   auto mean = loss.clone();
-  data().communicator_of(mean).all_reduce(mean, comm::ReduceOp::mean).wait();
+  averaging().communicator_of(mean).all_reduce(mean, comm::ReduceOp::mean).wait();
   return mean;
 }
 

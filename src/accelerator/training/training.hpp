@@ -43,8 +43,10 @@ class Training {
 
   const AcceleratorOptions& options() const { return options_; }
   const mpi::Communicator& host() const { return channels.host(); }
-  /// The ranks that get different batches, and average their gradients.
+  /// The ranks that get different batches.
   const parallel::RankGroup& data() const { return channels.mesh().data(); }
+  /// The ranks that average their gradients: those, and the ranks that have other tokens of the same batches.
+  const parallel::RankGroup& averaging() const { return channels.mesh().averaging(); }
   c10::Device device() const { return channels.device(); }
 
   /// Chooses the run's seed, which is what rank 0 was seeded with last; call it before a model or loader is prepared.

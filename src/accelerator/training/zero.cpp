@@ -158,9 +158,7 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, para
       group_host_(make_group_host(world.device())),
       sharding_{.stage = *config.stage,
                 .group = checked_ ? *checked_ : shard_.on_device,
-                .replicas = mesh.shape().size(parallel::Axis::replicate) == 1
-                                ? nullptr
-                                : &mesh.connect(parallel::Axis::replicate).on_device,
+                .replicas = mesh.shape().replicas_size() == 1 ? nullptr : &mesh.connect_replicas().on_device,
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
                 .parameters = placement_of(config.offload_parameters, config, world.device()),
                 .moments = placement_of(config.offload_optimizer, config, world.device()),

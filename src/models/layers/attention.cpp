@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "runtime/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -26,9 +27,26 @@ bool is_constant(const at::Tensor& rows) { return rows.eq(rows.narrow(1, 0, 1)).
 
 at::Tensor key_mask(const at::Tensor& attention_mask) { return attention_mask.to(at::kBool).unsqueeze(1).unsqueeze(1); }
 
+// Of a sequence that is divided over ranks this one sees its own tokens only.
+AttentionMask causal_mask_of_divided(const runtime::DividedSequence& sequence, const CausalMask& shape,
+                                     const at::Tensor& attention_mask, c10::Device device) {
+  if (attention_mask.defined() || shape.documents.defined()) {
+    throw UsageError({.what = text::concat(attention_mask.defined() ? "attention_mask" : "document_ids",
+                                           " was passed to a causal model whose sequences are divided over ranks"),
+                      .why = "a rank knows it for its own tokens only, and its queries see those of other ranks",
+                      .hint = "pad at the end and leave padding out of the loss, or train without parallel.context"});
+  }
+  if (!shape.window || *shape.window >= sequence.length) return {.is_causal = true};
+  const auto key = at::arange(sequence.length, at::TensorOptions(device).dtype(at::kLong));
+  const auto distance = sequence.positions.to(device).unsqueeze(1) - key;
+  return {.allowed = distance.ge(0).logical_and(distance.lt(*shape.window)).unsqueeze(0).unsqueeze(0)};
+}
+
 }  // namespace
 
 AttentionMask causal_mask(const CausalMask& shape, const at::Tensor& attention_mask, c10::Device device) {
+  if (const auto sequence = runtime::divided_sequence())
+    return causal_mask_of_divided(*sequence, shape, attention_mask, device);
   const auto& [queries, keys, window, documents] = shape;
   if (attention_mask.defined()) require_shape(attention_mask, keys);
   if (documents.defined()) require_documents(documents, queries, keys);
@@ -55,7 +73,7 @@ AttentionMask causal_mask(const CausalMask& shape, const at::Tensor& attention_m
 AttentionMask padding_mask(const at::Tensor& attention_mask) {
   if (!attention_mask.defined()) return {};
   const auto is_token = attention_mask.to(at::kBool);
-  if (is_token.all().item<bool>()) return {};
+  if (!runtime::divided_sequence() && is_token.all().item<bool>()) return {};  // other ranks may have padding
   return {.allowed = key_mask(attention_mask)};
 }
 

@@ -7,7 +7,16 @@
 namespace hortator::parallel {
 
 Mesh::Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device)
-    : shape_(shape), all_(all), device_(device), data_(make_group(shape.data_size(), shape.data_group(all.index()))) {}
+    : shape_(shape), all_(all), device_(device), data_(make_group(shape.data_size(), shape.data_group(all.index()))) {
+  if (shape.size(Axis::context) > 1)
+    averaging_.emplace(make_group(shape.averaging_size(), shape.averaging_group(all.index())));
+}
+
+const RankGroup& Mesh::connect_replicas() {
+  if (shape_.size(Axis::context) == 1) return connect(Axis::replicate);
+  if (!replicas_) replicas_.emplace(make_group(shape_.replicas_size(), shape_.replicas_group(all_.index())));
+  return replicas_->ranks;
+}
 
 const RankGroup& Mesh::connect(Axis axis) {
   auto& group = along_[static_cast<std::size_t>(axis)];
@@ -38,6 +47,8 @@ bool Mesh::abandon(std::string_view reason) noexcept {
       all_are_free &= left == nullptr || left->abandon(reason);
   };
   leave(data_);
+  if (averaging_) leave(*averaging_);
+  if (replicas_) leave(*replicas_);
   for (auto& group : along_) {
     if (group) leave(*group);
   }

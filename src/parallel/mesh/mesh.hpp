@@ -27,6 +27,11 @@ class Mesh {
   const RankGroup& all() const { return all_; }
   /// The ranks that get different batches: those along replicate and shard together.
   const RankGroup& data() const { return data_.ranks; }
+  /// The ranks that average their gradients: those along replicate, shard and context, which compute other tokens with
+  /// the same part of the model.
+  const RankGroup& averaging() const { return averaging_ ? averaging_->ranks : data_.ranks; }
+  /// The ranks that hold the same shards: those along replicate and context. @collective
+  const RankGroup& connect_replicas();
   /// The ranks that differ from this one only along `axis`. @collective the first time
   const RankGroup& connect(Axis axis);
 
@@ -47,6 +52,8 @@ class Mesh {
   RankGroup all_;
   c10::Device device_;
   Group data_;
+  std::optional<Group> averaging_;  ///< empty: data_
+  std::optional<Group> replicas_;
   std::array<std::optional<Group>, axis_count> along_;
 };
 

@@ -64,8 +64,6 @@ void check(const ParallelConfig& config, const ZeroConfig& zero) {
   }
   refuse(Axis::pipeline, config.pipeline, "stages of a model on different ranks are not available yet",
          "use zero.stage 3, or parallel.tensor, where a model does not fit on a rank");
-  refuse(Axis::context, config.context, "attention over divided sequences is not available yet",
-         "use recompute() or shorter sequences where activations do not fit on a rank");
   if (zero.stage.value_or(0) == 0) {
     refuse(Axis::shard, config.shard, "the ranks along shard share ZeRO's shards, and zero.stage is 0",
            "set zero.stage (hortator launch --zero-stage 3), or leave parallel.shard out");

@@ -50,6 +50,14 @@ class MeshShape {
   /// A number that exactly the ranks share which differ from `rank` only in their batches: the color for splitting.
   int data_group(int rank) const { return group(Axis::shard, group(Axis::replicate, rank)); }
 
+  /// The product of replicate, shard and context: ranks that average their gradients.
+  int averaging_size() const { return data_size() * size(Axis::context); }
+  /// A number that exactly the ranks share which average their gradients with `rank`.
+  int averaging_group(int rank) const { return group(Axis::context, data_group(rank)); }
+  /// The product of replicate and context: ranks that hold the same shards.
+  int replicas_size() const { return size(Axis::replicate) * size(Axis::context); }
+  int replicas_group(int rank) const { return group(Axis::context, group(Axis::replicate, rank)); }
+
   /// "replicate 2 x shard 4"; axes of one rank are left out, "1 rank" where all are.
   std::string text() const;
 

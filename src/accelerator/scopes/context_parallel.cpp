@@ -1,0 +1,75 @@
+#include <ATen/ops/arange.h>
+
+#include <hortator/accelerator.hpp>
+#include <hortator/error.hpp>
+#include <hortator/parallel/context_parallel.hpp>
+#include <string>
+#include <utility>
+
+#include "accelerator/training/training.hpp"
+#include "core/call_site.hpp"
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "parallel/context/attention_interception.hpp"
+#include "parallel/context/divided_sequence.hpp"
+
+namespace hortator {
+namespace {
+
+// The size of all buffers along the sequence.
+std::int64_t length_of(const std::vector<SequenceBuffer>& buffers) {
+  std::optional<std::int64_t> length;
+  for (const auto& [tensor, dim] : buffers) {
+    const bool has_dimension = tensor != nullptr && tensor->defined() && dim >= -tensor->dim() && dim < tensor->dim();
+    if (has_dimension && length.value_or(tensor->size(dim)) == tensor->size(dim)) {
+      length = tensor->size(dim);
+      continue;
+    }
+    const auto sizes = tensor != nullptr && tensor->defined() ? text::join(tensor->sizes()) : std::string("undefined");
+    throw UsageError(
+        {.what = text::concat("maybe_context_parallel got a buffer of sizes [", sizes, "], dimension ", dim),
+         .why = length ? text::concat("the others have ", text::count(*length, "token"))
+                       : std::string("that dimension runs along the sequence"),
+         .hint = "list the tensors that have an entry for each token, each with that dimension"});
+  }
+  if (length) return *length;
+  throw UsageError({.what = "maybe_context_parallel got no buffers",
+                    .why = "it cuts the tensors of a batch along the sequence",
+                    .hint = "list input_ids, targets, and position_ids if the model takes them"});
+}
+
+}  // namespace
+
+struct ContextParallel::Division {
+  std::vector<std::pair<at::Tensor*, at::Tensor>> whole;  ///< buffers, as they were
+  parallel::DividedAttention attention;
+};
+
+ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<SequenceBuffer> buffers) {
+  auto& training = accelerator::Training::of(accelerator);
+  const auto length = length_of(buffers);
+  const auto device = buffers.front().tensor->device();
+  positions_ = at::arange(length, at::TensorOptions().device(device).dtype(at::kLong));
+  if (training.channels.mesh().shape().size(parallel::Axis::context) == 1) return;
+  const auto& group = training.channels.context();
+  mpi::same_on_all(group.host, std::to_string(length), "the length of the sequences along context");
+  const parallel::SequenceLayout layout(length, group.size());
+  division_.reset(new Division{.whole = {}, .attention = {layout, group}});
+  positions_ = parallel::part_of_sequence(positions_, 0, layout, group.index());
+  for (const auto& [tensor, dim] : buffers) {
+    division_->whole.emplace_back(tensor, *tensor);
+    *tensor = parallel::part_of_sequence(*tensor, dim, layout, group.index());
+  }
+}
+
+ContextParallel::~ContextParallel() {
+  if (!division_) return;
+  for (auto& [tensor, whole] : division_->whole) *tensor = std::move(whole);
+}
+
+ContextParallel Accelerator::maybe_context_parallel(std::vector<SequenceBuffer> buffers) const {
+  const CallSite site(__builtin_return_address(0));
+  return ContextParallel(*this, std::move(buffers));
+}
+
+}  // namespace hortator

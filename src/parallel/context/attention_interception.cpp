@@ -1,0 +1,99 @@
+#include "parallel/context/attention_interception.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/scaled_dot_product_attention_native.h>
+#include <torch/library.h>
+
+#include <atomic>
+#include <hortator/error.hpp>
+#include <mutex>
+#include <optional>
+
+#include "parallel/context/context_attention.hpp"
+#include "parallel/context/divided_sequence.hpp"
+#include "runtime/divided_sequence.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+std::atomic<const DividedAttention*> divided = nullptr;
+std::atomic<int> intercepted = 0;
+thread_local bool is_inside = false;  // in context_attention, which attends to gathered keys
+
+struct Inside {
+  Inside() { is_inside = true; }
+  ~Inside() { is_inside = false; }
+};
+
+at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                     const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
+                     bool groups_heads) {
+  ++intercepted;
+  const auto* scope = divided.load();
+  if (scope == nullptr || is_inside) {
+    return at::native::scaled_dot_product_attention(queries, keys, values, mask, dropout, is_causal, scale,
+                                                    groups_heads);
+  }
+  const Inside here;
+  const auto given = mask && mask->defined() ? mask : std::nullopt;
+  return context_attention(
+      queries, keys, values,
+      {.mask = given, .dropout = dropout, .is_causal = is_causal, .scale = scale, .groups_heads = groups_heads},
+      scope->layout(), scope->group().communicator_of(queries));
+}
+
+// The operator consists of others, so that no key has a kernel of its own that this one would replace.
+void intercept() {
+  static torch::Library library(torch::Library::IMPL, "aten", std::nullopt, __FILE__, __LINE__);
+  for (const auto key :
+       {c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA})
+    library.impl("scaled_dot_product_attention", torch::dispatch(key, TORCH_FN(attention)));
+}
+
+void check() {
+  const int before = intercepted;
+  const auto part = at::ones({1, 1, 2, 2});
+  at::scaled_dot_product_attention(part, part, part);
+  at::scaled_dot_product_attention(part.clone().requires_grad_(), part, part);
+  if (intercepted == before + 2) return;
+  throw Error({.what = "scaled_dot_product_attention of this LibTorch cannot be intercepted",
+               .why = "context parallelism computes it over the sequences of several ranks",
+               .hint = "use a LibTorch with which Hortator was tested, or leave parallel.context out"});
+}
+
+void start_interception() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    intercept();
+    check();
+  });
+}
+
+at::Tensor positions_of(const SequenceLayout& layout, int rank) {
+  return part_of_sequence(at::arange(layout.length(), at::kLong), 0, layout, rank);
+}
+
+}  // namespace
+
+DividedAttention::DividedAttention(const SequenceLayout& layout, const RankGroup& group)
+    : layout_(layout), group_(group) {
+  start_interception();
+  const DividedAttention* none = nullptr;
+  if (!divided.compare_exchange_strong(none, this)) {
+    throw UsageError({.what = "maybe_context_parallel was called within another one",
+                      .why = "a sequence is divided once",
+                      .hint = "end the first one before"});
+  }
+  runtime::set_divided_sequence(
+      runtime::DividedSequence{.positions = positions_of(layout, group.index()), .length = layout.length()});
+}
+
+DividedAttention::~DividedAttention() {
+  runtime::set_divided_sequence(std::nullopt);
+  divided = nullptr;
+}
+
+}  // namespace hortator::parallel

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "parallel/context/sequence_layout.hpp"
+#include "parallel/mesh/rank_group.hpp"
+
+namespace hortator::parallel {
+
+/// While it lives, every scaled_dot_product_attention of this process that an operator of LibTorch or a program calls
+/// is context_attention() over a sequence that `layout` divides over `group`, in forward, and in recomputation during
+/// backward. Other operators are not affected. One at a time. The first one also tests whether this LibTorch allows it,
+/// and throws Error if not.
+class DividedAttention {
+ public:
+  /// `group` must outlive this.
+  DividedAttention(const SequenceLayout& layout, const RankGroup& group);
+  ~DividedAttention();
+  DividedAttention(const DividedAttention&) = delete;
+  DividedAttention& operator=(const DividedAttention&) = delete;
+
+  const SequenceLayout& layout() const { return layout_; }
+  const RankGroup& group() const { return group_; }
+
+ private:
+  SequenceLayout layout_;
+  const RankGroup& group_;
+};
+
+}  // namespace hortator::parallel
