@@ -2,6 +2,8 @@
 
 #include <ATen/ops/full.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include "comm/make_communicator.hpp"
@@ -138,4 +140,26 @@ TEST_CASE("an axis of all ranks uses their communicators, and one of a single ra
     const bool is_data = axis == Axis::replicate || axis == Axis::shard || world.host.size() == 1;
     CHECK((&mesh.data().host == &all.host) == is_data);
   }
+}
+
+TEST_CASE(
+    "gradients are averaged along replicate, shard and context, and shards are equal along replicate and context") {
+  World world;
+  const int own = world.host.rank();
+  for_each_pair_of_axes(world.host.size(), [&](const MeshShape& shape) {
+    INFO(shape.text());
+    const auto ranks_with_same = [&](std::initializer_list<Axis> axes) {
+      std::vector<int> ranks;
+      for (int rank = 0; rank < shape.ranks(); ++rank) {
+        const auto is_same = [&](Axis axis) { return shape.index(axis, rank) == shape.index(axis, own); };
+        if (std::all_of(axes.begin(), axes.end(), is_same)) ranks.push_back(rank);
+      }
+      return ranks;
+    };
+    Mesh mesh(shape, world.one_kind(), at::kCPU);
+    check_ranks(mesh.averaging(), ranks_with_same({Axis::pipeline, Axis::tensor}), own);
+    check_ranks(mesh.connect_replicas(), ranks_with_same({Axis::pipeline, Axis::shard, Axis::tensor}), own);
+    CHECK(mesh.averaging().size() == shape.averaging_size());
+    CHECK(mesh.connect_replicas().size() == shape.replicas_size());
+  });
 }
