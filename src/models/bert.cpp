@@ -7,7 +7,7 @@
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/modules.hpp"
-#include "runtime/divided_sequence.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/layers/modules.hpp"
 #include "models/layers/projection.hpp"
 #include "models/layers/rotary.hpp"
-#include "runtime/divided_sequence.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {

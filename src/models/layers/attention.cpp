@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "runtime/divided_sequence.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "parallel/context/context_attention.hpp"
 #include "parallel/context/divided_sequence.hpp"
-#include "runtime/divided_sequence.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::parallel {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/divided_sequence.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 #include <ATen/ops/arange.h>
 
