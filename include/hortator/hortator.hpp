@@ -41,6 +41,7 @@
 #include <hortator/training/answers.hpp>
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/capture.hpp>
+#include <hortator/training/collectives.hpp>
 #include <hortator/training/find_batch_size.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/logger.hpp>
@@ -52,8 +53,11 @@
 #include <hortator/training/profile.hpp>
 #include <hortator/training/random.hpp>
 #include <hortator/training/recompute.hpp>
+#include <hortator/training/recompute_layers.hpp>
 #include <hortator/training/reduce_on_plateau.hpp>
+#include <hortator/training/saved_tensors.hpp>
 #include <hortator/training/schedules.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <hortator/training/state_hook.hpp>
+#include <hortator/training/structures.hpp>
 #include <hortator/version.hpp>

@@ -16,8 +16,8 @@ const Backend* requested_backend(const BackendRequest& request) {
   const auto name = request.requested.value_or(automatic);
   if (name == automatic) return nullptr;
   const auto* const backend = find_backend(name);
-  if (backend == nullptr || !backend->is_selectable) {
-    auto known = selectable_backends();
+  if (backend == nullptr) {
+    auto known = backend_names();
     known.insert(known.begin(), automatic);
     throw UsageError({.what = text::concat("HORTATOR_COMMUNICATOR=", name, " is an unknown communicator"),
                       .why = "it decides how tensors travel between ranks",

@@ -8,6 +8,7 @@
 #include "comm/nccl/backend.hpp"
 #include "comm/self/self_communicator.hpp"
 #include "comm/shm/communicator.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -20,6 +21,13 @@ template <typename Made>
 std::unique_ptr<Communicator> make_over_duplicate(const mpi::Communicator& world, c10::Device,
                                                   std::chrono::milliseconds) {
   return std::make_unique<Made>(mpi::Communicator::duplicate(world.get()));
+}
+
+void require_one_rank(const BackendRequest& request) {
+  if (request.ranks == 1) return;
+  throw UsageError({.what = text::concat("HORTATOR_COMMUNICATOR=self, but the run has ", request.ranks, " ranks"),
+                    .why = "it is the communicator of one rank, and sends nothing",
+                    .hint = "start one rank, or unset it"});
 }
 
 void require_nccl(const BackendRequest& request) {
@@ -43,9 +51,8 @@ void require_nccl(const BackendRequest& request) {
 constexpr std::array<Backend, 4> backend_table = {{
     {.name = "self",
      .traits = SelfCommunicator::back_end_traits,
-     .is_selectable = false,
      .suits = [](const BackendRequest& request) { return request.ranks == 1; },
-     .require = nullptr,
+     .require = require_one_rank,
      .make = make_self},
     {.name = "mpi",
      .traits = MpiCommunicator::back_end_traits,
@@ -73,11 +80,9 @@ const Backend* find_backend(std::string_view name) {
   return found == backend_table.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> selectable_backends() {
+std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const auto& backend : backend_table) {
-    if (backend.is_selectable) names.emplace_back(backend.name);
-  }
+  for (const auto& backend : backend_table) names.emplace_back(backend.name);
   return names;
 }
 

@@ -36,7 +36,6 @@ struct Backend {
 
   std::string_view name;                   ///< what Communicator::name() returns, and users select it by
   Traits traits;                           ///< what Communicator::traits() returns
-  bool is_selectable = true;               ///< whether users may request it by name
   bool (*suits)(const BackendRequest&);    ///< whether it is a good choice where nothing is requested
   void (*require)(const BackendRequest&);  ///< throws the reason why a user's request for it cannot be met; may be null
   Make* make;
@@ -48,7 +47,6 @@ std::span<const Backend> backends();
 /// The back end of that name, or null.
 const Backend* find_backend(std::string_view name);
 
-/// Back ends that users may request by name.
-std::vector<std::string> selectable_backends();
+std::vector<std::string> backend_names();
 
 }  // namespace hortator::comm

@@ -230,6 +230,18 @@ big_model_inference() {
   [ "$(line 'mean score')" = "$paged" ] || wrong "a model in memory answers otherwise: $paged"
 }
 
+collectives() {
+  two
+  expect_line '^points: 301$'
+  expect_line '^of rank 0: 151$'
+  expect_line '^type: Float$'
+  local radii
+  radii=$(line '^mean radii')
+  one
+  expect_line '^of rank 0: 301$'
+  expect_near "$(sed -E 's/[^0-9.]*([0-9.]+).*/\1/' <<<"$radii")" "$(line '^mean radii' | sed -E 's/[^0-9.]*([0-9.]+).*/\1/')"
+}
+
 reproducible() {
   two
   expect_learned

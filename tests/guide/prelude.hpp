@@ -30,6 +30,7 @@ extern hortator::Example<> batch;
 extern at::Tensor loss;
 extern at::Tensor loss_sum;
 extern at::Tensor images;
+extern at::Tensor scores;
 extern std::int64_t tokens;
 extern std::int64_t step;
 extern std::string path;

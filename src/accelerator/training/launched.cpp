@@ -2,6 +2,7 @@
 
 #include <hortator/error.hpp>
 
+#include "accelerator/interop/accelerate/sharding_variables.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {
@@ -12,27 +13,27 @@ namespace {
 }
 
 std::optional<std::int64_t> steps(const core::Variables& variables) {
-  constexpr auto name = "HORTATOR_GRADIENT_ACCUMULATION_STEPS";
-  const auto value = variables(name);
-  if (!value || value->empty()) return std::nullopt;
+  const auto set =
+      core::first_set(variables, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"});
+  if (!set) return std::nullopt;
   long long number = 0;
-  if (!text::parse_integer(*value, number) || number < 1) refuse(name, *value, "set it to a number from 1 on");
+  if (!text::parse_integer(set->value, number) || number < 1) refuse(set->name, set->value, "set it to a number from 1 on");
   return number;
 }
 
 // The program's own setting takes precedence, as for mixed_precision.
 ZeroConfig sharding(ZeroConfig config, const core::Variables& variables) {
-  constexpr auto name = "HORTATOR_ZERO_STAGE";
-  const auto value = variables(name);
-  if (!value || value->empty()) return config;
+  auto set = core::first_set(variables, {"HORTATOR_ZERO_STAGE"});
+  if (!set) set = accelerate_sharding(variables);
+  if (!set) return config;
   try {
-    const auto asked = zero_config(*value);
+    const auto asked = zero_config(set->value);
     if (config.stage) return config;
     config.stage = asked.stage;
     if (!config.shard_group) config.shard_group = asked.shard_group;
   } catch (const UsageError&) {
     refuse(
-        name, *value,
+        set->name, set->value,
         "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
   }
   return config;

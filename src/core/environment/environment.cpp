@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 #include <limits>
+#include <utility>
 
 #include "core/text/text.hpp"
 
@@ -14,6 +15,13 @@ std::optional<std::string> variable(const char* name) {
 }
 
 Variables process_variables() { return core::variable; }
+
+std::optional<SetVariable> first_set(const Variables& variables, std::initializer_list<const char*> names) {
+  for (const auto* name : names) {
+    if (auto value = variables(name); value && !value->empty()) return SetVariable{name, *std::move(value)};
+  }
+  return std::nullopt;
+}
 
 std::optional<int> number(const Variables& variables, const char* name) {
   const auto text = variables(name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,16 @@ using Variables = std::function<std::optional<std::string>(const char* name)>;
 
 /// The lookup in this process's environment.
 Variables process_variables();
+
+/// A variable that is set.
+struct SetVariable {
+  const char* name;
+  std::string value;
+};
+
+/// Returns the first of these variables that is set; nothing when none is. For Hortator's own name, followed by that
+/// which Hugging Face Accelerate's launcher sets.
+std::optional<SetVariable> first_set(const Variables& variables, std::initializer_list<const char*> names);
 
 /// Returns the variable as a whole number from 0; nothing when it is unset or has any other value.
 std::optional<int> number(const Variables& variables, const char* name);

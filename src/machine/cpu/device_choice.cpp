@@ -60,7 +60,8 @@ bool wants_accelerator(const DeviceRequest& request) {
 }
 
 bool asked_for_cpu(const core::Variables& variables) {
-  return core::yes_or_no(variables, "HORTATOR_CPU", "set it to 1 or 0").value_or(false);
+  const auto asked = core::first_set(variables, {"HORTATOR_CPU", "ACCELERATE_USE_CPU"});
+  return asked && core::yes_or_no(variables, asked->name, "set it to 1 or 0").value_or(false);
 }
 
 Sharing asked_sharing(const core::Variables& variables) {

@@ -19,7 +19,7 @@ struct DeviceRequest {
   std::size_t visible = 0;                      ///< devices that this rank sees
 };
 
-/// Whether HORTATOR_CPU=1 is set, as by `hortator launch --cpu`.
+/// Whether HORTATOR_CPU=1 is set, as by `hortator launch --cpu`, or else Accelerate's ACCELERATE_USE_CPU=1.
 bool asked_for_cpu(const core::Variables& variables);
 
 /// Whether to use the accelerator: yes if there is a device, unless the CPU is requested. Throws UsageError when a kind

@@ -8,6 +8,7 @@
 #include "core/text/text.hpp"
 #include "observe/trackers/csv_tracker.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
+#include "observe/trackers/mlflow_tracker.hpp"
 #include "observe/trackers/tensorboard_tracker.hpp"
 
 namespace hortator::observe {
@@ -16,6 +17,7 @@ namespace {
 struct BuiltinTracker {
   const char* name;
   std::shared_ptr<Tracker> (*make)();
+  bool is_in_all = true;  ///< whether "all" means it, too
 };
 
 template <typename T>
@@ -25,7 +27,8 @@ std::shared_ptr<Tracker> make() {
 
 constexpr BuiltinTracker builtin_trackers[] = {{"tensorboard", make<TensorBoardTracker>},
                                                {JsonLinesTracker::tracker_name, make<JsonLinesTracker>},
-                                               {"csv", make<CsvTracker>}};
+                                               {"csv", make<CsvTracker>},
+                                               {"mlflow", make<MlflowTracker>, false}};
 
 /// Services that Accelerate reaches through their Python packages.
 struct PythonTracker {
@@ -34,7 +37,6 @@ struct PythonTracker {
 };
 constexpr PythonTracker python_trackers[] = {
     {"wandb", "log with \"tensorboard\", then `wandb sync` uploads the folder with the event files"},
-    {"mlflow", "log with \"jsonl\", and pass its lines to mlflow.log_metrics"},
     {"comet_ml", "log with \"jsonl\", and pass its lines to an Experiment's log_metrics"},
     {"aim", "log with \"tensorboard\", then `aim convert tensorboard --logdir` converts the folder"},
     {"clearml", "log with \"jsonl\", and pass its lines to a Logger's report_scalar"},
@@ -61,7 +63,9 @@ std::vector<std::string> names_of(const LogWith& one) {
   if (name == nullptr) return {std::get<std::shared_ptr<Tracker>>(one.chosen())->name()};
   if (*name != "all") return {*name};
   std::vector<std::string> all;
-  for (const auto& known : builtin_trackers) all.emplace_back(known.name);
+  for (const auto& known : builtin_trackers) {
+    if (known.is_in_all) all.emplace_back(known.name);
+  }
   return all;
 }
 

@@ -49,9 +49,9 @@ void install() {
   auto& present = autograd::Engine::get_default_engine();
   if (&present == &HookedEngine::instance()) return;
   if (typeid(present) != typeid(autograd::Engine)) {
-    throw UsageError({.what = "Activations cannot be recomputed: the autograd engine is not LibTorch's",
+    throw UsageError({.what = "Activations cannot be recomputed or moved: the autograd engine is not LibTorch's",
                       .why = "this process has loaded Python's torch, whose engine would keep the activations",
-                      .hint = "use torch.utils.checkpoint there, or a process without Python"});
+                      .hint = "use torch.utils.checkpoint or saved_tensors_hooks there, or a process without Python"});
   }
   autograd::set_default_engine_stub(HookedEngine::instance);
 }
@@ -60,7 +60,7 @@ void check_enabled() {
   const auto& reason = at::SavedTensorDefaultHooks::get_disabled_error_message();
   if (!reason) return;
   throw UsageError(
-      {.what = "Activations cannot be recomputed here: hooks on saved tensors are disabled", .why = *reason});
+      {.what = "Activations cannot be recomputed or moved here: hooks on saved tensors are disabled", .why = *reason});
 }
 
 }  // namespace

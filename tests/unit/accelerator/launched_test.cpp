@@ -56,6 +56,38 @@ TEST_CASE("the launcher's axes of the mesh apply where the program sets none") {
     CHECK_THROWS_WITH(with({{"HORTATOR_TENSOR", bad}}), ContainsSubstring("HORTATOR_TENSOR is"));
 }
 
+TEST_CASE("variables of Accelerate's launcher apply where Hortator's own are not set") {
+  const auto steps = [](const std::map<std::string, std::string>& variables) {
+    return with(variables).gradient_accumulation_steps;
+  };
+  CHECK(steps({{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "5"}}) == 5);
+  CHECK(steps({{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "5"}, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "2"}}) == 2);
+  CHECK_THROWS_WITH(steps({{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "auto"}}),
+                    ContainsSubstring("ACCELERATE_GRADIENT_ACCUMULATION_STEPS is 'auto'"));
+
+  const auto stage = [](std::map<std::string, std::string> variables) { return with(variables).zero.stage; };
+  CHECK(!stage({{"ACCELERATE_USE_FSDP", "false"}, {"FSDP_SHARDING_STRATEGY", "FULL_SHARD"}}));
+  CHECK(!stage({{"ACCELERATE_DEEPSPEED_ZERO_STAGE", "3"}}));
+  CHECK(stage({{"ACCELERATE_USE_FSDP", "true"}}) == 3);
+  for (const auto& [strategy, expected] :
+       std::map<std::string, int>{{"1", 3}, {"2", 2}, {"3", 0}, {"4", 3}, {"5", 2}, {"SHARD_GRAD_OP", 2}}) {
+    CHECK(stage({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_SHARDING_STRATEGY", strategy}}) == expected);
+  }
+  const auto second = [&](const char* reshard) {
+    return stage({{"ACCELERATE_USE_FSDP", "1"}, {"FSDP_VERSION", "2"}, {"FSDP_RESHARD_AFTER_FORWARD", reshard}});
+  };
+  CHECK(second("true") == 3);
+  CHECK(second("false") == 2);
+  CHECK(second("") == 3);
+  CHECK(stage({{"ACCELERATE_USE_DEEPSPEED", "true"}}) == 2);
+  CHECK(stage({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_DEEPSPEED_ZERO_STAGE", "1"}}) == 1);
+  CHECK(stage({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"HORTATOR_ZERO_STAGE", "3"}}) == 3);
+  CHECK(with({{"ACCELERATE_USE_FSDP", "true"}}, {.zero = {.stage = 0}}).zero.stage == 0);
+  CHECK_THROWS_WITH(stage({{"ACCELERATE_USE_FSDP", "perhaps"}}), ContainsSubstring("ACCELERATE_USE_FSDP is 'perhaps'"));
+  CHECK_THROWS_WITH(stage({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_SHARDING_STRATEGY", "6"}}),
+                    ContainsSubstring("FSDP_SHARDING_STRATEGY is '6'"));
+}
+
 TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the program sets none") {
   CHECK(!with({}).zero.stage);
   CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}).zero.stage == 2);

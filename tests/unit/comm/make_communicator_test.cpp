@@ -29,7 +29,14 @@ TEST_CASE("HORTATOR_COMMUNICATOR selects the back end, and unknown names are ref
   CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "mpi"));
   setenv("HORTATOR_COMMUNICATOR", "nod", 1);
   CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
-                    ContainsSubstring("HORTATOR_COMMUNICATOR=nod") && ContainsSubstring("use auto, mpi, node"));
+                    ContainsSubstring("HORTATOR_COMMUNICATOR=nod") && ContainsSubstring("use auto, self, mpi, node"));
+  setenv("HORTATOR_COMMUNICATOR", "self", 1);
+  if (world.size() == 1) {
+    CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == "self");
+  } else {
+    CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
+                      ContainsSubstring("HORTATOR_COMMUNICATOR=self, but the run has"));
+  }
   // One rank that has another setting is named.
   setenv("HORTATOR_COMMUNICATOR", world.rank() == 1 ? "mpi" : "node", 1);
   if (world.size() > 1) {

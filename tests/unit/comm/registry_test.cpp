@@ -26,7 +26,7 @@ TEST_CASE("each back end is found by its name, which is unique") {
     CHECK(names.insert(backend.name).second);
   }
   CHECK(comm::find_backend("nothing") == nullptr);
-  CHECK(comm::selectable_backends() == std::vector<std::string>{"mpi", "node", "nccl"});
+  CHECK(comm::backend_names() == std::vector<std::string>{"self", "mpi", "node", "nccl"});
 }
 
 TEST_CASE("traits give the devices whose tensors a back end carries") {

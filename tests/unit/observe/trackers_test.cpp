@@ -135,7 +135,7 @@ TEST_CASE("unavailable trackers are refused by name, with the alternative") {
   const auto make = [](std::vector<LogWith> chosen) { observe::check_trackers(chosen); };
   CHECK_THROWS_WITH(Accelerator({.log_with = {"wandb"}}),
                     ContainsSubstring("log_with: 'wandb' is not available") && ContainsSubstring("`wandb sync`"));
-  for (const char* name : {"mlflow", "comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"})
+  for (const char* name : {"comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"})
     CHECK_THROWS_WITH(make({name}), ContainsSubstring("hortator::Tracker"));
   CHECK_THROWS_WITH(make({"tensorbord"}), ContainsSubstring("did you mean 'tensorboard'?"));
   CHECK_THROWS_WITH(make({"csv", "csv"}), ContainsSubstring("'csv' is named twice"));

@@ -1,0 +1,155 @@
+#include "observe/trackers/mlflow_tracker.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <hortator/error.hpp>
+#include <random>
+#include <type_traits>
+#include <variant>
+
+#include "core/text/text.hpp"
+#include "core/time.hpp"
+#include "core/whole_file.hpp"
+#include "observe/trackers/json_row.hpp"
+
+namespace hortator::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t milliseconds() { return static_cast<std::int64_t>(core::unix_time() * 1000); }
+
+std::string user_name() {
+  const auto* entry = getpwuid(geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
+
+// From the system's random numbers: the run's own belong to its training.
+std::string random_id() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 4; ++i) {
+    std::array<char, 9> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08x", device());
+    id += digits.data();
+  }
+  return id;
+}
+
+void write_store_file(const fs::path& file, const std::string& content) {
+  if (core::write_whole(file, file.string() + ".new", content)) return;
+  throw Error({.what = "Cannot write " + file.string(),
+               .why = "the tracker records the run there",
+               .hint = "make room or choose another project.logging_dir"});
+}
+
+// As Python prints it.
+std::string param_text(const TrackerSetting& setting) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+          return value ? "True" : "False";
+        } else if constexpr (std::is_same_v<Value, double>) {
+          return number_text(value);
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+          return value;
+        } else {
+          return std::to_string(value);
+        }
+      },
+      setting.value());
+}
+
+}  // namespace
+
+fs::path MlflowTracker::experiment() const {
+  return fs::absolute(start_.folder) / "mlruns" / mlflow_experiment_id(start_.name);
+}
+
+MlflowRun MlflowTracker::new_run() const {
+  const auto id = random_id();
+  return {.experiment = mlflow_experiment_id(start_.name),
+          .id = id,
+          .name = text::concat(start_.name, "-", id.substr(0, 6)),
+          .user = user_name(),
+          .folder = experiment() / id,
+          .started = milliseconds()};
+}
+
+void MlflowTracker::open() {
+  if (run_) return;
+  const auto meta = experiment() / "meta.yaml";
+  if (!fs::exists(meta)) {
+    fs::create_directories(experiment());
+    write_store_file(meta,
+          mlflow_experiment_meta(mlflow_experiment_id(start_.name), start_.name, experiment(), milliseconds()));
+  }
+  auto run = start_.last_step ? newest_mlflow_run(experiment()) : std::nullopt;
+  const bool resumes = run.has_value();
+  if (!run) run = new_run();
+  for (const auto* folder : {"metrics", "params", "tags", "artifacts"}) fs::create_directories(run->folder / folder);
+  write_store_file(run->folder / "meta.yaml", mlflow_run_meta(*run));
+  run_ = std::move(run);
+  if (resumes) cut_metrics(*start_.last_step);
+  write_params();
+}
+
+// Parameters of a run do not change: a resumed run keeps those that it has.
+void MlflowTracker::write_params() const {
+  for (const auto& [name, setting] : config_) {
+    const auto file = run_->folder / "params" / mlflow_name(name);
+    if (!fs::exists(file)) write_store_file(file, param_text(setting));
+  }
+  write_store_file(run_->folder / "tags" / "mlflow.runName", run_->name);
+  write_store_file(run_->folder / "tags" / "mlflow.user", run_->user);
+  write_store_file(run_->folder / "tags" / "mlflow.source.type", "LOCAL");
+}
+
+void MlflowTracker::cut_metrics(std::int64_t last_step) const {
+  for (const auto& entry : fs::recursive_directory_iterator(run_->folder / "metrics")) {
+    if (entry.is_regular_file()) cut_rows(entry.path(), FirstRow::data, step_of_mlflow_row, last_step);
+  }
+}
+
+LogFile& MlflowTracker::metric(const std::string& name) {
+  auto& file = metrics_[mlflow_name(name)];
+  if (!file) file = std::make_unique<LogFile>(run_->folder / "metrics" / mlflow_name(name));
+  return *file;
+}
+
+void MlflowTracker::log(const TrackerRecord& record) {
+  open();
+  for (const auto& [name, value] : record.values)
+    metric(name).append(mlflow_metric_row(record.time, value, record.step));
+}
+
+void MlflowTracker::log_text(const std::string& name, const std::string& text, std::int64_t step) {
+  open();
+  const auto file = run_->folder / "artifacts" / mlflow_name(name) / text::concat("step-", step, ".txt");
+  fs::create_directories(file.parent_path());
+  write_store_file(file, text);
+}
+
+void MlflowTracker::rewind(std::int64_t last_step) {
+  start_.last_step = last_step;
+  metrics_.clear();
+  if (run_) cut_metrics(last_step);
+}
+
+void MlflowTracker::flush() {
+  for (const auto& [name, file] : metrics_) file->make_durable();
+}
+
+void MlflowTracker::finish() {
+  metrics_.clear();
+  if (!run_) return;
+  run_->ended = milliseconds();
+  write_store_file(run_->folder / "meta.yaml", mlflow_run_meta(*run_));
+  run_.reset();
+}
+
+}  // namespace hortator::observe

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <hortator/tracker.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "observe/trackers/log_file.hpp"
+#include "observe/trackers/mlflow_store.hpp"
+
+namespace hortator::observe {
+
+/// Writes the folder mlruns of MLflow's file store: the run's name is the experiment, and each run that starts from
+/// scratch is a new run of it. A resumed one continues the newest. Files are written from the first record on.
+class MlflowTracker final : public Tracker {
+ public:
+  std::string name() const override { return "mlflow"; }
+  void start(const TrackerStart& start) override { start_ = start; }
+  void store_config(const TrackerConfig& config) override { config_ = config; }
+  void log(const TrackerRecord& record) override;
+  void rewind(std::int64_t last_step) override;
+  void flush() override;
+  void finish() override;
+  void log_text(const std::string& name, const std::string& text, std::int64_t step) override;
+
+ private:
+  void open();
+  std::filesystem::path experiment() const;
+  MlflowRun new_run() const;
+  void write_params() const;
+  void cut_metrics(std::int64_t last_step) const;
+  LogFile& metric(const std::string& name);
+
+  TrackerStart start_;
+  TrackerConfig config_;
+  std::optional<MlflowRun> run_;  ///< nothing until the first record
+  std::map<std::string, std::unique_ptr<LogFile>> metrics_;
+};
+
+}  // namespace hortator::observe

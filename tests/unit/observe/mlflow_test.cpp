@@ -1,0 +1,117 @@
+#include "observe/trackers/mlflow_store.hpp"
+
+#include <fstream>
+#include <hortator/error.hpp>
+#include <sstream>
+
+#include "core/text/text.hpp"
+#include "mpi/communicator.hpp"
+#include "observe/trackers/mlflow_tracker.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string content(const fs::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+fs::path store_of(const char* name) {
+  const auto folder = fs::absolute(text::concat("mlflow_", name, "_", mpi::Communicator::world().rank()));
+  fs::remove_all(folder);
+  return folder;
+}
+
+void log_step(Tracker& tracker, std::int64_t step, double value) {
+  tracker.log({.step = step, .time = 12.5, .values = {{"train/loss", value}, {"rate", 0.1}}});
+}
+
+std::vector<fs::path> runs_in(const fs::path& folder) {
+  std::vector<fs::path> runs;
+  for (const auto& entry : fs::directory_iterator(folder / "mlruns" / observe::mlflow_experiment_id("digits"))) {
+    if (entry.is_directory()) runs.push_back(entry.path());
+  }
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("names for MLflow have its characters only, and stay within the run") {
+  CHECK(observe::mlflow_name("train/loss") == "train/loss");
+  CHECK(observe::mlflow_name("a b-c.d:e_f") == "a b-c.d:e_f");
+  CHECK(observe::mlflow_name("loss (%)") == "loss ___");
+  CHECK(observe::mlflow_name("../up//x/.") == "_/up/x/_");
+  CHECK(observe::mlflow_name("/") == "_");
+  CHECK(observe::mlflow_experiment_id("digits").size() == 18);
+  CHECK(observe::mlflow_experiment_id("digits") != observe::mlflow_experiment_id("digit"));
+}
+
+TEST_CASE("a metric's rows hold time, value and step") {
+  CHECK(observe::mlflow_metric_row(1.25, 0.5, 7) == "1250 0.5 7\n");
+  CHECK(observe::step_of_mlflow_row("1250 0.5 7") == 7);
+  CHECK_FALSE(observe::step_of_mlflow_row("1250 0.5"));
+  CHECK_FALSE(observe::step_of_mlflow_row("1250 0.5 x"));
+}
+
+TEST_CASE("a run writes the folders of MLflow's file store") {
+  const auto folder = store_of("whole");
+  observe::MlflowTracker tracker;
+  tracker.start({.name = "digits", .folder = folder});
+  tracker.store_config({{"lr", 0.5}, {"layers", 3}, {"shuffle", true}, {"name", "a\nb"}});
+  CHECK_FALSE(fs::exists(folder));  // it may still resume
+  log_step(tracker, 1, 0.25);
+  log_step(tracker, 2, 0.125);
+  tracker.log_text("notes", "hello", 2);
+  const auto runs = runs_in(folder);
+  REQUIRE(runs.size() == 1);
+  CHECK(content(runs[0] / "meta.yaml").find("status: 1\n") != std::string::npos);
+  tracker.finish();
+  CHECK(content(runs[0] / "metrics/train/loss") == "12500 0.25 1\n12500 0.125 2\n");
+  CHECK(content(runs[0] / "metrics/rate") == "12500 0.1 1\n12500 0.1 2\n");
+  CHECK(content(runs[0] / "params/lr") == "0.5");
+  CHECK(content(runs[0] / "params/layers") == "3");
+  CHECK(content(runs[0] / "params/shuffle") == "True");
+  CHECK(content(runs[0] / "params/name") == "a\nb");
+  CHECK(content(runs[0] / "artifacts/notes/step-2.txt") == "hello");
+  CHECK(content(runs[0] / "meta.yaml").find("status: 3\n") != std::string::npos);
+  CHECK(content(runs[0].parent_path() / "meta.yaml").find("name: \"digits\"\n") != std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a resumed run continues the newest run without later steps; another one is new") {
+  const auto folder = store_of("resumed");
+  for (int i = 0; i < 3; ++i) {
+    observe::MlflowTracker tracker;
+    tracker.start({.name = "digits", .folder = folder, .last_step = i == 1 ? std::optional<std::int64_t>(1) : std::nullopt});
+    tracker.store_config({{"lr", i}});
+    for (std::int64_t step = i == 1 ? 2 : 1; step <= 3; ++step) log_step(tracker, step, i);
+    if (i < 2) {
+      const auto runs = runs_in(folder);
+      REQUIRE(runs.size() == 1);
+      tracker.finish();
+      CHECK(content(runs[0] / "metrics/train/loss") ==
+            (i == 0 ? "12500 0 1\n12500 0 2\n12500 0 3\n" : "12500 0 1\n12500 1 2\n12500 1 3\n"));
+      CHECK(content(runs[0] / "params/lr") == "0");
+    }
+  }
+  CHECK(runs_in(folder).size() == 2);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a run that returns to a checkpoint removes later rows and goes on") {
+  const auto folder = store_of("rewound");
+  observe::MlflowTracker tracker;
+  tracker.start({.name = "digits", .folder = folder});
+  for (std::int64_t step = 1; step <= 4; ++step) log_step(tracker, step, 1);
+  tracker.flush();
+  tracker.rewind(2);
+  log_step(tracker, 3, 2);
+  tracker.finish();
+  CHECK(content(runs_in(folder).at(0) / "metrics/train/loss") == "12500 1 1\n12500 1 2\n12500 2 3\n");
+  fs::remove_all(folder);
+}
