@@ -17,6 +17,7 @@
 #include "formats/torch/pickle/file.hpp"
 #include "weights/distributed_weights.hpp"
 #include "weights/gguf_weights.hpp"
+#include "weights/offload_folder_weights.hpp"
 #include "weights/weight_shards.hpp"
 
 namespace hortator::weights {
@@ -170,6 +171,7 @@ fs::path find_in(const fs::path& folder) {
     if (fs::exists(folder / name)) return folder / name;
   }
   if (fs::exists(folder / DistributedWeights::metadata_file)) return folder / DistributedWeights::metadata_file;
+  if (fs::exists(folder / OffloadFolderWeights::index_file)) return folder / OffloadFolderWeights::index_file;
   std::vector<fs::path> found, quantised;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a killed save
@@ -201,6 +203,8 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (path.filename() == DistributedWeights::metadata_file)
       return std::make_unique<DistributedWeights>(path.parent_path());
+    if (path.filename() == OffloadFolderWeights::index_file)
+      return std::make_unique<OffloadFolderWeights>(path.parent_path());
     if (path.extension() == ".json") return std::make_unique<IndexedWeights>(path);
     return open_file(path);
   }
@@ -209,7 +213,8 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   throw formats::FileError({.what = text::concat("The folder ", path, " holds no weights"),
                             .hint =
                                 "known are model.safetensors, pytorch_model.bin, their .index.json, one .gguf file, "
-                                "folders of torch.distributed.checkpoint (.metadata), and the folders of save_state"});
+                                "folders of torch.distributed.checkpoint (.metadata), offload folders of Accelerate "
+                                "(index.json), and the folders of save_state"});
 }
 
 bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }

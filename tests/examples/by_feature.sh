@@ -230,6 +230,22 @@ big_model_inference() {
   [ "$(line 'mean score')" = "$paged" ] || wrong "a model in memory answers otherwise: $paged"
 }
 
+activation_memory() {
+  two
+  expect_line '^0 KiB'
+  local plain rounded
+  plain=$(line '^last loss')
+  two --recompute
+  expect_line '^6 layers are recomputed'
+  [ "$(line '^last loss')" = "$plain" ] || wrong "recomputing changes the loss $plain"
+  two --spill
+  expect_no_line '^0 KiB'
+  [ "$(line '^last loss')" = "$plain" ] || wrong "spilling changes the loss $plain"
+  two --bf16
+  rounded=$(line '^last loss')
+  [ "$rounded" != "$plain" ] || wrong 'rounding changes nothing, so the comparison shows nothing'
+}
+
 collectives() {
   two
   expect_line '^points: 301$'

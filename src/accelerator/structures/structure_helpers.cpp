@@ -39,15 +39,15 @@ at::Tensor joined(const std::vector<std::vector<Leaf>>& parts, std::size_t leaf,
   std::vector<at::Tensor> tensors;
   for (const auto& part : parts) {
     if (part.size() != parts.front().size() || part[leaf].path != parts.front()[leaf].path) {
-      throw UsageError({.what = text::concat("Structures to concatenate have different tensors: the first has ",
-                                             text::count(static_cast<std::int64_t>(parts.front().size()), "tensor"),
-                                             ", another has ",
-                                             text::count(static_cast<std::int64_t>(part.size()), "tensor"),
-                                             leaf < part.size() ? text::concat(", with ", text::quote(part[leaf].path),
-                                                                               " in the place of ",
-                                                                               text::quote(parts.front()[leaf].path))
-                                                                : std::string()),
-                        .hint = "give structures with the same keys and lengths"});
+      throw UsageError(
+          {.what = text::concat("Structures to concatenate have different tensors: the first has ",
+                                text::count(static_cast<std::int64_t>(parts.front().size()), "tensor"),
+                                ", another has ", text::count(static_cast<std::int64_t>(part.size()), "tensor"),
+                                leaf < part.size()
+                                    ? text::concat(", with ", text::quote(part[leaf].path), " in the place of ",
+                                                   text::quote(parts.front()[leaf].path))
+                                    : std::string()),
+           .hint = "give structures with the same keys and lengths"});
     }
     tensors.push_back(*part[leaf].tensor);
   }

@@ -17,7 +17,8 @@ std::optional<std::int64_t> steps(const core::Variables& variables) {
       core::first_set(variables, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"});
   if (!set) return std::nullopt;
   long long number = 0;
-  if (!text::parse_integer(set->value, number) || number < 1) refuse(set->name, set->value, "set it to a number from 1 on");
+  if (!text::parse_integer(set->value, number) || number < 1)
+    refuse(set->name, set->value, "set it to a number from 1 on");
   return number;
 }
 

@@ -38,7 +38,8 @@ std::optional<MlflowRun> mlflow_run_in(const fs::path& folder) {
                 .user = meta_field(*meta, "user_id"),
                 .folder = folder};
   long long started = 0;
-  if (run.id != folder.filename() || !text::parse_integer(meta_field(*meta, "start_time"), started)) return std::nullopt;
+  if (run.id != folder.filename() || !text::parse_integer(meta_field(*meta, "start_time"), started))
+    return std::nullopt;
   run.started = started;
   return run;
 }
@@ -56,10 +57,11 @@ std::string mlflow_run_meta(const MlflowRun& run) {
   constexpr int running = 1, finished = 3;
   return text::concat("artifact_uri: ", yaml_text((run.folder / "artifacts").string()),
                       "\nend_time: ", run.ended ? std::to_string(*run.ended) : "null", "\nentry_point_name: ''",
-                      "\nexperiment_id: ", yaml_text(run.experiment), "\nlifecycle_stage: active", "\nrun_id: ",
-                      yaml_text(run.id), "\nrun_name: ", yaml_text(run.name), "\nrun_uuid: ", yaml_text(run.id),
-                      "\nsource_name: ''\nsource_type: 4\nsource_version: ''", "\nstart_time: ", run.started,
-                      "\nstatus: ", run.ended ? finished : running, "\ntags: []\nuser_id: ", yaml_text(run.user), "\n");
+                      "\nexperiment_id: ", yaml_text(run.experiment), "\nlifecycle_stage: active",
+                      "\nrun_id: ", yaml_text(run.id), "\nrun_name: ", yaml_text(run.name),
+                      "\nrun_uuid: ", yaml_text(run.id), "\nsource_name: ''\nsource_type: 4\nsource_version: ''",
+                      "\nstart_time: ", run.started, "\nstatus: ", run.ended ? finished : running,
+                      "\ntags: []\nuser_id: ", yaml_text(run.user), "\n");
 }
 
 std::string mlflow_metric_row(double time, double value, std::int64_t step) {

@@ -85,8 +85,8 @@ void MlflowTracker::open() {
   const auto meta = experiment() / "meta.yaml";
   if (!fs::exists(meta)) {
     fs::create_directories(experiment());
-    write_store_file(meta,
-          mlflow_experiment_meta(mlflow_experiment_id(start_.name), start_.name, experiment(), milliseconds()));
+    write_store_file(
+        meta, mlflow_experiment_meta(mlflow_experiment_id(start_.name), start_.name, experiment(), milliseconds()));
   }
   auto run = start_.last_step ? newest_mlflow_run(experiment()) : std::nullopt;
   const bool resumes = run.has_value();

@@ -87,11 +87,11 @@ std::int64_t recompute_layers(torch::nn::Module& module, const RecomputeLayersOp
     if (auto* container = dynamic_cast<torch::nn::SequentialImpl*>(&part)) changed += change(*container, path, options);
   });
   if (changed > 0) return changed;
-  throw UsageError({.what = text::concat("recompute_layers: no layer of a Sequential matches ",
-                                         text::quote(text::join(options.classes)), " or ",
-                                         text::quote(text::join(options.names))),
-                    .why = "layers that other modules call cannot be reached from outside",
-                    .hint = "name a class or a layer of a torch::nn::Sequential, or use recompute() in forward"});
+  throw UsageError(
+      {.what = text::concat("recompute_layers: no layer of a Sequential matches ",
+                            text::quote(text::join(options.classes)), " or ", text::quote(text::join(options.names))),
+       .why = "layers that other modules call cannot be reached from outside",
+       .hint = "name a class or a layer of a torch::nn::Sequential, or use recompute() in forward"});
 }
 
 }  // namespace hortator::detail

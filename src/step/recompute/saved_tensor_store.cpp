@@ -38,9 +38,8 @@ bool has_own_elements(const at::Tensor& tensor) {
 
 // The elements as one row, in the order of memory where they lie without gaps.
 at::Tensor row_of(const at::Tensor& tensor) {
-  return tensor.is_non_overlapping_and_dense()
-             ? at::as_strided(tensor, {tensor.numel()}, {1}, tensor.storage_offset())
-             : tensor.contiguous().view({-1});
+  return tensor.is_non_overlapping_and_dense() ? at::as_strided(tensor, {tensor.numel()}, {1}, tensor.storage_offset())
+                                               : tensor.contiguous().view({-1});
 }
 
 void fill_from_row(const at::Tensor& tensor, const at::Tensor& row) {
@@ -144,8 +143,9 @@ SavedTensorStore::SavedTensorStore(SavedTensorOptions options) : options_(std::m
                       .hint = "set folder, on_host or dtype"});
   }
   if (type && !at::isReducedFloatingType(*type)) {
-    throw UsageError({.what = text::concat("SavedTensorOptions::dtype is ", *type, ", expected at::kBFloat16 or at::kHalf"),
-                      .why = "it is the smaller type in which tensors are kept"});
+    throw UsageError(
+        {.what = text::concat("SavedTensorOptions::dtype is ", *type, ", expected at::kBFloat16 or at::kHalf"),
+         .why = "it is the smaller type in which tensors are kept"});
   }
   if (!options_.folder.empty()) file_ = std::make_shared<SpillFile>(options_.folder);
 }
@@ -160,8 +160,12 @@ std::int64_t SavedTensorStore::kept_bytes() const {
 }
 
 SavedTensorStore::ViewKey SavedTensorStore::key_of(const at::Tensor& tensor) {
-  return {tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset(), tensor.sizes().vec(),
-          tensor.strides().vec(), tensor.scalar_type(), tensor._version()};
+  return {tensor.storage().unsafeGetStorageImpl(),
+          tensor.storage_offset(),
+          tensor.sizes().vec(),
+          tensor.strides().vec(),
+          tensor.scalar_type(),
+          tensor._version()};
 }
 
 bool SavedTensorStore::moves(const at::Tensor& tensor) const {

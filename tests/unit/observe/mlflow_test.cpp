@@ -87,7 +87,8 @@ TEST_CASE("a resumed run continues the newest run without later steps; another o
   const auto folder = store_of("resumed");
   for (int i = 0; i < 3; ++i) {
     observe::MlflowTracker tracker;
-    tracker.start({.name = "digits", .folder = folder, .last_step = i == 1 ? std::optional<std::int64_t>(1) : std::nullopt});
+    tracker.start(
+        {.name = "digits", .folder = folder, .last_step = i == 1 ? std::optional<std::int64_t>(1) : std::nullopt});
     tracker.store_config({{"lr", i}});
     for (std::int64_t step = i == 1 ? 2 : 1; step <= 3; ++step) log_step(tracker, step, i);
     if (i < 2) {
@@ -103,7 +104,7 @@ TEST_CASE("a resumed run continues the newest run without later steps; another o
   fs::remove_all(folder);
 }
 
-TEST_CASE("a run that returns to a checkpoint removes later rows and goes on") {
+TEST_CASE("a run that returns to a checkpoint removes later rows and continues") {
   const auto folder = store_of("rewound");
   observe::MlflowTracker tracker;
   tracker.start({.name = "digits", .folder = folder});

@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     if (argc != 5) throw hortator::UsageError({.what = "usage: tracked FOLDER STEPS SAVE_AFTER KILL_AFTER"});
     const auto number = [&](int i) { return std::atoll(argv[i]); };
-    hortator::Accelerator accelerator({.log_with = {"tensorboard", "jsonl", "csv", "mlflow"}, .project = {.dir = argv[1]}});
+    hortator::Accelerator accelerator(
+        {.log_with = {"tensorboard", "jsonl", "csv", "mlflow"}, .project = {.dir = argv[1]}});
     accelerator.init_trackers("run", {{"lr", 0.5}, {"name", "test"}});
     Count steps;
     accelerator.register_for_checkpointing("steps", steps);
