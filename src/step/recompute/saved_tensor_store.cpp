@@ -22,6 +22,10 @@ bool is_parameter(const at::Tensor& tensor) {
   return whole.is_leaf() && whole.requires_grad();
 }
 
+bool is_wider(const at::Tensor& tensor, at::ScalarType type) {
+  return static_cast<std::int64_t>(tensor.element_size()) > static_cast<std::int64_t>(at::elementSize(type));
+}
+
 // Whether each element has memory of its own: then the tensor can be copied and restored with the same strides.
 bool has_own_elements(const at::Tensor& tensor) {
   std::vector<std::int64_t> dims(static_cast<std::size_t>(tensor.dim()));
@@ -67,8 +71,7 @@ class SavedTensorStore::KeptTensor {
     const at::NoGradGuard no_grad;
     auto row = row_of(tensor.detach());
     const auto& type = store_->options_.dtype;
-    if (type && at::isFloatingType(row.scalar_type()) && row.element_size() > at::elementSize(*type))
-      row = row.to(*type);
+    if (type && at::isFloatingType(row.scalar_type()) && is_wider(row, *type)) row = row.to(*type);
     if (store_->file_) {
       row = row.cpu();
       row_options_ = row.options();
@@ -173,8 +176,7 @@ bool SavedTensorStore::moves(const at::Tensor& tensor) const {
   if (tensor.is_conj() || tensor.is_neg() || !tensor.has_storage()) return false;
   const auto bytes = tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
   if (bytes < options_.min_bytes || is_parameter(tensor) || !has_own_elements(tensor)) return false;
-  const bool narrows = options_.dtype && at::isFloatingType(tensor.scalar_type()) &&
-                       tensor.element_size() > at::elementSize(*options_.dtype);
+  const bool narrows = options_.dtype && at::isFloatingType(tensor.scalar_type()) && is_wider(tensor, *options_.dtype);
   return file_ || narrows || (options_.on_host && !tensor.is_cpu());
 }
 
