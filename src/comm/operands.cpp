@@ -1,5 +1,6 @@
 #include "comm/operands.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <c10/core/GradMode.h>
 
 #include <hortator/error.hpp>
@@ -45,6 +46,20 @@ void check_root(int root, int ranks) {
                     .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
+namespace {
+
+// Data would arrive where other data still leaves or arrives.
+void refuse_overlap(const at::Tensor& a, const at::Tensor& b) {
+  const auto status = at::get_overlap_status(a, b);
+  if (status == at::MemOverlapStatus::No || a.numel() == 0 || b.numel() == 0) return;
+  if (status == at::MemOverlapStatus::TooHard && !a.storage().is_alias_of(b.storage())) return;
+  throw UsageError({.what = text::concat("exchange was to receive ", describe(a), " into the memory of ", describe(b),
+                                         ", which it sends or receives as well"),
+                    .hint = "receive into another tensor, or send a clone"});
+}
+
+}  // namespace
+
 void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, c10::Device device,
                     int ranks, std::string_view backend) {
   const auto check_peer = [&](int peer, std::string_view verb) {
@@ -59,6 +74,7 @@ void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerT
   for (const auto& [tensor, peer] : received) {
     check_peer(peer, "receive from");
     check_result(tensor, device, "exchange", backend);
+    for (const auto& other : sent) refuse_overlap(tensor, other.tensor);
   }
 }
 

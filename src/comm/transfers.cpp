@@ -127,15 +127,17 @@ at::Tensor gather_along(Communicator& over, const at::Tensor& tensor, std::int64
 
 at::Tensor gather_along(Communicator& over, const at::Tensor& tensor, std::int64_t dim,
                         const std::vector<std::int64_t>& sizes) {
-  check_dimension(tensor, dim, "gather_along");
-  const auto first = tensor.detach().movedim(dim, 0).contiguous();
-  const auto total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  auto shape = first.sizes().vec();
-  shape[0] = total;
-  const auto whole = at::empty(shape, first.options());
-  std::vector<PeerTensor> sent;
-  for (int peer = 0; peer < over.size(); ++peer) sent.push_back({first, peer});
-  over.exchange(std::move(sent), cut_along(whole, 0, sizes)).wait();
+  at::Tensor whole;
+  exchange_or_refuse(over, [&](auto& sent, auto& received) {
+    check_dimension(tensor, dim, "gather_along");
+    const auto first = tensor.detach().movedim(dim, 0).contiguous();
+    auto shape = first.sizes().vec();
+    shape[0] = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+    whole = at::empty(shape, first.options());
+    check_sizes(whole, 0, sizes, over.size(), "gather_along");
+    for (int peer = 0; peer < over.size(); ++peer) sent.push_back({first, peer});
+    received = cut_along(whole, 0, sizes);
+  }).wait();
   return whole.movedim(0, dim);
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 namespace hortator::runtime {
 
-/// From now on set_seed() with device_specific gives each `ranks` consecutive ranks one seed: those that compute the
-/// same batches.
-void draw_together(int ranks);
+/// From now on set_seed() with device_specific adds this number to the seed instead of the rank's: ranks that compute
+/// the same batches have the same number. Nothing restores the rank's.
+void draw_with(std::optional<std::uint64_t> number);
 
 }  // namespace hortator::runtime

@@ -9,9 +9,10 @@
 
 /// Collectives on tensors with gradients, for authors of layers. They work over the ranks that differ only along an
 /// axis of the mesh (AcceleratorOptions::parallel), in forward, and again in backward and in its derivatives. All of
-/// them are @collective over these ranks, which pass tensors of the same shape and type unless a function says
-/// otherwise, and either all or none of which need a gradient. Without a gradient to compute they cost what the
-/// collective costs.
+/// them are @collective over these ranks (the first use of an axis is over all ranks, unless
+/// AcceleratorOptions::parallel sets tensor, context or pipeline), which pass tensors of the same shape and type unless
+/// a function says otherwise, and either all or none of which need a gradient. Without a gradient to compute they cost
+/// what the collective costs.
 ///
 ///     // The second half of a layer whose input features are divided over the axis tensor:
 ///     auto y = hortator::parallel::all_reduce(at::linear(x, weight), Axis::tensor, ResultUse::same);

@@ -260,10 +260,9 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
   training.control.settle_steps();
-  const bool same_world = reader.world_size() == world;
   StateDict own;  // without further parts, which may be large and read their own
   for (const auto* folder : {"objects", "random", "log"})
-    own.put_all(folder, reader.own(same_world ? rank : 0, folder));
+    own.put_all(folder, reader.own(has_same_ranks(training, reader, world) ? rank : 0, folder));
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
   });

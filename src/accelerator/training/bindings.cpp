@@ -2,6 +2,8 @@
 
 #include <ATen/Context.h>
 
+#include "accelerator/state/random_state.hpp"
+#include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
 
@@ -36,9 +38,31 @@ std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const Loader
   };
 }
 
+bool shares_batches(const Training& training) { return training.data().size() < training.host().size(); }
+
+// Ranks that compute a batch together must draw the same numbers, for the batch and for the model.
+std::function<void(const BatchTurn&)> seeding_of(const Training& training, std::uint64_t moment) {
+  return [&training, session = training.control.session(), moment](const BatchTurn& turn) {
+    session->check_alive("loader");
+    auto key = core::mix(training.seed(), moment);
+    for (const auto number : {turn.epoch, turn.position, turn.place, std::int64_t{training.data().index()}})
+      key = core::mix(key, static_cast<std::uint64_t>(number));
+    seed_random_state(training.device(), key);
+  };
+}
+
+// One rank of the node may have read the batch, and drawn numbers for it that the others have not.
+std::function<void(const BatchTurn&)> after_batch_of(const Training& training) {
+  if (training.control.reproducing() || !shares_batches(training)) return {};
+  return seeding_of(training, 1);
+}
+
 // Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
 std::function<void(const BatchTurn&)> before_batch_of(Training& training, std::size_t loader) {
-  if (!training.control.reproducing()) return {};
+  if (!training.control.reproducing()) {
+    if (shares_batches(training)) return seeding_of(training, 0);
+    return {};
+  }
   return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
     session->check_alive("loader");
     training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
@@ -82,7 +106,8 @@ LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool 
           .dispatcher = dispatcher_for(loader, training),
           .gather_rows = exchange_for(loader, training),
           .check_alive = [session = training.control.session()] { session->check_alive("loader"); },
-          .before_batch = before_batch_of(training, training.prepared.loaders().size())};
+          .before_batch = before_batch_of(training, training.prepared.loaders().size()),
+          .after_batch = after_batch_of(training)};
 }
 
 }  // namespace hortator::accelerator

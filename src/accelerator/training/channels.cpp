@@ -8,6 +8,22 @@
 
 namespace hortator::accelerator {
 
+namespace {
+
+// Ranks that compute the same batches of the newest run draw the same numbers.
+void draw_as_newest_mesh() {
+  const auto* mesh = parallel::find_current_mesh();
+  const int together = mesh != nullptr ? mesh->shape().size(parallel::Axis::tensor) : 1;
+  runtime::draw_with(together == 1 ? std::nullopt : std::optional<std::uint64_t>(mesh->all().index() / together));
+}
+
+}  // namespace
+
+Channels::~Channels() {
+  current_.reset();
+  draw_as_newest_mesh();
+}
+
 void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
   const auto checks = comm::checks_from_environment();
   on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks, world_.collective_timeout());
@@ -21,8 +37,9 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
     log::warn(warning);
   mesh_ = std::make_unique<parallel::Mesh>(
       shape, parallel::RankGroup{.on_device = device_communicator(), .on_cpu = *on_cpu_, .host = host()}, device());
+  mesh_->connect_layers();
   current_.emplace(*mesh_);
-  runtime::draw_together(mesh_->shape().size(parallel::Axis::tensor));
+  draw_as_newest_mesh();
   share_random_numbers();
   if (shape.size(parallel::Axis::tensor) > 1) {
     const auto& group = mesh_->connect(parallel::Axis::tensor);
@@ -48,7 +65,7 @@ void Channels::disconnect() {
   if (tensor_) tensor_->close();  // tensors that users hold outlive the communicators
   tensor_.reset();
   current_.reset();
-  runtime::draw_together(1);
+  draw_as_newest_mesh();
   mesh_.reset();
   on_device_.reset();
   on_cpu_.reset();

@@ -22,6 +22,9 @@ class Channels {
  public:
   /// `world` must outlive this. Call connect() before anything else.
   explicit Channels(runtime::World& world) : world_(world) {}
+  ~Channels();
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
 
   /// Makes the communicators and the mesh, with ZeRO's groups along the axis shard. @collective
   void connect(const ParallelConfig& axes, const ZeroConfig& zero);

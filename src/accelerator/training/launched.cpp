@@ -48,7 +48,7 @@ ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
     long long number = 0;
     if (!text::parse_integer(*value, number) || number < 1 || number > 100'000'000)
       refuse(name, *value, "set it to a number of ranks from 1 on");
-    if (!axis) axis = static_cast<int>(number);
+    if (axis.value_or(1) == 1) axis = static_cast<int>(number);
   };
   read(config.replicate, "HORTATOR_REPLICATE");
   read(config.shard, "HORTATOR_SHARD");

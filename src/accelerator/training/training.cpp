@@ -26,7 +26,8 @@ std::string text_of(const ParallelConfig& axes) {
 }  // namespace
 
 Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
-  options = checked(std::move(options));
+  // Variables may differ between hosts, so that an option is invalid on some ranks only.
+  mpi::all_or_none(host, [&] { options = checked(std::move(options)); });
   const auto precision = agreed_precision(options, host);
   return {.options = std::move(options), .precision = precision};
 }

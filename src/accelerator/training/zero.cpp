@@ -150,6 +150,10 @@ std::optional<mpi::Communicator> ZeroRanks::make_group_host(c10::Device device) 
   return shard_.host.split(0, shard_.index());
 }
 
+std::vector<int> ZeroRanks::ranks() const {
+  return mesh_.shape().ranks_along(parallel::Axis::shard, mesh_.all().index());
+}
+
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh)
     : mesh_(mesh),
       shard_(mesh.connect(parallel::Axis::shard)),
@@ -163,7 +167,8 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, para
                 .parameters = placement_of(config.offload_parameters, config, world.device()),
                 .moments = placement_of(config.offload_optimizer, config, world.device()),
                 .shards_parameters = shards_parameters_,
-                .first_rank = mesh.shape().group(parallel::Axis::shard, mesh.all().index()),
+                .first_rank = ranks().front(),
+                .rank_stride = shard_.size() > 1 ? ranks()[1] - ranks()[0] : 1,
                 .keep_resident = config.keep_resident,
                 .group_host = group_host_ ? &*group_host_ : nullptr} {}
 

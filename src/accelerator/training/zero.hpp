@@ -41,6 +41,7 @@ class ZeroRanks {
   std::string text() const;  ///< "ZeRO stage 2 over groups of 4 ranks"
 
  private:
+  std::vector<int> ranks() const;  ///< of this rank's group, among all
   bool shards_parameters(int stage, const runtime::World& world) const;
   std::unique_ptr<comm::Communicator> make_checked_group(c10::Device device) const;
   std::optional<mpi::Communicator> make_group_host(c10::Device device) const;

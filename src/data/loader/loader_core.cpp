@@ -156,11 +156,11 @@ std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
 }
 
 std::shared_ptr<void> LoaderCore::take() {
-  if (binding_.before_batch)
-    binding_.before_batch(
-        {.epoch = epoch_, .position = position_, .place = latest_->shard().virtual_rank(handed_out_)});
+  const BatchTurn turn{.epoch = epoch_, .position = position_, .place = latest_->shard().virtual_rank(handed_out_)};
+  if (binding_.before_batch) binding_.before_batch(turn);
   const auto before = std::chrono::steady_clock::now();
   auto delivery = running_->next();
+  if (binding_.after_batch) binding_.after_batch(turn);
   waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
   bring_to_device(delivery);
   latest_ = running_->distribution();

@@ -9,7 +9,7 @@ namespace {
 
 // @collective the first time
 comm::Communicator& along(Axis axis, const at::Tensor& tensor) {
-  return current_mesh().connect(axis).communicator_of(tensor);
+  return current_mesh().connect_layer(axis).communicator_of(tensor);
 }
 
 }  // namespace

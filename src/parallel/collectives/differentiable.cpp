@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <hortator/error.hpp>
 #include <numeric>
 
@@ -64,7 +65,9 @@ at::Tensor transposed_parts(const at::Tensor& tensor, comm::Communicator& over, 
 at::Tensor moved_rows(const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
                       const std::vector<std::int64_t>& rows_from) {
   auto shape = tensor.sizes().vec();
-  if (!shape.empty()) shape[0] = std::accumulate(rows_from.begin(), rows_from.end(), std::int64_t{0});
+  // A negative sum is refused below, on all ranks.
+  if (!shape.empty())
+    shape[0] = std::max<std::int64_t>(std::accumulate(rows_from.begin(), rows_from.end(), std::int64_t{0}), 0);
   const auto received = at::empty(shape, tensor.options().requires_grad(false));
   comm::all_to_all(over, received, tensor.detach(), rows_to, rows_from).wait();
   return received;

@@ -24,9 +24,22 @@ const RankGroup& Mesh::connect(Axis axis) {
   return group->ranks;
 }
 
+const RankGroup& Mesh::connect_layer(Axis axis) {
+  auto& group = layers_[static_cast<std::size_t>(axis)];
+  if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index()), Sharing::no));
+  return group->ranks;
+}
+
+void Mesh::connect_layers() {
+  if (shape_.data_size() == shape_.ranks()) return;
+  for (const auto axis : all_axes) {
+    if (shape_.size(axis) > 1) connect_layer(axis);
+  }
+}
+
 // Ranks with the same `number` are in one group. @collective
-Mesh::Group Mesh::make_group(int size, int number) const {
-  if (size == all_.size()) return {.ranks = all_};
+Mesh::Group Mesh::make_group(int size, int number, Sharing sharing) const {
+  if (size == all_.size() && (size == 1 || sharing == Sharing::with_all)) return {.ranks = all_};
   const bool is_alone = size == 1;
   const auto part_of = [&](const comm::Communicator& all, c10::Device device) {
     return is_alone ? std::make_unique<comm::SelfCommunicator>(device) : all.split(number, all_.index());
@@ -49,8 +62,10 @@ bool Mesh::abandon(std::string_view reason) noexcept {
   leave(data_);
   if (averaging_) leave(*averaging_);
   if (replicas_) leave(*replicas_);
-  for (auto& group : along_) {
-    if (group) leave(*group);
+  for (auto* groups : {&along_, &layers_}) {
+    for (auto& group : *groups) {
+      if (group) leave(*group);
+    }
   }
   return all_are_free;
 }

@@ -34,6 +34,13 @@ class Mesh {
   const RankGroup& connect_replicas();
   /// The ranks that differ from this one only along `axis`. @collective the first time
   const RankGroup& connect(Axis axis);
+  /// The same ranks on communicators of their own, for layers of the program: a layer may communicate between buckets
+  /// of gradients, which start in another order on other ranks. @collective the first time, over all ranks unless
+  /// connect_layers() was called.
+  const RankGroup& connect_layer(Axis axis);
+  /// Calls connect_layer() for the axes of more than one rank, if ranks compute batches together: layers may then use
+  /// an axis on some ranks only. @collective
+  void connect_layers();
 
   /// Takes this rank out of the groups' own communicators: comm::Communicator::abandon. Returns whether the other ranks
   /// are free.
@@ -46,7 +53,8 @@ class Mesh {
     std::unique_ptr<comm::Communicator> on_device = {};  ///< the same
     std::unique_ptr<comm::Communicator> on_cpu = {};     ///< null if the device is the CPU as well
   };
-  Group make_group(int size, int number) const;
+  enum class Sharing { with_all, no };
+  Group make_group(int size, int number, Sharing sharing = Sharing::with_all) const;
 
   MeshShape shape_;
   RankGroup all_;
@@ -55,6 +63,7 @@ class Mesh {
   std::optional<Group> averaging_;  ///< empty: data_
   std::optional<Group> replicas_;
   std::array<std::optional<Group>, axis_count> along_;
+  std::array<std::optional<Group>, axis_count> layers_;
 };
 
 }  // namespace hortator::parallel

@@ -29,6 +29,7 @@ struct ParameterPlacement {
   /// Each rank has its part of the parameters, in memory or offloaded, and no rank has all of them (peer_arrays.hpp).
   bool sharded = false;
   int first_rank = 0;                       ///< of these ranks among all, for messages about sharded parameters
+  int rank_stride = 1;                      ///< between these ranks among all
   const mpi::Communicator* host = nullptr;  ///< the same ranks, where parameters are sharded between devices
 
   bool pages_parameters() const { return sharded || parameters.is_offloaded(); }

@@ -104,6 +104,7 @@ void FlatParameters::shard(const std::vector<std::size_t>& flats, const Paramete
   peers_ = std::make_unique<PeerArrays>(communicator_, specs, std::move(parts),
                                         PeerArrays::Options{.resident_bytes = placement.parameters.resident_bytes,
                                                             .first_rank = placement.first_rank,
+                                                            .rank_stride = placement.rank_stride,
                                                             .host = placement.host});
 }
 

@@ -17,9 +17,10 @@ PeerArrays::PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& 
                        const Options& options)
     : arrays_(absent_arrays(specs, parts.front().device())) {
   const auto device = parts.front().device();
-  auto store =
-      std::make_unique<PeerStore>(PeerStore::Ranks{.peers = peers, .first = options.first_rank, .host = options.host},
-                                  std::move(parts), names_of(arrays_));
+  auto store = std::make_unique<PeerStore>(
+      PeerStore::Ranks{
+          .peers = peers, .first = options.first_rank, .stride = options.rank_stride, .host = options.host},
+      std::move(parts), names_of(arrays_));
   pager_ = std::make_unique<paging::Pager>(paging::PagedStorages(arrays_, paging::PagedStorages::where_on(device)),
                                            one_page_each(arrays_), std::move(store),
                                            paging::Pager::Options{.budget_bytes = options.resident_bytes,

@@ -25,6 +25,7 @@ class PeerArrays {
   struct Options {
     std::uint64_t resident_bytes = 0;  ///< of whole arrays in memory at a time; 0: of the two largest, on devices three
     int first_rank = 0;                ///< the first of these ranks among all, for messages
+    int rank_stride = 1;               ///< between these ranks among all
     const mpi::Communicator* host = nullptr;  ///< the same ranks, where parts are on devices: see PeerStore
   };
   /// Each array has `peers.size()` parts of the same size; `parts` are this rank's, in memory or paged, on the device

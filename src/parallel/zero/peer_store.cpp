@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <memory>
-#include <numeric>
 
 #include "comm/decorators/call_table.hpp"
 #include "core/text/text.hpp"
@@ -63,7 +62,7 @@ void PeerStore::agree_on(int page, const std::exception_ptr& problem) {
   if (problem) std::rethrow_exception(problem);
   const auto failed = std::find(pages.begin(), pages.end(), failed_read);
   if (failed == pages.end()) throw_different(pages);
-  const auto rank = ranks_.first + static_cast<int>(failed - pages.begin());
+  const auto rank = ranks_.first + ranks_.stride * static_cast<int>(failed - pages.begin());
   throw Error({.what = text::concat("Rank ", rank, " cannot read its part of a model's parameters"),
                .why = "no node has all of them: they are gathered from all ranks"})
       .on_rank(rank);
@@ -82,7 +81,7 @@ void PeerStore::throw_different(std::span<const std::int64_t> pages) const {
   std::vector<std::string> names;
   for (const auto one : pages) names.push_back(names_[static_cast<std::size_t>(one)]);
   std::vector<int> ranks(names.size());
-  std::iota(ranks.begin(), ranks.end(), ranks_.first);
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = ranks_.first + ranks_.stride * static_cast<int>(i);
   const auto table = comm::tabulate(names, ranks);
   throw UsageError(
       {.what = text::concat("Ranks use a model's parameters in different orders: ", table.lines),

@@ -22,7 +22,8 @@ class PeerStore final : public paging::Store {
  public:
   struct Ranks {
     comm::Communicator& peers;
-    int first = 0;  ///< the first of these ranks among all, for messages
+    int first = 0;   ///< the first of these ranks among all, for messages
+    int stride = 1;  ///< between these ranks among all
     /// The same ranks, to compare what they fetch when parts are on devices: the host would have to wait for a
     /// comparison on the device. Null if the peers are CPUs.
     const mpi::Communicator* host = nullptr;

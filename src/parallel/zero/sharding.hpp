@@ -19,6 +19,7 @@ struct Sharding {
   ArrayPlacement moments = {};     ///< where moments and fp32 copies are
   bool shards_parameters = false;  ///< no rank has all of them, since the group shares no memory
   int first_rank = 0;              ///< of the group, among all
+  int rank_stride = 1;             ///< between the group's ranks, among all
   std::vector<std::string> keep_resident = {};
   const mpi::Communicator* group_host = nullptr;  ///< the group, if it shards parameters between devices
 
