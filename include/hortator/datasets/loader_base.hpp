@@ -72,7 +72,7 @@ struct LoaderBinding {
   /// Called before each batch. If set, nothing is read ahead, so that random numbers that the data set draws belong to
   /// this batch.
   std::function<void(const BatchTurn&)> before_batch = {};
-  std::function<void(const BatchTurn&)> after_batch = {};  ///< called after each batch was read
+  std::function<void()> after_batch = {};  ///< called after each batch was read
 };
 
 /// The part of a loader that does not depend on the type of its batches. Copies share one state.

@@ -9,9 +9,9 @@ namespace hortator {
 /// How the ranks of a run are arranged: their numbers along the axes of a mesh, whose product is the number of all
 /// ranks. Accelerate's ParallelismConfig. Ranks along `tensor` are neighbours, so that they share a node; then come
 /// `context`, `shard`, `replicate` and `pipeline`. Ranks that differ along replicate and shard get different batches;
-/// along the other axes they get the same ones, which the loop itself reads, and draw the same random numbers: these
-/// depend on the seed, the epoch and the position. 1 counts as not set. What a program does not set is taken from
-/// HORTATOR_REPLICATE, HORTATOR_SHARD, HORTATOR_TENSOR, HORTATOR_CONTEXT and HORTATOR_PIPELINE, which `hortator launch
+/// along the other axes they get the same ones, which the loop itself reads: random numbers that a data set draws
+/// depend on the batch. 1 counts as not set. What a program does not set is taken from HORTATOR_REPLICATE,
+/// HORTATOR_SHARD, HORTATOR_TENSOR, HORTATOR_CONTEXT and HORTATOR_PIPELINE, which `hortator launch
 /// --tensor 2` and a file's `tensor: 2` set. Must be equal on all ranks.
 ///
 ///     hortator::Accelerator accelerator({.parallel = {.tensor = 2}});  // on 8 ranks: replicate 4 x tensor 2

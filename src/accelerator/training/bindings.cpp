@@ -38,35 +38,39 @@ std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const Loader
   };
 }
 
-bool shares_batches(const Training& training) { return training.data().size() < training.host().size(); }
+/// Random numbers while a batch is read that several ranks compute together: they depend on the batch, so that data
+/// sets which draw some give these ranks the same. Those of the model stay what they are without reading.
+struct ReadingNumbers {
+  Training& training;
+  StateDict of_model = {};
 
-// Ranks that compute a batch together must draw the same numbers, for the batch and for the model.
-std::function<void(const BatchTurn&)> seeding_of(const Training& training, std::uint64_t moment) {
-  return [&training, session = training.control.session(), moment](const BatchTurn& turn) {
-    session->check_alive("loader");
-    auto key = core::mix(training.seed(), moment);
+  void begin(const BatchTurn& turn) {
+    if (turn.place < 0) return;
+    of_model = random_state(training.device());
+    auto key = training.seed();
     for (const auto number : {turn.epoch, turn.position, turn.place, std::int64_t{training.data().index()}})
       key = core::mix(key, static_cast<std::uint64_t>(number));
     seed_random_state(training.device(), key);
-  };
-}
-
-// One rank of the node may have read the batch, and drawn numbers for it that the others have not.
-std::function<void(const BatchTurn&)> after_batch_of(const Training& training) {
-  if (training.control.reproducing() || !shares_batches(training)) return {};
-  return seeding_of(training, 1);
-}
+  }
+  void end() { restore_random_state(training.device(), of_model); }
+};
 
 // Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
-std::function<void(const BatchTurn&)> before_batch_of(Training& training, std::size_t loader) {
-  if (!training.control.reproducing()) {
-    if (shares_batches(training)) return seeding_of(training, 0);
-    return {};
+void observe_batches(LoaderBinding& binding, Training& training, std::size_t loader) {
+  const auto session = training.control.session();
+  if (training.control.reproducing()) {
+    binding.before_batch = [&training, session, loader](const BatchTurn& turn) {
+      session->check_alive("loader");
+      training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+    };
+  } else if (training.data().size() < training.host().size()) {
+    const auto numbers = std::make_shared<ReadingNumbers>(training);
+    binding.before_batch = [numbers, session](const BatchTurn& turn) {
+      session->check_alive("loader");
+      numbers->begin(turn);
+    };
+    binding.after_batch = [numbers] { numbers->end(); };
   }
-  return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
-    session->check_alive("loader");
-    training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
-  };
 }
 
 }  // namespace
@@ -94,20 +98,20 @@ LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool 
   const auto& data = training.data();
   const auto& options = training.options().data;
   auto* reproducing = training.control.reproducing();
-  return {.rank = data.index(),
-          .world = data.size(),
-          .parts = reproducing != nullptr ? reproducing->shards().shards_per_rank() : 1,
-          .split_batches = options.split_batches,
-          .even_batches = options.even_batches,
-          .device = training.device(),
-          .device_placement = device_placement,
-          .non_blocking = options.non_blocking,
-          .seed = seed_of_data(training),
-          .dispatcher = dispatcher_for(loader, training),
-          .gather_rows = exchange_for(loader, training),
-          .check_alive = [session = training.control.session()] { session->check_alive("loader"); },
-          .before_batch = before_batch_of(training, training.prepared.loaders().size()),
-          .after_batch = after_batch_of(training)};
+  LoaderBinding binding{.rank = data.index(),
+                        .world = data.size(),
+                        .parts = reproducing != nullptr ? reproducing->shards().shards_per_rank() : 1,
+                        .split_batches = options.split_batches,
+                        .even_batches = options.even_batches,
+                        .device = training.device(),
+                        .device_placement = device_placement,
+                        .non_blocking = options.non_blocking,
+                        .seed = seed_of_data(training),
+                        .dispatcher = dispatcher_for(loader, training),
+                        .gather_rows = exchange_for(loader, training),
+                        .check_alive = [session = training.control.session()] { session->check_alive("loader"); }};
+  observe_batches(binding, training, training.prepared.loaders().size());
+  return binding;
 }
 
 }  // namespace hortator::accelerator

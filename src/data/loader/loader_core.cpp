@@ -160,7 +160,7 @@ std::shared_ptr<void> LoaderCore::take() {
   if (binding_.before_batch) binding_.before_batch(turn);
   const auto before = std::chrono::steady_clock::now();
   auto delivery = running_->next();
-  if (binding_.after_batch) binding_.after_batch(turn);
+  if (binding_.after_batch) binding_.after_batch();
   waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
   bring_to_device(delivery);
   latest_ = running_->distribution();
