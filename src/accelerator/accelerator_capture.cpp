@@ -27,6 +27,7 @@ accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
   return {.kind = machine::kind_of(training.device()),
           .ranks = training.host().size(),
           .waits_for_verdicts = training.control.scaler() != nullptr && !training.control.scaler()->is_late(),
+          .is_protected = training.control.protection() != nullptr,
           .is_sharded = training.channels.zero() != nullptr,
           .is_reproducible = training.control.reproducing() != nullptr,
           .accumulation_steps = training.control.accumulation().steps(),

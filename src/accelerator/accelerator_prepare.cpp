@@ -91,6 +91,7 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
           .cleared = [training = training_.get()](
                          const auto& parameters) { training->control.loss_weights().forget(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
+          .protection = training_->control.protection(),
           .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
   if (training_->channels.zero()) {
     const auto& sharding = training_->channels.zero()->sharding();

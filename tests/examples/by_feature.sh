@@ -219,6 +219,16 @@ optimizers() {
   done
 }
 
+protection() {
+  two --protect skip
+  expect_line '^3 of 144 updates skipped'
+  expect_line 'update 40 is skipped on all ranks'
+  expect_learned
+  run "${launcher[@]}" "$program" --protect stop --run-dir stopped
+  expect_code 1
+  expect_line 'Update 40 has a loss or gradient that is not finite'
+}
+
 big_model_inference() {
   two --memory-kib 300
   awk -v memory="$(line 'pages read' | sed 's/ KiB.*//')" -v disk="$(line 'pages read' | sed -E 's/.*, ([0-9]+) KiB on disk.*/\1/')" \

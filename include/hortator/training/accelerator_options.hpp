@@ -12,6 +12,7 @@
 #include <hortator/training/accumulation.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/precision.hpp>
+#include <hortator/training/protection.hpp>
 #include <optional>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct AcceleratorOptions {
   std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS wins
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
+  /// What to do about updates with a loss or gradient that is not finite. Not with reproducible, capture, LocalSGD,
+  /// join_uneven_inputs and grad_scaler.late_verdict.
+  ProtectionOptions protection = {};
   /// On CUDA devices, for the whole process: matrix products and convolutions in fp32 round their factors to 10 bits of
   /// mantissa, and run several times faster. (In PyTorch it is on for convolutions by default.)
   bool tf32 = false;

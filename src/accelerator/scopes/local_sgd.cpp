@@ -40,6 +40,7 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
          .why = "ranks along tensor and context train one model together and cannot train their own",
          .hint = "leave parallel.tensor and parallel.context out, or train without LocalSGD"});
   }
+  training.control.refuse_protection_in("LocalSGD");
   if (training.data().size() == 1) return;
   if (training.channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",

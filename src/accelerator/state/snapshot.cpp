@@ -209,6 +209,12 @@ void resume_in_other_world(const Training& training, const checkpoint::Reader& r
             "; everything else resumes where it stopped");
 }
 
+// A run that was not protected has saved no mean loss: this one begins its own.
+void restore_protection(const Training& training, const StateDict& saved) {
+  if (auto* protection = training.control.protection(); protection != nullptr && !saved.empty())
+    protection->losses().load(saved);
+}
+
 }  // namespace
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
@@ -244,6 +250,8 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)
     common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
   if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
+  if (auto* protection = training.control.protection())
+    snapshot.own.put_all("protection", protection->losses().state());
   for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
   for (const auto& part : training.prepared.parts()) part.save(snapshot);
   common.put("run/models", training.prepared.models().size());
@@ -261,7 +269,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
   training.control.settle_steps();
   StateDict own;  // without further parts, which may be large and read their own
-  for (const auto* folder : {"objects", "random", "log"})
+  for (const auto* folder : {"objects", "random", "log", "protection"})
     own.put_all(folder, reader.own(has_same_ranks(training, reader, world) ? rank : 0, folder));
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
@@ -289,6 +297,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
     policy.attempt([&] { training.prepared.schedules()[i].load(read_under(reader, numbered("schedules", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
+  restore_protection(training, own.under("protection"));
   for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   for (const auto& part : training.prepared.parts()) policy.attempt([&] { part.load(reader); });

@@ -7,6 +7,7 @@
 #include "observe/trackers/tracker_factory.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/mesh/mesh_plan.hpp"
+#include "step/gradients/protection.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -45,6 +46,13 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "a virtual shard is computed by one rank",
                       .hint = "leave parallel.context out"});
   }
+  if (options.protection.on_nonfinite != OnNonfinite::proceed &&
+      (options.reproducible || options.grad_scaler.late_verdict)) {
+    throw UsageError({.what = text::concat("protection.on_nonfinite with ",
+                                           options.reproducible ? "reproducible = true" : "grad_scaler.late_verdict"),
+                      .why = "whether an update is left out is decided before it, with what travels with the gradients",
+                      .hint = "leave one of them out"});
+  }
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",
@@ -65,6 +73,7 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   observe::check_trackers(options.log_with);
   check(options.zero);
   parallel::check(options.parallel, options.zero);
+  step::check(options.protection);
   check_together(options);
   return options;
 }

@@ -16,6 +16,8 @@ std::string why_not_recordable(const RecordingFacts& facts) {
            "grad_scaler.late_verdict "
            "it does not; bf16 needs no scaler)";
   }
+  if (facts.is_protected)
+    return "with protection.on_nonfinite the host looks at each loss and gradient before the step";
   if (facts.is_sharded) return "with ZeRO the host brings parameters in and sends them off";
   if (facts.is_paged)
     return "with offloaded modules (cpu_offload, disk_offload) the host brings parameters in and sends them off";

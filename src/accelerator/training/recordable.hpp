@@ -12,6 +12,7 @@ struct RecordingFacts {
   const machine::DeviceKind* kind = nullptr;  ///< of the device; null: the CPU
   int ranks = 1;
   bool waits_for_verdicts = false;  ///< over the gradients of scaled losses, on the host
+  bool is_protected = false;        ///< ProtectionOptions
   bool is_sharded = false;
   bool is_paged = false;  ///< parameters are in memory only while operators use them (cpu_offload, disk_offload)
   bool is_reproducible = false;

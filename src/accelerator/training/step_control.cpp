@@ -4,6 +4,7 @@
 #include <hortator/error.hpp>
 
 #include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/debug_mode.hpp"
 #include "step/precision/loss_scale.hpp"
@@ -52,6 +53,12 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
     scaler_ =
         std::make_unique<step::GradScaler>(options.grad_scaler, channels.device_communicator(), channels.device());
   }
+  if (options.protection.on_nonfinite != OnNonfinite::proceed) {
+    using View = step::Protection::GradientView;
+    protection_ =
+        std::make_unique<step::Protection>(options.protection, stopping_.votes(), channels.host(),
+                                           data.size() == channels.host().size() ? View::common : View::separate);
+  }
   if (options.reproducible) {
     reproducing_ =
         std::make_unique<Reproducing>(options.virtual_shards, channels.mesh().data().on_device, channels.device());
@@ -60,6 +67,7 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
 
 void StepControl::disconnect() {
   scaler_.reset();
+  protection_.reset();
   reproducing_.reset();
   common_pass_.reset();
 }
@@ -112,6 +120,13 @@ void StepControl::unscale_gradients_of(const std::vector<at::Tensor>& parameters
   for (const auto& optimizer : prepared_.optimizers()) {
     if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
   }
+}
+
+void StepControl::refuse_protection_in(std::string_view scope) const {
+  if (!protection_) return;
+  throw UsageError({.what = text::concat("protection.on_nonfinite is set, and ", scope, " is used"),
+                    .why = "not all ranks come to the same steps there, so that they cannot agree to leave one out",
+                    .hint = "set protection.on_nonfinite to proceed, which is the default"});
 }
 
 // Ranks without batches are not here: the others announce to them what they send.

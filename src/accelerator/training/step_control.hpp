@@ -16,6 +16,7 @@
 #include "step/gradients/accumulation.hpp"
 #include "step/gradients/loss_check.hpp"
 #include "step/gradients/loss_weights.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/gradients/reach_check.hpp"
 #include "step/precision/grad_scaler.hpp"
 
@@ -49,8 +50,9 @@ class StepControl {
   step::ReachCheck& reach_check() { return reach_check_; }
   step::LossWeights& loss_weights() { return loss_weights_; }
   Stopping& stopping() { return stopping_; }
-  step::GradScaler* scaler() const { return scaler_.get(); }       ///< null unless losses are scaled
-  Reproducing* reproducing() const { return reproducing_.get(); }  ///< null unless the options ask for it
+  step::GradScaler* scaler() const { return scaler_.get(); }          ///< null unless losses are scaled
+  step::Protection* protection() const { return protection_.get(); }  ///< null unless the options ask for it
+  Reproducing* reproducing() const { return reproducing_.get(); }     ///< null unless the options ask for it
 
   /// Whether the batch in the loop's body is the last before an update.
   bool sync_gradients() const;
@@ -69,6 +71,8 @@ class StepControl {
   void scale_gradients_of(step::OptimizerCore& optimizer) const;
   /// Unscales the gradients of all optimizers that have one of these parameters.
   void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
+  /// Throws UsageError if updates are protected: in `scope` not all ranks come to the same steps.
+  void refuse_protection_in(std::string_view scope) const;
   /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.
   /// @collective
   void agree_on_models() const;
@@ -90,6 +94,7 @@ class StepControl {
   step::LossWeights loss_weights_;
   Stopping stopping_;
   std::unique_ptr<step::GradScaler> scaler_;
+  std::unique_ptr<step::Protection> protection_;
   std::unique_ptr<Reproducing> reproducing_;
   bool triggered_ = false;
 };

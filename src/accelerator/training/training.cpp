@@ -47,8 +47,9 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
   // mpirun hands variables to other hosts only when it is asked to.
   mpi::same_on_all(host(),
                    text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
-                                text::count(options_.gradient_accumulation_steps, "micro-step"), ", axes ",
-                                text_of(options_.parallel)),
+                                text::count(options_.gradient_accumulation_steps, "micro-step"), ", protection ",
+                                static_cast<int>(options_.protection.on_nonfinite), " with spikes at ",
+                                options_.protection.loss_spike_factor, ", axes ", text_of(options_.parallel)),
                    "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_TENSOR and "
                    "their like ask for");
   connect();
@@ -76,6 +77,7 @@ void Training::backward(const at::Tensor& loss) {
     recording->after_replay([this, loss = loss.detach()] { control.loss_check().check(loss); });
   } else {
     control.loss_check().check(loss);
+    if (auto* protection = control.protection()) protection->note_loss(loss.detach());
     note_backward();
   }
   const auto start = control.scaled(loss);

@@ -5,7 +5,7 @@
 namespace hortator::parallel {
 namespace {
 
-constexpr std::size_t vote_count = 3;
+constexpr std::size_t vote_count = 4;
 
 /// Visits all signals of the layout in the order in which they travel; the only place that knows it.
 template <typename Signals, typename Visit>
@@ -16,6 +16,7 @@ void for_each_signal(Signals& signals, const StepSignals::Layout& layout, const 
     visit(signals.votes.stop_in_minutes);
     visit(signals.votes.stop_in_seconds);
     visit(signals.votes.save);
+    visit(signals.votes.bad_loss);
   }
   if (layout.new_order) visit(signals.new_order);
   if (layout.missing) visit(signals.missing);

@@ -143,19 +143,19 @@ at::Tensor FlatParameters::in_array(std::size_t parameter, core::Range elements)
   return range_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
 }
 
-// A barrier by all-reduce of one zero: no rank gets the result before all have entered. On a GPU its stream waits, not
-// this thread.
-void FlatParameters::arrive() {
+// A barrier by all-reduce of one number: no rank gets the result before all have entered. On a GPU its stream waits,
+// not this thread.
+bool FlatParameters::arrive(std::optional<bool> flag) {
   if (lent_) {
     throw UsageError({.what = "An optimizer step was called while the model's full parameters are summoned",
                       .why = "it would step the shards, not the summoned parameters",
                       .hint = "destroy what summon_full_parameters() returned first"});
   }
-  if (parameters_.empty()) return;
-  communicator_
-      .all_reduce(at::zeros({1}, parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false)),
-                  comm::ReduceOp::sum)
-      .wait();
+  if (parameters_.empty()) return flag.value_or(false);
+  const auto options = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
+  const auto raised = at::full({1}, flag.value_or(false) ? 1 : 0, options);
+  communicator_.all_reduce(raised, comm::ReduceOp::sum).wait();
+  return flag && raised.item<float>() > 0;
 }
 
 // Gathers the parts of all ranks into each rank's array. @collective

@@ -101,8 +101,8 @@ class FlatParameters {
   at::Tensor published_slice(std::size_t parameter) const;
 
   /// Waits until all ranks are here: no rank still reads what is about to be written. Throws while parameters are lent.
-  /// @collective
-  void arrive();
+  /// With a flag, whose reading waits for the device, returns whether any rank has raised it. @collective
+  bool arrive(std::optional<bool> flag = {});
   /// Gives all ranks what the slices of these arrays hold. @collective
   void publish(const std::vector<std::size_t>& flats);
   void publish_all();  ///< @collective

@@ -53,7 +53,10 @@ void OptimizerCore::step() {
   if (auto* recording = session_->recording()) return record_step(*recording);
   if (scaled_ && scaled_->is_late()) return step_ahead();
   skipped_ = scaled_ && !scaled_->may_step();
-  if (skipped_) return;
+  if (skipped_) {
+    if (hooks_.protection != nullptr) hooks_.protection->note_overflow(this);
+    return;
+  }
   step_now([this] { step::step(*optimizer_, hooks_.kernel); });
 }
 
@@ -102,11 +105,25 @@ void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
   if (is_first) require_elementwise_of_parts();
   const parallel::PartsOnly each_rank_has;
-  if (shards_) shards_->before_step();
+  if (!arrive_at_step()) return;
   kernels();
   if (shards_) shards_->after_step();
   // The first step allocates the state. Return the memory that was freed until now; later steps reuse theirs.
   if (shards_ && is_first) machine::return_freed_memory();
+}
+
+// Returns whether the step is to be done. fp16's scaler has judged the gradients already.
+bool OptimizerCore::arrive_at_step() {
+  auto* const protection = hooks_.protection;
+  if (protection == nullptr) {
+    if (shards_) shards_->before_step();
+    return true;
+  }
+  bool nonfinite = !scaled_ && has_nonfinite_gradient(gradient_holders());
+  if (shards_) nonfinite = shards_->before_step(nonfinite);
+  skipped_ = protection->forbids_step(this, nonfinite);
+  if (skipped_ && shards_) shards_->leave_step();
+  return !skipped_;
 }
 
 void OptimizerCore::settle() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "step/accelerator_session.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/gradients/scaled_gradients.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
@@ -21,6 +22,7 @@ struct OptimizerHooks {
   std::function<void()> synchronise;             ///< finishes gradients in transfer (plain loss.backward())
   std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< called when these parameters' gradients are cleared
   StepKernel kernel = StepKernel::fused;
+  Protection* protection = nullptr;  ///< null unless updates are protected
   /// The mean of a loss over all ranks. Throws unless all ranks call it. @collective
   std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
 };
@@ -84,6 +86,7 @@ class OptimizerCore {
  private:
   void step_ahead();
   void step_now(const std::function<void()>& kernels);
+  bool arrive_at_step();
   void record_step(StepRecording& recording);
   void run_fused(const StepMode& mode);
   void require_whole_updates() const;

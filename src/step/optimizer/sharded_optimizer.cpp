@@ -191,14 +191,18 @@ std::vector<std::size_t> ShardedOptimizer::flats_of(const parallel::FlatParamete
   return flats;
 }
 
-void ShardedOptimizer::before_step() {
+bool ShardedOptimizer::before_step(std::optional<bool> flag) {
   const at::NoGradGuard no_grad;
   take_over_new_ones();
   // It may need a new file, and one rank's disk may have no space for it.
   if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
-  if (!models_.empty()) models_.front()->arrive();  // all models have the same ranks
-  if (!gradients_are_whole_) return;
+  if (!models_.empty()) flag = models_.front()->arrive(flag);  // all models have the same ranks
+  if (gradients_are_whole_) cut_gradients();
+  return flag.value_or(false);
+}
+
+void ShardedOptimizer::cut_gradients() {
   for (const auto& group : groups_) {
     for (const auto& sharded : group) {
       if (sharded.flat == nullptr) continue;
@@ -214,6 +218,10 @@ void ShardedOptimizer::before_step() {
 
 void ShardedOptimizer::after_step() {
   for (auto* model : models_) model->publish(flats_of(*model));
+  leave_step();
+}
+
+void ShardedOptimizer::leave_step() {
   if (!gradients_are_whole_) return;
   for (const auto& group : groups_) {
     for (const auto& sharded : group) {

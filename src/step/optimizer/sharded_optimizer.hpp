@@ -28,8 +28,11 @@ class ShardedOptimizer {
   /// The same for parameters that were added to the groups since. Call it before any walk over the groups.
   void take_over_new_ones();
 
-  /// Waits for all ranks, and gives slices their gradients. @collective
-  void before_step();
+  /// Waits for all ranks, and gives slices their gradients. With a flag, returns whether any rank has raised it.
+  /// @collective
+  bool before_step(std::optional<bool> flag = {});
+  /// Ends a step that was not done. Local.
+  void leave_step();
   /// Gives all ranks the new parameters. @collective
   void after_step();
 
@@ -51,6 +54,7 @@ class ShardedOptimizer {
 
  private:
   bool is_alive() const;
+  void cut_gradients();
   std::vector<MomentsOnDisk::Owner> owners_of_moments() const;
   void cut_state(const ShardedParameter& sharded);
   void join_state(const ShardedParameter& sharded);

@@ -37,7 +37,8 @@ std::vector<StepSignals> all_signals(const Layout& layout) {
     StepSignals signals;
     if (layout.missing) signals.missing = bit();
     if (layout.new_order) signals.new_order = bit();
-    if (layout.votes) signals.votes = {.stop_in_minutes = bit(), .stop_in_seconds = bit(), .save = bit()};
+    if (layout.votes)
+      signals.votes = {.stop_in_minutes = bit(), .stop_in_seconds = bit(), .save = bit(), .bad_loss = bit()};
     for (std::size_t i = 0; i < layout.parameters; ++i) signals.used.push_back(bit());
     for (std::size_t i = 0; i < layout.arrays; ++i) signals.leftovers.push_back(bit());
     all.push_back(signals);
@@ -47,8 +48,8 @@ std::vector<StepSignals> all_signals(const Layout& layout) {
 
 bool are_equal(const StepSignals& a, const StepSignals& b) {
   return a.missing == b.missing && a.new_order == b.new_order && a.votes.stop_in_minutes == b.votes.stop_in_minutes &&
-         a.votes.stop_in_seconds == b.votes.stop_in_seconds && a.votes.save == b.votes.save && a.used == b.used &&
-         a.leftovers == b.leftovers;
+         a.votes.stop_in_seconds == b.votes.stop_in_seconds && a.votes.save == b.votes.save &&
+         a.votes.bad_loss == b.votes.bad_loss && a.used == b.used && a.leftovers == b.leftovers;
 }
 
 }  // namespace
@@ -79,6 +80,7 @@ TEST_CASE("step signals: a sum or mean of messages has what any rank has set") {
         REQUIRE(sum.votes.stop_in_minutes == (a.votes.stop_in_minutes || b.votes.stop_in_minutes));
         REQUIRE(sum.votes.stop_in_seconds == (a.votes.stop_in_seconds || b.votes.stop_in_seconds));
         REQUIRE(sum.votes.save == (a.votes.save || b.votes.save));
+        REQUIRE(sum.votes.bad_loss == (a.votes.bad_loss || b.votes.bad_loss));
         for (std::size_t k = 0; k < layout.parameters; ++k) REQUIRE(sum.used[k] == (a.used[k] || b.used[k]));
         for (std::size_t k = 0; k < layout.arrays; ++k) REQUIRE(sum.leftovers[k] == (a.leftovers[k] || b.leftovers[k]));
       }
@@ -89,14 +91,14 @@ TEST_CASE("step signals: a sum or mean of messages has what any rank has set") {
 TEST_CASE("step signals: what the layout leaves out does not travel, and what is not set is sent as zero") {
   const StepSignals all{.missing = true,
                         .new_order = true,
-                        .votes = {.stop_in_minutes = true, .stop_in_seconds = true, .save = true},
+                        .votes = {.stop_in_minutes = true, .stop_in_seconds = true, .save = true, .bad_loss = true},
                         .used = {true, true},
                         .leftovers = {true}};
   CHECK(all.encode({}).empty());
   CHECK(are_equal(StepSignals::decode({}, {}), {}));
   const Layout full{.missing = true, .new_order = true, .votes = true, .parameters = 2, .arrays = 1};
-  CHECK(all.encode(full) == std::vector<float>(8, 1));
-  CHECK(StepSignals{}.encode(full) == std::vector<float>(8, 0));
+  CHECK(all.encode(full) == std::vector<float>(9, 1));
+  CHECK(StepSignals{}.encode(full) == std::vector<float>(9, 0));
 }
 
 TEST_CASE("step signals: a message of another layout is refused") {

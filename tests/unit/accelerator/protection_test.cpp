@@ -1,0 +1,226 @@
+// A bad loss or gradient of one rank is left out on all ranks, or ends the run on all ranks, in every precision.
+#include <torch/optim/sgd.h>
+
+#include <limits>
+
+#include "fixtures.hpp"
+#include "step/gradients/loss_watch.hpp"
+#include "support/catch.hpp"
+#include "zero_fixture.hpp"
+
+using namespace hortator;
+using test::are_equal;
+using test::batch;
+using test::copies_of;
+using test::Shardable;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+enum class Fault { none, loss, gradient, spike };
+
+struct Case {
+  int stage = 0;
+  Precision precision = Precision::no;
+  ProtectionOptions protection = {.on_nonfinite = OnNonfinite::skip};
+  bool scaler = true;
+};
+
+AcceleratorOptions options_of(const Case& one, const std::filesystem::path& folder = {}) {
+  AcceleratorOptions options{.mixed_precision = one.precision,
+                             .protection = one.protection,
+                             .ddp = {.bucket_cap_mb = 3e-3},
+                             .zero = {.stage = one.stage},
+                             .project = {.dir = folder}};
+  options.grad_scaler.enabled = one.scaler;
+  options.grad_scaler.init_scale = 64;
+  return options;
+}
+
+struct Run {
+  explicit Run(const Case& one, const std::filesystem::path& folder = {}) : accelerator(options_of(one, folder)) {}
+
+  Accelerator accelerator;
+  Shardable net;
+  std::unique_ptr<torch::optim::Optimizer> plain = test::make_adamw(net);
+  Model<Shardable> model = accelerator.prepare(net);
+  Optimizer optimizer = accelerator.prepare(*plain);
+
+  /// One update, which one rank spoils.
+  void update(int step, Fault fault) {
+    const bool is_spoiler = accelerator.process_index() == step % accelerator.num_processes();
+    auto loss = model(batch(accelerator, step)).to(at::kFloat).square().mean();
+    if (is_spoiler && fault == Fault::loss) loss = loss * not_a_number;
+    if (is_spoiler && fault == Fault::spike) loss = loss * 1000;
+    if (is_spoiler && fault == Fault::gradient)
+      loss.register_hook([](const at::Tensor& g) { return g * not_a_number; });
+    accelerator.backward(loss);
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  bool is_same_everywhere() {
+    const auto all = accelerator.gather(
+        at::cat({net->first->weight.detach().flatten(), net->scale.detach().view({1})}).unsqueeze(0));
+    return (all == all[0]).all().item<bool>();
+  }
+};
+
+/// Of `steps` updates, leaves those with a fault out.
+std::vector<at::Tensor> train(const Case& one, Fault fault, int steps = 6) {
+  Run run(one);
+  for (int step = 0; step < steps; ++step) {
+    const bool spoil = step % 3 == 1;
+    if (spoil && fault == Fault::none) continue;
+    run.update(step, spoil ? fault : Fault::none);
+    CHECK(run.optimizer.step_was_skipped() == spoil);
+  }
+  CHECK(run.is_same_everywhere());
+  auto parameters = copies_of(*run.net);
+  run.accelerator.wait_for_everyone();
+  return parameters;
+}
+
+const std::vector<Case> cases = {{.stage = 0},
+                                 {.stage = 1},
+                                 {.stage = 2},
+                                 {.stage = 3},
+                                 {.stage = 0, .precision = Precision::bf16},
+                                 {.stage = 2, .precision = Precision::bf16},
+                                 {.stage = 0, .precision = Precision::fp16},
+                                 {.stage = 2, .precision = Precision::fp16},
+                                 {.stage = 0, .precision = Precision::fp16, .scaler = false},
+                                 {.stage = 3, .precision = Precision::fp16, .scaler = false}};
+
+}  // namespace
+
+TEST_CASE("a loss or gradient of one rank that is not finite skips the update on all ranks, in every precision") {
+  for (const auto& one : cases) {
+    INFO("stage " << one.stage << ", " << to_string(one.precision) << (one.scaler ? "" : " without the scaler"));
+    const auto expected = train(one, Fault::none);
+    for (const auto& parameter : expected) CHECK(at::isfinite(parameter).all().item<bool>());
+    const auto after_loss = train(one, Fault::loss);
+    CHECK(are_equal(train(one, Fault::gradient), after_loss));
+    // The scaler of fp16 also lowers the scale, so that later gradients are rounded differently.
+    const bool lowers_scale = one.precision == Precision::fp16 && one.scaler;
+    if (lowers_scale) {
+      for (const auto& parameter : after_loss) CHECK(at::isfinite(parameter).all().item<bool>());
+    } else {
+      CHECK(are_equal(after_loss, expected));
+    }
+  }
+}
+
+TEST_CASE("stop throws on all ranks, with parameters as after the last good update") {
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const auto fault : {Fault::loss, Fault::gradient}) {
+      INFO("stage " << stage);
+      Run run({.stage = stage, .protection = {.on_nonfinite = OnNonfinite::stop}});
+      run.update(0, Fault::none);
+      run.accelerator.wait_for_everyone();
+      const auto before = copies_of(*run.net);
+      CHECK_THROWS_WITH(run.update(1, fault), ContainsSubstring("Update 2 has a loss or gradient that is not finite"));
+      CHECK(are_equal(copies_of(*run.net), before));
+      run.accelerator.wait_for_everyone();
+    }
+  }
+}
+
+TEST_CASE("a spike of one rank's loss skips the update on all ranks, also after resuming") {
+  const Accelerator all;
+  const test::Folder folder(all, "protection");
+  const Case one{.stage = 1, .protection = {.on_nonfinite = OnNonfinite::skip, .loss_spike_factor = 10}};
+  {
+    Run run(one, folder.path());
+    for (int step = 0; step < 30; ++step) run.update(step, Fault::none);
+    run.update(30, Fault::spike);
+    CHECK(run.optimizer.step_was_skipped());
+    run.update(31, Fault::none);
+    CHECK_FALSE(run.optimizer.step_was_skipped());
+    run.accelerator.save_state();
+    run.accelerator.wait_for_checkpoint();
+  }
+  Run run(one, folder.path());
+  run.accelerator.load_state();
+  run.update(32, Fault::spike);
+  CHECK(run.optimizer.step_was_skipped());
+  run.accelerator.wait_for_everyone();
+}
+
+TEST_CASE("one bad micro-step skips the update of all of them, and only that one") {
+  auto options = options_of({.stage = 2});
+  options.gradient_accumulation_steps = 3;
+  Accelerator accelerator(options);
+  Shardable net;
+  auto plain = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *plain);
+  std::vector<bool> skipped;
+  for (int step = 0; step < 9; ++step) {
+    auto micro_step = accelerator.accumulate(model);
+    auto loss = model(batch(accelerator, step)).square().mean();
+    if (step == 3 && accelerator.is_last_process()) loss = loss * not_a_number;
+    accelerator.backward(loss);
+    optimizer.step();
+    if (accelerator.sync_gradients()) skipped.push_back(optimizer.step_was_skipped());
+    optimizer.zero_grad();
+  }
+  CHECK(skipped == std::vector<bool>{false, true, false});
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("two optimizers of one backward are both skipped, and plain backward calls are protected as well") {
+  Accelerator accelerator({.protection = {.on_nonfinite = OnNonfinite::skip}});
+  torch::nn::Linear net(3, 3);
+  torch::optim::SGD of_weight({net->weight}, 0.1), of_bias({net->bias}, 0.1);
+  auto [model, first, second] = accelerator.prepare(net, of_weight, of_bias);
+  for (int step = 0; step < 6; ++step) {
+    const bool spoil = step == 1 || step == 4;
+    auto loss = model(at::ones({2, 3})).square().mean();
+    if (spoil && accelerator.is_last_process()) loss = loss * not_a_number;
+    step < 3 ? accelerator.backward(loss) : loss.backward();
+    first.step();
+    second.step();
+    CHECK(first.step_was_skipped() == spoil);
+    CHECK(second.step_was_skipped() == spoil);
+    first.zero_grad();
+    second.zero_grad();
+  }
+  CHECK(at::isfinite(net->weight).all().item<bool>());
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("what cannot be protected is refused") {
+  const ProtectionOptions skip{.on_nonfinite = OnNonfinite::skip};
+  CHECK_THROWS_WITH(Accelerator({.protection = {.loss_spike_factor = 5}}), ContainsSubstring("nothing would be done"));
+  CHECK_THROWS_WITH(Accelerator({.protection = {.on_nonfinite = OnNonfinite::skip, .loss_spike_factor = 0.5}}),
+                    ContainsSubstring("loss_spike_factor is 0.5"));
+  CHECK_THROWS_WITH(Accelerator({.protection = skip, .reproducible = true}),
+                    ContainsSubstring("protection.on_nonfinite with reproducible"));
+  CHECK_THROWS_WITH(Accelerator({.grad_scaler = {.late_verdict = true}, .protection = skip}),
+                    ContainsSubstring("grad_scaler.late_verdict"));
+  Accelerator accelerator({.protection = skip});
+  torch::nn::Linear net(3, 3);
+  auto model = accelerator.prepare(net);
+  CHECK_THROWS_WITH(LocalSGD(accelerator, model, {}), ContainsSubstring("LocalSGD is used"));
+  CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}), ContainsSubstring("join_uneven_inputs is used"));
+}
+
+TEST_CASE("if ranks ask for other protections, all of them throw") {
+  if (State().num_processes() == 1) return;
+  const auto mine = State().is_main_process() ? OnNonfinite::skip : OnNonfinite::stop;
+  CHECK_THROWS_WITH(Accelerator({.protection = {.on_nonfinite = mine}}), ContainsSubstring("protection"));
+}
+
+TEST_CASE("a loss watch finds spikes above the mean of good losses, and continues from its state") {
+  step::LossWatch watch(3);
+  for (int i = 0; i < step::LossWatch::warm_up; ++i) CHECK_FALSE(watch.is_bad(2));
+  CHECK(watch.is_bad(not_a_number));
+  CHECK(watch.is_bad(6.1));
+  CHECK(watch.is_bad(-6.1));
+  CHECK_FALSE(watch.is_bad(5.9));
+  step::LossWatch other(3);
+  CHECK_FALSE(other.is_bad(1000));
+  other.load(watch.state());
+  CHECK(other.is_bad(7));
+  CHECK_FALSE(other.is_bad(6.1));
+}
