@@ -57,7 +57,7 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
     using View = step::Protection::GradientView;
     protection_ =
         std::make_unique<step::Protection>(options.protection, stopping_.votes(), channels.host(),
-                                           data.size() == channels.host().size() ? View::common : View::separate);
+                                           averaging.size() == channels.host().size() ? View::common : View::separate);
   }
   if (options.reproducible) {
     reproducing_ =
