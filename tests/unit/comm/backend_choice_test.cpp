@@ -64,8 +64,9 @@ TEST_CASE("the requested back end is chosen where it carries the tensors") {
 }
 
 TEST_CASE("a back end that cannot be used is refused with the reason") {
-  CHECK_THROWS_WITH(choose_backend({.requested = "ncll"}), ContainsSubstring("use auto, ") && ContainsSubstring("mpi"));
-  CHECK_THROWS_WITH(choose_backend({.requested = "self"}), ContainsSubstring("use auto, mpi, node, nccl"));
+  CHECK_THROWS_WITH(choose_backend({.requested = "ncll"}), ContainsSubstring("use auto, self, mpi, node, nccl"));
+  CHECK_THROWS_WITH(choose_backend({.requested = "self", .ranks = 2}), ContainsSubstring("the run has 2 ranks"));
+  CHECK(chosen({.requested = "self"}) == "self");
   CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .tensors = c10::kCUDA, .ranks = 2}),
                     ContainsSubstring("built without NCCL") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
   CHECK_THROWS_WITH(
