@@ -15,6 +15,7 @@
 #include <hortator/datasets/mnist.hpp>
 #include <hortator/datasets/packed_windows.hpp>
 #include <hortator/datasets/safetensors_rows.hpp>
+#include <hortator/datasets/shuffle_buffer.hpp>
 #include <hortator/datasets/table.hpp>
 #include <hortator/datasets/tar_shards.hpp>
 #include <hortator/datasets/token_windows.hpp>

@@ -268,6 +268,16 @@ collectives() {
   expect_near "$(sed -E 's/[^0-9.]*([0-9.]+).*/\1/' <<<"$radii")" "$(line '^mean radii' | sed -E 's/[^0-9.]*([0-9.]+).*/\1/')"
 }
 
+communication_hook() {
+  two
+  expect_learned
+  local rounded
+  rounded=$(loss)
+  two --plain
+  expect_learned
+  [ "$(loss)" != "$rounded" ] || wrong 'the hook changes nothing, so it was not called'
+}
+
 reproducible() {
   two
   expect_learned

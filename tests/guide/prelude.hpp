@@ -10,6 +10,7 @@
 #include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <iostream>
+#include <optional>
 
 // What the guide's snippets assume to exist; declared only.
 namespace given {
@@ -19,6 +20,11 @@ struct Digits {
   hortator::Example<> get(std::int64_t i) const;
 };
 
+struct Samples {
+  std::optional<hortator::Example<>> next();
+};
+
+extern Samples stream;
 extern torch::nn::Linear net;
 extern torch::optim::AdamW adamw;
 extern Digits dataset;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <functional>
 
 namespace hortator {
 
@@ -11,6 +14,23 @@ enum class DDPCommunicationHookType {
   fp16,  ///< divided by the number of ranks before they are added, so that the sum does not overflow
   bf16,  ///< the range of fp32 with 8 bits of precision
 };
+
+/// A bucket of gradients that a function of your own averages over the ranks.
+struct BucketExchange {
+  /// This rank's gradients of the bucket's parameters, as one row of their type. The function must leave the same
+  /// values in it on all ranks: by default the mean. Elements between gradients are zeros and must stay zeros.
+  at::Tensor gradients = {};
+  std::int64_t index = 0;  ///< of the bucket: the same buckets come in the same order on all ranks, in each pass
+  int rank = 0;
+  int ranks = 1;
+  std::function<void(at::Tensor)> sum = {};  ///< replaces a tensor by the sum over the ranks. @collective
+  /// Returns the ranks' tensors of one shape as the rows of a new one. @collective
+  std::function<at::Tensor(const at::Tensor&)> gather = {};
+};
+
+/// Averages a bucket. Called on all ranks, in backward, when the bucket is full; must call the same collectives on all
+/// ranks. It may keep state of its own, such as rounding errors by index.
+using BucketHook = std::function<void(BucketExchange&)>;
 
 /// How gradients are averaged over ranks; DistributedDataParallelKwargs in Hugging Face Accelerate. Without effect on
 /// one rank.
@@ -29,6 +49,9 @@ struct DistributedDataParallelOptions {
   /// Whether the error of rounding a rank's gradient to comm_hook's type is added to the gradient of the next pass.
   /// (The rounding of the average itself remains.) Needs memory for one more gradient of each parameter.
   bool error_feedback = false;
+  /// Averages each bucket in the place of an all-reduce; without effect on one rank. Backward waits for it. Not with
+  /// comm_hook, with reproducible or at ZeRO's stages 2 and 3.
+  BucketHook bucket_hook = {};
   /// Number of synchronised backward passes after which the ranks compare a hash of their parameters. If a rank
   /// differs, an error names it and its first parameter that differs. 0: never.
   std::int64_t check_replicas_every = 0;

@@ -20,6 +20,11 @@ void check(const DistributedDataParallelOptions& options) {
                       .why = "gradients that travel in their own type are not rounded",
                       .hint = "set ddp.comm_hook to fp16 or bf16"});
   }
+  if (options.bucket_hook && options.comm_hook != DDPCommunicationHookType::no) {
+    throw UsageError({.what = "ddp.bucket_hook and ddp.comm_hook are both set",
+                      .why = "the function gets gradients in their own type",
+                      .hint = "convert them in the function, or leave one of the two out"});
+  }
   if (options.check_replicas_every < 0) {
     throw UsageError({.what = text::concat("ddp.check_replicas_every: expected a whole number from 0, got '",
                                            options.check_replicas_every, "'"),

@@ -3,6 +3,7 @@
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/div.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -39,7 +40,9 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
                                const BucketFormat& format)
     : in_place_(format.travel_type == parameters.front().scalar_type()),
       divides_first_(format.travel_type == at::kHalf),
-      ranks_(at::scalar_tensor(communicator.size())) {
+      ranks_(at::scalar_tensor(communicator.size())),
+      hook_(format.hook != nullptr && *format.hook ? format.hook : nullptr),
+      index_(format.index) {
   const at::NoGradGuard no_grad;
   const auto elements = total_elements(parameters, format.travel_type);
   memory_ = communicator.allocate(elements + format.signals, format.travel_type);
@@ -138,7 +141,30 @@ void GradientBucket::encode_with_residual(BucketSlot& slot) {
 
 void GradientBucket::start(comm::Communicator& communicator) {
   started_ = true;
+  if (hook_ != nullptr) return run_hook(communicator);
   work_ = communicator.all_reduce(memory_, divides_first_ ? comm::ReduceOp::sum : comm::ReduceOp::mean);
+}
+
+// The signals behind the gradients travel on their own. @collective
+void GradientBucket::run_hook(comm::Communicator& communicator) {
+  const auto row = memory_.narrow(0, 0, memory_.numel() - signals_.numel());
+  BucketExchange exchange{
+      .gradients = row,
+      .index = index_,
+      .rank = communicator.rank(),
+      .ranks = communicator.size(),
+      .sum = [&](at::Tensor tensor) { communicator.all_reduce(std::move(tensor), comm::ReduceOp::sum).wait(); },
+      .gather =
+          [&](const at::Tensor& tensor) {
+            auto sizes = tensor.sizes().vec();
+            sizes.insert(sizes.begin(), communicator.size());
+            auto rows = at::empty(sizes, tensor.options());
+            communicator.all_gather(rows, tensor.contiguous()).wait();
+            return rows;
+          }};
+  (*hook_)(exchange);
+  if (!exchange.gradients.is_same(row)) row.copy_(exchange.gradients);
+  if (signals_.numel() > 0) communicator.all_reduce(signals_, comm::ReduceOp::mean).wait();
 }
 
 void GradientBucket::publish(std::size_t i) {

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <hortator/parallel/data_parallel.hpp>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -12,6 +13,8 @@ struct BucketFormat {
   at::ScalarType travel_type = at::kFloat;  ///< in which the gradients are sent
   bool error_feedback = false;              ///< if that is not their own: rounding errors are added to the next pass
   std::int64_t signals = 1;                 ///< length of the message behind the gradients; only on CPUs
+  const BucketHook* hook = nullptr;         ///< averages the gradients in the place of an all-reduce
+  std::int64_t index = 0;                   ///< of the bucket, for the hook
 };
 
 /// Gradients of several parameters in contiguous memory of the communicator, so that they travel in one collective. If
@@ -64,6 +67,7 @@ class GradientBucket {
     SlotState state = SlotState::empty;
   };
   void set_state(BucketSlot& slot, SlotState state);
+  void run_hook(comm::Communicator& communicator);
   void encode();
   void encode_with_residual(BucketSlot& slot);
   void decode();
@@ -73,6 +77,8 @@ class GradientBucket {
   at::Tensor ranks_;    ///< their number, as a divisor
   at::Tensor memory_;
   at::Tensor signals_;
+  const BucketHook* hook_;  ///< null: an all-reduce
+  std::int64_t index_;
   std::vector<BucketSlot> slots_;
   std::vector<at::Tensor> averages_;   ///< published ones, still in the bucket
   std::vector<at::Tensor> gradients_;  ///< to which they are converted

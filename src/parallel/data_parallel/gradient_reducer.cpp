@@ -122,7 +122,9 @@ void GradientReducer::plan() {
     const BucketFormat format{
         .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
         .error_feedback = parallel_.options.error_feedback,
-        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(layout().size()) : 0};
+        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(layout().size()) : 0,
+        .hook = &parallel_.options.bucket_hook,
+        .index = static_cast<std::int64_t>(buckets_.size())};
     buckets_.emplace_back(parallel_.communicator, std::move(members), format);
   }
 }

@@ -1,6 +1,7 @@
 // Stops after a batch on W ranks and resumes on W': all ranks together get the samples of an uninterrupted run, in its
 // order. The loaders of all ranks are in this one process.
 #include <hortator/data.hpp>
+#include <hortator/datasets/shuffle_buffer.hpp>
 #include <random>
 
 #include "streams.hpp"
@@ -36,6 +37,8 @@ std::vector<Kind> kinds(std::int64_t count) {
           {"varying", binder([=] { return data_loader(Numbers{count}, batches, {.shuffle = true, .seed = 5}); })},
           {"stream", binder([=] { return data_loader(Counting{count}, plain); })},
           {"sized stream", binder([=] { return data_loader(Sized(count), {.batch_size = 2, .prefetch = 0}); })},
+          {"shuffled stream",
+           binder([=] { return data_loader(ShuffleBuffer(Counting{count}, {.size = 5, .seed = 3}), plain); })},
           {"stream with a state", binder([=] { return data_loader(Placed{count}, plain); })}};
 }
 
