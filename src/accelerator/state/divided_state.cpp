@@ -1,5 +1,6 @@
 #include "accelerator/state/divided_state.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace hortator::accelerator {
@@ -7,9 +8,15 @@ namespace {
 
 using parallel::Axis;
 
-/// The elements that a rank writes of a tensor of `elements`: only ranks with the first batches write.
+/// Whether the rank is of the tensor group that writes: the first along all other axes.
+bool writes(const parallel::MeshShape& mesh, int rank) {
+  return std::ranges::all_of(parallel::all_axes,
+                             [&](Axis axis) { return axis == Axis::tensor || mesh.index(axis, rank) == 0; });
+}
+
+/// The elements that a rank writes of a tensor of `elements`.
 core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t elements) {
-  if (mesh.data_index(rank) != 0) return {};
+  if (!writes(mesh, rank)) return {};
   const std::int64_t ranks = mesh.size(Axis::tensor), index = mesh.index(Axis::tensor, rank);
   return {.begin = elements * index / ranks, .end = elements * (index + 1) / ranks};
 }
@@ -68,7 +75,7 @@ checkpoint::ShardedTensor divided_share(const Training& training, const Division
   const auto& own = share.of_ranks[static_cast<std::size_t>(training.host().rank())];
   const parallel::PartsOnly each_rank_has;
   const at::NoGradGuard no_grad;
-  if (mesh.data_index(training.host().rank()) != 0) {
+  if (!writes(mesh, training.host().rank())) {
     share.part = part.detach().flatten().narrow(0, 0, 0).clone();
   } else {
     share.part = ranks.join(part, division.divided->division).flatten().narrow(0, own.begin, own.size()).clone();

@@ -69,6 +69,7 @@ void OptimizerCore::require_whole_updates() const {
   };
   if (scaled_) refuse("the gradient scaler of Precision::fp16");
   if (shards_) refuse("ZeRO");
+  if (hooks_.protection != nullptr) refuse("protection.on_nonfinite");
   if (session_->recording() != nullptr) refuse("accelerator.capture");
   if (std::ranges::any_of(parameters(), parallel::is_divided)) refuse("parallel.tensor");
   if (!hooks_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");

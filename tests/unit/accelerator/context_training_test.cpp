@@ -172,7 +172,12 @@ TEST_CASE("ranks with different numbers of tokens count them, and recomputed lay
 
 TEST_CASE("an axis context beside an axis tensor") {
   if (State().num_processes() != 4) return;
-  check_near(train({.parallel = {.tensor = 2, .context = 2}}, {.steps = 20}), course_of_first(1, {.steps = 20}));
+  const TensorPlan one_head_a_rank = {
+      {.pattern = "mix*", .division = TensorDivision::columns, .blocks = 3, .unit = width / 2},
+      {.pattern = "out*", .division = TensorDivision::rows, .unit = width / 2}};
+  for (const auto& plan : {TensorPlan{{.pattern = "*"}}, one_head_a_rank})
+    check_near(train({.parallel = {.tensor = 2, .context = 2, .plan = plan}}, {.steps = 20}),
+               course_of_first(1, {.steps = 20}));
 }
 
 TEST_CASE("buffers are whole again afterwards, and one rank has whole sequences") {

@@ -200,7 +200,9 @@ TEST_CASE("what cannot be protected is refused") {
                     ContainsSubstring("grad_scaler.late_verdict"));
   Accelerator accelerator({.protection = skip});
   torch::nn::Linear net(3, 3);
-  auto model = accelerator.prepare(net);
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  CHECK_THROWS_WITH(optimizer.step([] { return at::ones({}); }), ContainsSubstring("with protection.on_nonfinite"));
   CHECK_THROWS_WITH(LocalSGD(accelerator, model, {}), ContainsSubstring("LocalSGD is used"));
   CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}), ContainsSubstring("join_uneven_inputs is used"));
 }

@@ -179,6 +179,20 @@ TEST_CASE("checkpoints of divided models hold whole parameters and moments, and 
   }
 }
 
+TEST_CASE("beside an axis context one group of tensor ranks writes a checkpoint") {
+  const State state;
+  if (state.num_processes() != 4) return;
+  const test::Folder folder(state, "tensor_context");
+  const auto alone = folder.path() / "alone", divided = folder.path() / "divided";
+  train_alone({.steps = 1, .save = alone});
+  train({.options = {.parallel = {.tensor = 2, .context = 2}}, .steps = 0, .load = alone, .save = divided});
+  const auto expected = tensors_in(alone);
+  for (const auto& [tensor, values] : tensors_in(divided)) {
+    INFO(tensor);
+    CHECK(at::equal(values, expected.at(tensor)));
+  }
+}
+
 TEST_CASE("exports of divided models are whole") {
   const State state;
   const test::Folder folder(state, "tensor_export");

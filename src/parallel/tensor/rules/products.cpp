@@ -87,7 +87,8 @@ bool linear(OperatorCall& call) {
   if (weight.is_divided()) {
     const auto own = beside(x, {.dim = last, .blocks = weight.division->blocks}, x.dims(), weight.ranks);
     const auto result = parallel::sum(at::linear(own, weight.tensor), weight.ranks);
-    call.give(bias.tensor.defined() ? result + bias.whole() : result);
+    // Under autocast the product has a narrower type, which the result keeps.
+    call.give(bias.tensor.defined() ? result + bias.whole().to(result.scalar_type()) : result);
     return true;
   }
   if (!x.is_divided() || x.is_divided_along(last)) return false;
@@ -115,6 +116,10 @@ bool addmm(OperatorCall& call) {
   }
   auto scaled_bias = bias;
   result->tensor = result->tensor * alpha;
+  if (beta.equal(0)) {  // then the operator does not read it, whatever it holds
+    give(call, std::move(*result));
+    return true;
+  }
   scaled_bias.tensor = scaled_bias.tensor * beta;
   give(call, plus(*result, scaled_bias));
   return true;

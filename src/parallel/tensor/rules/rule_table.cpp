@@ -94,7 +94,10 @@ OperatorRule find_rule(const c10::OperatorHandle& op) {
   const auto whole_name = name.overload_name.empty() ? name.name : text::concat(name.name, ".", name.overload_name);
   const auto found = rules_by_name().find(whole_name);
   if (found != rules_by_name().end()) return found->second;
-  return op.hasTag(at::Tag::pointwise) ? elementwise : nullptr;
+  // aten::equal is called pointwise as well, and returns a bool.
+  const auto& returns = op.schema().returns();
+  const bool makes_tensor = returns.size() == 1 && returns[0].type()->isSubtypeOf(*c10::TensorType::get());
+  return makes_tensor && op.hasTag(at::Tag::pointwise) ? elementwise : nullptr;
 }
 
 }  // namespace hortator::parallel::rules

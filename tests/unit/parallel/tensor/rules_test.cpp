@@ -302,6 +302,10 @@ TEST_CASE("products are divided by columns, rows, heads and batches") {
        {{numbers({4, 3, 5}, 2), first}, {numbers({4, 3, 6}), first}, {numbers({4, 6, 5}, 1), first}},
        [](const Tensors& t) { return at::baddbmm(t[0], t[1], t[2], 0.5, 3); },
        first},
+      {"baddbmm that does not read its first tensor",
+       {{at::full({4, 3, 5}, std::nan("")), first}, {numbers({4, 3, 6}), first}, {numbers({4, 6, 5}, 1), first}},
+       [](const Tensors& t) { return at::baddbmm(t[0].detach(), t[1], t[2], 0, 3); },
+       first},
       {"einsum",
        {{numbers({2, 3, 4, 6}), third}, {numbers({2, 5, 4, 6}, 1), third}},
        [](const Tensors& t) {
