@@ -6,6 +6,7 @@
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/state/whole_parameters.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "core/activity/activity.hpp"
@@ -144,35 +145,21 @@ bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
   return mpi::broadcast(host, is_one);
 }
 
-/// Lends each rank whole parameters while it does `work`, by all ranks or by none. @collective
-template <typename Work>
-void with_whole_parameters(Training& training, const Work& work) {
-  std::vector<parallel::FlatParameters*> lent;
-  const auto take_back = [&](bool keep) {
-    for (auto* flat : lent) flat->take_back(keep);
-  };
-  try {
-    for (const auto& model : training.prepared.models()) {
-      if (model->flat() == nullptr) continue;
-      model->lend_parameters();
-      lent.push_back(model->flat());
-    }
-    mpi::all_or_none(training.host(), work);
-  } catch (...) {
-    take_back(false);
-    throw;
-  }
-  take_back(true);
-}
-
 /// Loads from a folder of Hugging Face Accelerate. Throws if it does not fit, since the user named it. @collective
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
   std::vector<std::string> left;
-  with_whole_parameters(training, [&] {
-    accelerator::call(training.prepared.load_hooks(), folder);
-    left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
+  std::vector<std::shared_ptr<step::ModelCore>> not_whole;
+  for (const auto& model : training.prepared.models()) {
+    if (model->flat() != nullptr || model->divided() != nullptr) not_whole.push_back(model);
+  }
+  accelerator::with_whole_parameters(not_whole, [&] {
+    mpi::all_or_none(host, [&] {
+      accelerator::call(training.prepared.load_hooks(), folder);
+      left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
+    });
   });
+  training.prepared.divide_moments();
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }
@@ -204,9 +191,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   mpi::all_or_none(host, [&] { accelerator::call(training_->prepared.save_hooks(), target); });
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
   for (const auto& model : training_->prepared.models()) model->share_buffers();
-  checkpoint::Snapshot snapshot;
-  mpi::all_or_none(
-      host, [&] { snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0)); });
+  const auto snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));
   const checkpoint::SaveOptions how = {.writer = training_->options().checkpoint.writer,
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),

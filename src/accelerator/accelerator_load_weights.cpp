@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "accelerator/state/divided_state.hpp"
+#include "accelerator/state/whole_parameters.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "core/activity/activity.hpp"
@@ -15,17 +16,15 @@ namespace hortator {
 namespace accelerator {
 namespace {
 
-/// The module's sharded parameters; null if there are none.
+/// The module's sharded parameters; null if there are none, or while each rank has whole ones.
 parallel::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
-  for (const auto& model : training.prepared.models()) {
-    if (model->wraps(module)) return model->flat();
-  }
-  return nullptr;
+  const auto model = find_model(training, module);
+  return model != nullptr && !model->is_lent() ? model->flat() : nullptr;
 }
 
 void require_no_conversion(const LoadWeightsOptions& options) {
   if (!options.dtype) return;
-  throw UsageError({.what = "load_checkpoint_in_model with a dtype got a model that ZeRO has sharded",
+  throw UsageError({.what = "load_checkpoint_in_model with a dtype got a model that is sharded or divided among ranks",
                     .why = "its parameters lie in memory of their type",
                     .hint = "convert the module before prepare(), or leave out dtype"});
 }
@@ -66,7 +65,11 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
                             const LoadWeightsOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
-  const parallel::WholeModule whole(accelerator::divided_module(*training_, module), /*keep_changes=*/true);
+  const auto model = accelerator::find_model(*training_, module);
+  if (model != nullptr && model->divided() != nullptr && !model->is_lent()) {
+    mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
+    return accelerator::with_whole_parameters({model}, [&] { load_into(module, checkpoint, options); });
+  }
   std::optional<accelerator::Loading> loading;
   mpi::all_or_none(host, [&] { loading.emplace(module, checkpoint, options); });
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");

@@ -59,8 +59,8 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const at::NoGradGuard no_grad;
   const auto holders = training_->prepared.gradient_holders(parameters);
   const auto gradients = step::gradient_groups(holders.all());
-  auto norm = holders.shards.empty() ? step::total_norm(gradients, norm_type)
-                                     : step::total_norm(holders, norm_type, training_->channels.ranks_of_slices());
+  auto norm = holders.are_whole() ? step::total_norm(gradients, norm_type)
+                                  : step::total_norm(holders, norm_type, training_->channels.ranks_of_norms());
   if (training_->control.is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
   step::scale_to_norm(gradients, norm, max_norm);

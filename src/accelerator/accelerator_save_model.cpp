@@ -178,23 +178,6 @@ void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& t
   }
 }
 
-/// Gives each rank whole parameters as long as it lives.
-class WholeParameters {
- public:
-  /// @collective
-  WholeParameters(const mpi::Communicator& comm, const OwnedShards& sharded) : flat_(sharded.flat) {
-    if (flat_ != nullptr) flat_->lend_together(comm);
-  }
-  ~WholeParameters() {
-    if (flat_ != nullptr) flat_->take_back(/*keep_changes=*/false);
-  }
-  WholeParameters(const WholeParameters&) = delete;
-  WholeParameters& operator=(const WholeParameters&) = delete;
-
- private:
-  parallel::FlatParameters* flat_;
-};
-
 }  // namespace
 }  // namespace accelerator
 
@@ -202,11 +185,12 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
-  const parallel::WholeModule whole_parameters(accelerator::divided_module(*training_, module));
-  // A torch.save file is written by one rank, which needs all of its tensors.
-  auto sharded = accelerator::sharded(*training_, module);
-  std::optional<accelerator::WholeParameters> whole;
-  if (!options.safe_serialization) whole.emplace(host, std::exchange(sharded, {}));
+  // Parts are joined. A torch.save file is written by one rank, which needs all of its tensors.
+  const auto model = accelerator::find_model(*training_, module);
+  const bool is_divided = model != nullptr && model->divided() != nullptr;
+  const bool is_gathered = !options.safe_serialization && accelerator::sharded(*training_, module).flat != nullptr;
+  const step::WholeParameters whole(is_divided || is_gathered ? model.get() : nullptr);
+  const auto sharded = accelerator::sharded(*training_, module);
   std::optional<accelerator::Saving> saving;
   mpi::all_or_none(host, [&] { saving.emplace(module, sharded, options); });
   mpi::same_on_all(host, saving->outline(), "the model to save");

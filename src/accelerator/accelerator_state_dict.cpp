@@ -32,16 +32,15 @@ SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptio
 }
 
 SummonedParameters::~SummonedParameters() noexcept(false) {
-  auto* flat = model_.core().flat();
-  if (std::uncaught_exceptions() > exceptions_) return;
-  if (flat != nullptr) flat->take_back(options_.writeback);
-  if (auto* divided = model_.core().divided()) divided->take_back(options_.writeback);
+  // After an exception the other ranks may not be here to get what was written.
+  const bool failed = std::uncaught_exceptions() > exceptions_;
+  model_.core().take_back_parameters(options_.writeback && !failed);
 }
 
 StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
   model.core().check_alive();
   StateDict state;
-  const parallel::WholeModule whole(model.core().divided());
+  const step::WholeParameters whole(model.core().divided() != nullptr ? &model.core() : nullptr);
   const auto* flat = model.core().flat();
   if (!options.sharded && !is_main_process()) {
     if (flat != nullptr && flat->is_any_sharded()) bring_all(model.core().module());

@@ -9,6 +9,7 @@
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/recording.hpp"
+#include "paging/interception/claims.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/precision/precision.hpp"
@@ -62,10 +63,11 @@ parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
   return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, max_bytes)};
 }
 
-// A sharded model is constructed later, in flatten(), so that no rank has all of it in memory at once.
+// A sharded or divided model is constructed later, in divide() and flatten(), so that no rank has all of it in memory
+// at once.
 parallel::DeferredParameters unmade(const parallel::DataParallel& parallel, bool learns) {
-  return learns && parallel.sharding != nullptr ? parallel::DeferredParameters::leave
-                                                : parallel::DeferredParameters::make;
+  const bool later = parallel.tensor != nullptr || (learns && parallel.sharding != nullptr);
+  return later ? parallel::DeferredParameters::leave : parallel::DeferredParameters::make;
 }
 
 // The device through which replicate() moves paged parameters one after the other; nothing if they are on it.
@@ -74,25 +76,23 @@ std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel
   return in_turn ? std::optional(parallel.device) : std::nullopt;
 }
 
-// What one rank has, or what all tensor ranks do in one step, cannot be divided further yet.
-void refuse_together(const parallel::DataParallel& parallel) {
-  if (parallel.sharding == nullptr) return;
-  throw UsageError({.what = "A model is divided among tensor ranks, and zero.stage is greater than 0",
-                    .why = "ZeRO's flat arrays hold whole parameters, not parts of them",
-                    .hint = "use zero.stage 0 with parallel.tensor, or leave parallel.tensor out"});
+// Constructs a parameter, if that was deferred, with rank 0's values. @collective
+void make_values(const at::Tensor& parameter, const parallel::DataParallel& parallel) {
+  if (!paging::awaits_construction(parameter)) return;
+  if (const auto former = paging::claim_of(parameter)) former.provider->hand_over(former.number, paging::Content::keep);
+  parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
 }
 
 // Null unless the plan divides a parameter. All ranks have the same weights. @collective
 std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const parallel::DataParallel& parallel) {
   if (parallel.tensor == nullptr) return nullptr;
-  std::unique_ptr<parallel::DividedModule> divided;
+  TensorPlan plan;
   mpi::all_or_none(parallel.first_weights_host(), [&] {
-    const auto plan = parallel.plan->empty() ? parallel::plan_of(module) : *parallel.plan;
-    const bool divides_any =
-        std::ranges::any_of(plan, [](const TensorRule& rule) { return rule.division != TensorDivision::replicated; });
-    if (divides_any) refuse_together(parallel);
-    divided = std::make_unique<parallel::DividedModule>(module, plan, parallel.tensor);
+    plan = parallel.plan->empty() ? parallel::plan_of(module) : *parallel.plan;
+    parallel::DividedModule::check(module, plan, parallel.tensor->size());
   });
+  auto divided = std::make_unique<parallel::DividedModule>(
+      module, plan, parallel.tensor, [&](const at::Tensor& parameter) { make_values(parameter, parallel); });
   return divided->parameters().empty() ? nullptr : std::move(divided);
 }
 
@@ -119,6 +119,7 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
                                    .keep_resident = sharding.keep_resident,
                                    .sharded = sharding.shards_parameters,
                                    .first_rank = sharding.first_rank,
+                                   .rank_stride = sharding.rank_stride,
                                    .host = sharding.group_host},
       parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                                  .settle = settle});
@@ -239,6 +240,7 @@ bool ModelCore::shares_buffers() const {
 // Evaluation, and forward passes whose gradients stay on this rank, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
+  if (divided_) divided_->check_untouched();
   if (flat_) flat_->check_untouched();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
@@ -276,8 +278,22 @@ void ModelCore::check_replicas_when_due() {
 }
 
 void ModelCore::lend_parameters() {
-  if (divided_) divided_->lend();
-  if (flat_) flat_->lend_together(parallel_.host);
+  if (divided_ && lends_ > 0) return void(++lends_);
+  if (divided_) mpi::all_or_none(parallel_.first_weights_host(), [this] { divided_->check_untouched(); });
+  if (flat_) flat_->lend_together(parallel_.first_weights_host());
+  lends_ = 1;
+  try {
+    if (divided_) divided_->lend();
+  } catch (...) {
+    take_back_parameters(/*keep_changes=*/false);
+    throw;
+  }
+}
+
+void ModelCore::take_back_parameters(bool keep_changes) {
+  if (lends_ == 0 || --lends_ > 0) return;
+  if (divided_) divided_->take_back(keep_changes);
+  if (flat_) flat_->take_back(keep_changes);
 }
 
 void ModelCore::rejoin_parameters() {

@@ -89,9 +89,13 @@ class ModelCore {
   void before_forward();
   /// Gives all ranks `root`'s buffers, unless broadcast_buffers is off. @collective
   void share_buffers(int root = 0);
-  /// Gives each rank its own copy of all sharded parameters, until flat()->take_back(). On an error all ranks throw.
-  /// @collective
+  /// Gives each rank its own copy of all sharded and divided parameters, whole, until take_back_parameters(). On an
+  /// error all ranks throw. Of a divided model, only the first of nested calls does anything. @collective
   void lend_parameters();
+  bool is_lent() const { return lends_ > 0; }
+  /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where
+  /// they are sharded), or is lost. Does nothing unless they are lent.
+  void take_back_parameters(bool keep_changes);
   /// Gives the module whole parameters that its ranks have divided, for good. @collective along the axis tensor
   void rejoin_parameters();
   /// Gives all ranks `root`'s parameters and buffers. @collective
@@ -139,6 +143,7 @@ class ModelCore {
   std::vector<parallel::NamedParameter> parameters_;  ///< including taken and frozen ones
   std::vector<at::Tensor> own_;
   std::int64_t reductions_ = 0;
+  int lends_ = 0;  ///< calls of lend_parameters() that have not ended
   const parallel::UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;
@@ -146,6 +151,23 @@ class ModelCore {
   std::unique_ptr<parallel::FlatParameters> flat_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above
   std::unique_ptr<parallel::GradientScatter> scatter_;
+};
+
+/// While it lives, a model has whole parameters on each rank. Changes of them are lost.
+class WholeParameters {
+ public:
+  /// `model` may be null. @collective
+  explicit WholeParameters(ModelCore* model) : model_(model) {
+    if (model_ != nullptr) model_->lend_parameters();
+  }
+  ~WholeParameters() {
+    if (model_ != nullptr) model_->take_back_parameters(/*keep_changes=*/false);
+  }
+  WholeParameters(const WholeParameters&) = delete;
+  WholeParameters& operator=(const WholeParameters&) = delete;
+
+ private:
+  ModelCore* model_;
 };
 
 }  // namespace hortator::step

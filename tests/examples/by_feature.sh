@@ -151,6 +151,8 @@ tensor_parallel() {
   read -r held all < <(line 'rank 0 holds' | sed -E 's/.*holds ([0-9]+) of ([0-9]+) .*/\1 \2/')
   [ "$((held * 2))" -lt "$((all * 11 / 10))" ] || wrong "rank 0 holds $held of $all"
   [ "$(stat -c %s divided/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
+  two --tensor 2 --stage 3
+  expect_near "$whole" "$(loss)"
   run "${launcher[@]}" "$program" --tensor 2 --width 31
   expect_code 2
   run "${launcher[@]}" "$program" --tensor 3

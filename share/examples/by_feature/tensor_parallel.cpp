@@ -4,6 +4,7 @@
 //
 //     hortator launch -n 2 tensor_parallel --tensor 2
 //     hortator launch -n 2 tensor_parallel --tensor 1      two replicas: gives the same model up to rounding
+//     hortator launch -n 4 tensor_parallel --tensor 2 --stage 2      the parts' gradients and moments sharded
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
     example::Options options(argc, argv, "tensor_parallel", "divides the layers of a model among ranks");
     const auto tensor = static_cast<int>(options.number("tensor", 2, "ranks that compute each batch together", 1));
     const auto width = options.number("width", 64, "width of the network; tensor must divide it");
+    const auto stage =
+        static_cast<int>(options.number("stage", 0, "of ZeRO, over the ranks of different batches: 0 to 3", 0));
     const auto epochs = options.number("epochs", 6, "passes over the data");
     const auto run_dir = options.run_dir();
     if (options.help()) return;
@@ -38,8 +41,10 @@ int main(int argc, char** argv) {
                                        {"layer1", TensorDivision::rows},
                                        {"layer2", TensorDivision::columns},
                                        {"layer3", TensorDivision::rows}};
-    hortator::Accelerator accelerator(
-        {.data = {.split_batches = true}, .parallel = {.tensor = tensor, .plan = plan}, .project = {.dir = run_dir}});
+    hortator::Accelerator accelerator({.data = {.split_batches = true},
+                                       .zero = {.stage = stage},
+                                       .parallel = {.tensor = tensor, .plan = plan},
+                                       .project = {.dir = run_dir}});
     hortator::set_seed(7);
     toy::Net net(width, /*layers=*/2);
     const auto all = count(net->parameters());

@@ -1,5 +1,8 @@
 #include "accelerator/state/divided_state.hpp"
 
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,23 +11,44 @@ namespace {
 
 using parallel::Axis;
 
-/// Whether the rank is of the tensor group that writes: the first along all other axes.
+/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie.
 bool writes(const parallel::MeshShape& mesh, int rank) {
-  return std::ranges::all_of(parallel::all_axes,
-                             [&](Axis axis) { return axis == Axis::tensor || mesh.index(axis, rank) == 0; });
+  return std::ranges::all_of(parallel::all_axes, [&](Axis axis) {
+    return axis == Axis::tensor || axis == Axis::shard || mesh.index(axis, rank) == 0;
+  });
 }
 
-/// The elements that a rank writes of a tensor of `elements`.
+/// The elements that a rank writes of a tensor of `elements`. In the order of the ranks, which tensor ranks follow each
+/// other in.
 core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t elements) {
   if (!writes(mesh, rank)) return {};
-  const std::int64_t ranks = mesh.size(Axis::tensor), index = mesh.index(Axis::tensor, rank);
+  const std::int64_t together = mesh.size(Axis::tensor), ranks = mesh.size(Axis::shard) * together;
+  const auto index = mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
   return {.begin = elements * index / ranks, .end = elements * (index + 1) / ranks};
+}
+
+/// The whole tensor. @collective along the axis tensor, and along shard if the part is sliced
+at::Tensor joined(const UnjoinedTensor& one) {
+  const auto part = one.flat != nullptr ? one.flat->join(one.number, one.mine) : one.mine;
+  return one.division.module->ranks().join(part, one.division.divided->division);
+}
+
+/// The elements `of_part` of rank `index`, from those of the whole tensor that cover them (cover_of()).
+at::Tensor own_elements(const at::Tensor& covered, const parallel::PartRuns& runs, core::Range of_part, int index,
+                        int ranks) {
+  if (covered.numel() == of_part.size()) return covered;
+  const auto first = of_part.begin / runs.run * runs.run;
+  return covered.view({-1, ranks, runs.run})
+      .select(1, index)
+      .reshape({-1})
+      .narrow(0, of_part.begin - first, of_part.size())
+      .clone();
 }
 
 }  // namespace
 
 parallel::Sizes DivisionInModel::whole_sizes() const {
-  return parallel::whole_sizes(divided->parameter.sizes(), divided->division, module->ranks().size());
+  return parallel::whole_sizes(divided->part, divided->division, module->ranks().size());
 }
 
 DivisionInModel find_division(const Training& training, const at::Tensor& parameter) {
@@ -52,9 +76,9 @@ DivisionInModel find_division(const Training& training, const std::string& path)
   return parameter != nullptr ? find_division(training, *parameter) : DivisionInModel();
 }
 
-parallel::DividedModule* divided_module(const Training& training, const torch::nn::Module& module) {
+std::shared_ptr<step::ModelCore> find_model(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.prepared.models()) {
-    if (model->wraps(module)) return model->divided();
+    if (model->wraps(module)) return model;
   }
   return nullptr;
 }
@@ -65,31 +89,43 @@ formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tenso
   return spec;
 }
 
-checkpoint::ShardedTensor divided_share(const Training& training, const DivisionInModel& division,
-                                        const at::Tensor& part) {
-  checkpoint::ShardedTensor share{.whole = {.type = part.scalar_type(), .shape = division.whole_sizes()}};
+void make_room(SnapshotDraft& draft, const Training& training) {
   const auto& mesh = training.channels.mesh().shape();
-  const auto& ranks = division.module->ranks();
-  const auto elements = part.numel() * ranks.size();
-  for (int rank = 0; rank < mesh.ranks(); ++rank) share.of_ranks.push_back(range_of(mesh, rank, elements));
-  const auto& own = share.of_ranks[static_cast<std::size_t>(training.host().rank())];
+  for (const auto& one : draft.unjoined) {
+    checkpoint::ShardedTensor share{.whole = {.type = one.mine.scalar_type(), .shape = one.division.whole_sizes()}};
+    for (int rank = 0; rank < mesh.ranks(); ++rank)
+      share.of_ranks.push_back(range_of(mesh, rank, share.whole.elements()));
+    const auto& own = share.of_ranks[static_cast<std::size_t>(training.host().rank())];
+    share.part = at::empty({own.size()}, one.mine.options().device(at::kCPU).requires_grad(false));
+    draft.snapshot.shards.emplace(one.name, std::move(share));
+  }
+}
+
+void join_parts(SnapshotDraft& draft, const Training& training) {
+  const auto rank = training.host().rank();
+  if (!writes(training.channels.mesh().shape(), rank)) return;
   const parallel::PartsOnly each_rank_has;
   const at::NoGradGuard no_grad;
-  if (!writes(mesh, training.host().rank())) {
-    share.part = part.detach().flatten().narrow(0, 0, 0).clone();
-  } else {
-    share.part = ranks.join(part, division.divided->division).flatten().narrow(0, own.begin, own.size()).clone();
+  for (const auto& one : draft.unjoined) {
+    auto& share = draft.snapshot.shards.at(one.name);
+    const auto& own = share.of_ranks[static_cast<std::size_t>(rank)];
+    share.part.copy_(joined(one).flatten().narrow(0, own.begin, own.size()));
   }
-  return share;
+}
+
+// Of parts that consist of long runs only these are read; of others, whole rows.
+at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,
+                             core::Range of_part) {
+  const auto& ranks = division.module->ranks();
+  const auto runs = parallel::runs_of(division.divided->part, division.divided->division);
+  const auto cover = parallel::cover_of(runs, of_part, ranks.index(), ranks.size());
+  return own_elements(reader.read_part(name, cover), runs, of_part, ranks.index(), ranks.size());
 }
 
 at::Tensor read_own_part(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division) {
-  const auto& ranks = division.module->ranks();
-  const auto& how = division.divided->division;
-  const auto part = division.divided->parameter.sizes();
-  if (how.dim != 0 || how.blocks != 1) return ranks.part_of(reader.read(name), how);
-  const auto elements = division.divided->parameter.numel();
-  return reader.read_part(name, {.begin = elements * ranks.index(), .end = elements * (ranks.index() + 1)}).view(part);
+  std::int64_t elements = 1;
+  for (const auto size : division.divided->part) elements *= size;
+  return read_own_elements(reader, name, division, {.begin = 0, .end = elements}).view(division.divided->part);
 }
 
 }  // namespace hortator::accelerator

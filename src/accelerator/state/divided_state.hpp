@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
@@ -19,23 +20,42 @@ struct DivisionInModel {
   /// The sizes of the whole parameter.
   parallel::Sizes whole_sizes() const;
   /// Whether a tensor is one that an optimizer keeps for each element of this rank's part.
-  bool has_sizes_of_part(const at::Tensor& tensor) const { return tensor.sizes() == divided->parameter.sizes(); }
+  bool has_sizes_of_part(const at::Tensor& tensor) const { return tensor.sizes() == divided->part; }
 };
 
 DivisionInModel find_division(const Training& training, const at::Tensor& parameter);
 /// Of the parameter with this name in the optimizer's state: "state/<parameter>/<moment>".
 DivisionInModel find_division(const Training& training, const std::string& path);
 
-/// How a prepared module is divided; null if it is not.
-parallel::DividedModule* divided_module(const Training& training, const torch::nn::Module& module);
+/// The prepared model of a module; null if it is not prepared.
+std::shared_ptr<step::ModelCore> find_model(const Training& training, const torch::nn::Module& module);
 
 /// The type and shape of the whole tensor of which `tensor`, a parameter, is this rank's.
 formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tensor);
 
-/// Describes a tensor of which this rank has `part`, divided as its parameter is. @collective along the axis tensor
-checkpoint::ShardedTensor divided_share(const Training& training, const DivisionInModel& division,
-                                        const at::Tensor& part);
+/// A tensor of which this rank has a part that must be joined with those of other ranks before it can be written.
+struct UnjoinedTensor {
+  std::string name;
+  DivisionInModel division;
+  at::Tensor mine;                                 ///< the part, or ZeRO's slice of it
+  const parallel::FlatParameters* flat = nullptr;  ///< in which the part is sliced; null if `mine` is the part
+  std::size_t number = 0;                          ///< of the parameter in `flat`
+};
 
+/// A snapshot before the ranks have exchanged anything.
+struct SnapshotDraft {
+  checkpoint::Snapshot snapshot = {};
+  std::vector<UnjoinedTensor> unjoined = {};
+};
+
+/// Gives each unjoined tensor its place in the snapshot, with memory for the elements that this rank writes. Local.
+void make_room(SnapshotDraft& draft, const Training& training);
+/// Fills that memory, with one whole tensor in memory at a time. @collective along the axes tensor and shard
+void join_parts(SnapshotDraft& draft, const Training& training);
+
+/// Reads elements of this rank's part, given by their positions in it, as a tensor of one dimension.
+at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,
+                             core::Range of_part);
 /// Reads this rank's part of a whole tensor.
 at::Tensor read_own_part(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division);
 

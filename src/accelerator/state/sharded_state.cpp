@@ -31,10 +31,11 @@ const Part* find_part(const std::map<std::string, Part>& parts, const std::strin
   return found == parts.end() ? nullptr : &found->second;
 }
 
-void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef shape) {
-  if (part.parameter.sizes() == shape) return;
+void require_shape_of(const Training& training, const Part& part, const std::string& path, at::IntArrayRef shape) {
+  const auto expected = whole_spec(training, part.parameter).shape;
+  if (shape == expected) return;
   throw Error({.what = text::concat(path, " has shape [", text::join(shape), "], its parameter has [",
-                                    text::join(part.parameter.sizes()), "]"),
+                                    text::join(expected), "]"),
                .why = "the checkpoint is of another model",
                .hint = "build the model that was saved"});
 }
@@ -69,63 +70,86 @@ checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, c
   return share;
 }
 
+/// Adds a slice of a tensor that is sharded, or of a part of one that is divided as well.
+void put_slice(SnapshotDraft& draft, const std::string& name, const Training& training, const Owned& owned,
+               const at::Tensor& mine) {
+  const auto& parameter = owned.flat->parameters()[owned.number].tensor;
+  if (const auto division = find_division(training, parameter)) {
+    draft.unjoined.push_back(
+        {.name = name, .division = division, .mine = mine, .flat = owned.flat, .number = owned.number});
+  } else {
+    draft.snapshot.shards.emplace(name, share_of(owned, mine, training));
+  }
+}
+
 /// Adds the state of an optimizer of parameters that are not sharded, but may be divided among tensor ranks.
-void put_moments(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
-                 const StateDict& state) {
+void put_moments(SnapshotDraft& draft, const std::string& prefix, const Training& training, const StateDict& state) {
   for (const auto& [path, value] : state.values()) {
     const auto name = prefix + "/" + path;
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
     if (division && division.has_sizes_of_part(*tensor)) {
-      snapshot.shards.emplace(name, divided_share(training, division, *tensor));
+      draft.unjoined.push_back({.name = name, .division = division, .mine = *tensor});
     } else {
-      std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
+      std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
     }
   }
 }
 
+/// Reads this rank's slice of a tensor.
+at::Tensor read_slice(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                      const at::Tensor& parameter, core::Range owned) {
+  const auto division = find_division(training, parameter);
+  return division ? read_own_elements(reader, name, division, owned) : reader.read_part(name, owned);
+}
+
+at::Tensor read_slice(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                      const Part& part) {
+  return read_slice(reader, name, training, part.parameter, part.flat->owned(part.number));
+}
+
 }  // namespace
 
-void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   auto state = step::save_optimizer(optimizer.optimizer(), names);
-  if (optimizer.shards() == nullptr) return put_moments(snapshot, prefix, training, state);
+  if (optimizer.shards() == nullptr) return put_moments(draft, prefix, training, state);
   const auto parts = sharded_parts(optimizer, names);
   for (const auto& [path, value] : state.values()) {
     const auto* part = find_part(parts, path);
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto name = prefix + "/" + path;
     if (part != nullptr && tensor != nullptr) {
-      snapshot.shards.emplace(name, share_of({part->flat, part->number}, *tensor, training));
+      put_slice(draft, name, training, {part->flat, part->number}, *tensor);
     } else {
-      std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
+      std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
     }
   }
   for (const auto& [path, part] : parts) {
     if (part.flat->has_master(part.number))
-      snapshot.shards.emplace(text::concat(prefix, "/", path, "/", master),
-                              share_of({part.flat, part.number}, part.slice, training));
+      put_slice(draft, text::concat(prefix, "/", path, "/", master), training, {part.flat, part.number}, part.slice);
   }
 }
 
 // Tied parameters are saved under each of their names, so that any of them can be looked up. Parameters that no rank
 // has as a whole are written as slices.
-void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
-               const torch::nn::Module& module) {
-  for (const auto& item : module.named_parameters()) {
+void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training,
+               const step::ModelCore& model) {
+  if (model.divided() != nullptr) model.divided()->check_untouched();
+  for (const auto& item : model.module().named_parameters()) {
     const auto name = prefix + "/" + item.key();
-    if (const auto division = find_division(training, item.value())) {
-      snapshot.shards.emplace(name, divided_share(training, division, item.value()));
-      continue;
-    }
     const auto owned = find_owned(training, item.value());
+    const auto division = find_division(training, item.value());
     if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
-      snapshot.shards.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
+      put_slice(draft, name, training, owned, owned.flat->published_slice(owned.number));
+    } else if (division && !division.module->is_lent()) {
+      draft.unjoined.push_back({.name = name, .division = division, .mine = item.value()});
     } else {
-      snapshot.common.put(name, item.value());
+      draft.snapshot.common.put(name, item.value());
     }
   }
-  for (const auto& item : module.named_buffers()) snapshot.common.put(prefix + "/" + item.key(), item.value());
+  for (const auto& item : model.module().named_buffers())
+    draft.snapshot.common.put(prefix + "/" + item.key(), item.value());
 }
 
 StateDict own_moments(const StateDict& whole, const Training& training) {
@@ -133,7 +157,7 @@ StateDict own_moments(const StateDict& whole, const Training& training) {
   for (const auto& [path, value] : whole.values()) {
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
-    if (division && tensor->sizes() == division.whole_sizes()) {
+    if (division && !division.module->is_lent() && tensor->sizes() == division.whole_sizes()) {
       state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
     } else {
       std::visit([&](const auto& held) { state.put(path, held); }, value);
@@ -154,9 +178,11 @@ StateDict own_parts(const StateDict& whole, const Training& training, const step
       std::visit([&](const auto& held) { state.put(path, held); }, value);
       continue;
     }
-    require_shape_of(*part, path, tensor->sizes());
+    require_shape_of(training, *part, path, tensor->sizes());
+    const auto division = find_division(training, part->parameter);
+    const auto mine = division ? division.module->ranks().part_of(*tensor, division.divided->division) : *tensor;
     const auto owned = part->flat->owned(part->number);
-    state.put(path, tensor->reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
+    state.put(path, mine.reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
   }
   return state;
 }
@@ -164,7 +190,7 @@ StateDict own_parts(const StateDict& whole, const Training& training, const step
 // The optimizer's state in a checkpoint, by its names there. whole() returns the value for an unsharded tensor,
 // of_part() puts that for a sharded one. Skips the fp32 copies of parameters, which restore_masters() reads.
 template <typename Whole, typename OfPart>
-StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix,
+StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                        const std::map<std::string, Part>& parts, const Whole& whole, const OfPart& of_part) {
   StateDict state = reader.values().under(prefix);
   for (const auto& [name, spec] : reader.tensors()) {
@@ -174,7 +200,7 @@ StateDict stored_state(const checkpoint::Reader& reader, const std::string& pref
     if (part == nullptr) {
       state.put(path, whole(name, spec));
     } else if (!path.ends_with(text::concat("/", master))) {
-      require_shape_of(*part, path, spec.shape);
+      require_shape_of(training, *part, path, spec.shape);
       of_part(state, path, name, *part);
     }
   }
@@ -191,7 +217,8 @@ void check_moments(const checkpoint::Reader& reader, const std::string& prefix, 
     return at::empty({}, at::TensorOptions().dtype(spec.type)).expand(shape);
   };
   const auto nothing = [](StateDict&, const std::string&, const std::string&, const Part&) {};
-  step::check_optimizer(optimizer.optimizer(), names, stored_state(reader, prefix, parts, shape_alone, nothing));
+  step::check_optimizer(optimizer.optimizer(), names,
+                        stored_state(reader, prefix, training, parts, shape_alone, nothing));
 }
 
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
@@ -202,32 +229,35 @@ StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefi
     return division && spec.shape == division.whole_sizes() ? read_own_part(reader, name, division) : reader.read(name);
   };
   const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
-    state.put(path, reader.read_part(name, part.flat->owned(part.number)));
+    state.put(path, read_slice(reader, name, training, part));
   };
-  return stored_state(reader, prefix, parts, whole, slice);
+  return stored_state(reader, prefix, training, parts, whole, slice);
 }
 
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                     const at::Tensor& tensor) {
-  if (const auto division = find_division(training, tensor)) {
-    const parallel::PartsOnly each_rank_has;
-    tensor.copy_(read_own_part(reader, name, division));
-    return;
-  }
+  const auto division = find_division(training, tensor);
+  if (division && division.module->is_lent()) return reader.read_into(name, tensor);
+  const parallel::PartsOnly each_rank_has;
   const auto [flat, number] = find_owned(training, tensor);
-  if (flat == nullptr) return reader.read_into(name, tensor);
-  flat->published_slice(number).copy_(reader.read_part(name, flat->owned(number)));
+  if (flat != nullptr) {
+    flat->published_slice(number).copy_(read_slice(reader, name, training, tensor, flat->owned(number)));
+  } else if (division) {
+    tensor.copy_(read_own_part(reader, name, division));
+  } else {
+    reader.read_into(name, tensor);
+  }
 }
 
-void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                     const step::ParameterNames& names) {
+void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                     const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   if (optimizer.shards() == nullptr) return;
   const at::NoGradGuard no_grad;
   for (const auto& [path, part] : sharded_parts(optimizer, names)) {
     if (!part.flat->has_master(part.number)) continue;
     const auto name = text::concat(prefix, "/", path, "/", master);
     if (reader.tensors().contains(name)) {
-      part.slice.copy_(reader.read_part(name, part.flat->owned(part.number)));
+      part.slice.copy_(read_slice(reader, name, training, part));
     } else {
       part.slice.copy_(part.flat->published_slice(part.number));
     }

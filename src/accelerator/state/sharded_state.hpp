@@ -2,21 +2,22 @@
 
 #include <string>
 
+#include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
 /// Sharded tensors in checkpoints. They are stored under the names and shapes of the whole tensors, so that any ZeRO
-/// stage and any number of ranks can read them. Nothing is gathered: each rank writes and reads the slices it owns.
+/// stage and any number of ranks can read them. Nothing is gathered, except for parameters that are divided as well:
+/// each rank writes and reads the slices it owns.
 namespace hortator::accelerator {
 
 /// Adds the optimizer's state under `prefix`; fp32 copies of 16-bit parameters as "state/.../master".
-void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
 /// Adds the parameters and buffers of a model under `prefix`.
-void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
-               const torch::nn::Module& module);
+void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training, const step::ModelCore& model);
 
 /// Throws if the checkpoint's state under `prefix` does not fit `optimizer`. Reads no tensors.
 void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
@@ -31,7 +32,7 @@ StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefi
 /// optimizer's state unchanged.
 StateDict own_parts(const StateDict& whole, const Training& training, const step::OptimizerCore& optimizer,
                     const step::ParameterNames& names);
-/// The same where nothing is sharded.
+/// The same where nothing is sharded. The moments of models whose parameters are lent stay whole.
 StateDict own_moments(const StateDict& whole, const Training& training);
 
 /// Reads a parameter into `tensor`; of a sharded one only this rank's slice.
@@ -39,7 +40,7 @@ void read_parameter(const checkpoint::Reader& reader, const std::string& name, c
                     const at::Tensor& tensor);
 
 /// Restores the fp32 copies of parameters; from the parameters if the checkpoint has none. Call it after these.
-void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
-                     const step::ParameterNames& names);
+void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
+                     const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
 }  // namespace hortator::accelerator

@@ -10,6 +10,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "mpi/agree.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 
 namespace hortator::accelerator {
@@ -215,6 +216,44 @@ void restore_protection(const Training& training, const StateDict& saved) {
     protection->losses().load(saved);
 }
 
+/// The run's own numbers.
+void put_run(checkpoint::Snapshot& snapshot, const Training& training, std::int64_t next_iteration) {
+  auto& common = snapshot.common;
+  common.put("run/models", training.prepared.models().size());
+  common.put("run/optimizers", training.prepared.optimizers().size());
+  common.put("run/schedules", training.prepared.schedules().size());
+  common.put("run/loaders", training.prepared.loaders().size());
+  common.put("run/iteration", next_iteration);
+  common.put("run/seed", training.seed());
+  // Other ranks need not log: rank 0's value counts.
+  snapshot.own.put("log/last_step", training.output.trackers().last_step());
+  snapshot.own.put_all("random", random_state(training.device()));
+}
+
+/// What this rank has of a snapshot. Local.
+SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration) {
+  SnapshotDraft draft;
+  auto& snapshot = draft.snapshot;
+  auto& common = snapshot.common;
+  training.control.settle_steps();
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
+    put_model(draft, numbered("models", i), training, *training.prepared.models()[i]);
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)
+    put_optimizer(draft, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
+    common.put_all(numbered("schedules", i), training.prepared.schedules()[i].state());
+  for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)
+    common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
+  if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
+  if (auto* protection = training.control.protection())
+    snapshot.own.put_all("protection", protection->losses().state());
+  for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
+  for (const auto& part : training.prepared.parts()) part.save(snapshot);
+  put_run(snapshot, training, next_iteration);
+  return draft;
+}
+
 }  // namespace
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
@@ -235,35 +274,19 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
   }
 }
 
-checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
-  checkpoint::Snapshot snapshot;
-  auto& common = snapshot.common;
-  training.control.settle_steps();
-  for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
-    put_model(snapshot, numbered("models", i), training, training.prepared.models()[i]->module());
-  const auto names = training.prepared.stepped_names();
-  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
-    put_optimizer(snapshot, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
+checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration) {
+  SnapshotDraft draft;
+  mpi::all_or_none(training.host(), [&] {
+    draft = own_draft(training, next_iteration);
+    make_room(draft, training);
+  });
+  try {
+    join_parts(draft, training);
+  } catch (...) {
+    training.abandon("a rank cannot join the parts of divided parameters for a checkpoint");  // others wait in it
+    throw;
   }
-  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
-    common.put_all(numbered("schedules", i), training.prepared.schedules()[i].state());
-  for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)
-    common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
-  if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
-  if (auto* protection = training.control.protection())
-    snapshot.own.put_all("protection", protection->losses().state());
-  for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
-  for (const auto& part : training.prepared.parts()) part.save(snapshot);
-  common.put("run/models", training.prepared.models().size());
-  common.put("run/optimizers", training.prepared.optimizers().size());
-  common.put("run/schedules", training.prepared.schedules().size());
-  common.put("run/loaders", training.prepared.loaders().size());
-  common.put("run/iteration", next_iteration);
-  common.put("run/seed", training.seed());
-  // Other ranks need not log: rank 0's value counts.
-  snapshot.own.put("log/last_step", training.output.trackers().last_step());
-  snapshot.own.put_all("random", random_state(training.device()));
-  return snapshot;
+  return std::move(draft.snapshot);
 }
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
@@ -293,7 +316,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     if (strict || fits) read_parameter(reader, name, training, tensor);
   }
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)
-    restore_masters(reader, numbered("optimizers", i), *training.prepared.optimizers()[i], names);
+    restore_masters(reader, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
   for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
     policy.attempt([&] { training.prepared.schedules()[i].load(read_under(reader, numbered("schedules", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);

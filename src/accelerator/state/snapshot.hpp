@@ -8,8 +8,9 @@ namespace hortator::accelerator {
 
 /// Returns everything that a resumed run needs: models/<i>/..., optimizers/<i>/..., schedules/<i>/..., loaders/<i>/...,
 /// scaler/..., objects/<name>/... and the run's own numbers, the same on all ranks; and this rank's random number
-/// generators. `next_iteration` is the number that the next checkpoint will have.
-checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration);
+/// generators. `next_iteration` is the number that the next checkpoint will have. If it cannot on one rank, all throw.
+/// @collective
+checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration);
 
 /// Restores a snapshot. Finds whatever does not fit before anything is changed and throws Error; unless it is `strict`,
 /// only warns and skips it. `rank` is this process's of `world`. Restores only this rank's slices of sharded

@@ -55,8 +55,9 @@ void Channels::share_random_numbers() {
   synchronise(mesh_->connect(parallel::Axis::tensor).host, default_generators(device()));
 }
 
-comm::Communicator& Channels::ranks_of_slices() {
-  return zero_ ? zero_->sharding().group : mesh_->connect(parallel::Axis::tensor).on_device;
+step::NormRanks Channels::ranks_of_norms() {
+  return {.shards = zero_ ? &zero_->sharding().group : nullptr,
+          .parts = tensor_ ? &mesh_->connect(parallel::Axis::tensor).on_device : nullptr};
 }
 
 void Channels::disconnect() {

@@ -14,6 +14,7 @@
 #include "parallel/mesh/mesh.hpp"
 #include "parallel/tensor/tensor_ranks.hpp"
 #include "runtime/world.hpp"
+#include "step/gradients/sharded_norm.hpp"
 
 namespace hortator::accelerator {
 
@@ -50,8 +51,8 @@ class Channels {
   std::shared_ptr<parallel::SharedStatistics> shared_statistics();
   void forget_shared_statistics() { shared_statistics_.reset(); }
   const ZeroRanks* zero() const { return zero_.get(); }  ///< null at stage 0
-  /// The ranks that have the other slices of parameters: ZeRO's, or those among which models are divided.
-  comm::Communicator& ranks_of_slices();
+  /// The ranks that have the other slices of parameters, and the other parts of divided ones.
+  step::NormRanks ranks_of_norms();
   /// The ranks among which models are divided; null if the axis tensor has one rank.
   const std::shared_ptr<parallel::TensorRanks>& tensor_ranks() const { return tensor_; }
 

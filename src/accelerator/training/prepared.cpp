@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "step/optimizer/divided_moments.hpp"
+
 namespace hortator::accelerator {
 
 void Prepared::add_model(std::shared_ptr<step::ModelCore> model) {
@@ -92,13 +94,14 @@ step::TensorSet Prepared::parameters() const {
 step::GradientHolders Prepared::gradient_holders(const std::vector<at::Tensor>& parameters) const {
   step::GradientHolders holders;
   for (const auto& parameter : parameters) {
+    const bool is_part = parallel::is_divided(parameter);
     std::optional<std::size_t> number;
     for (const auto& model : models_) {
       if (!model->scatters_gradients() || number) continue;
       number = model->flat()->find(parameter);
-      if (number) holders.shards.push_back(model->flat()->slice(*number));
+      if (number) (is_part ? holders.shards_of_parts : holders.shards).push_back(model->flat()->slice(*number));
     }
-    if (!number) (parallel::is_divided(parameter) ? holders.shards : holders.whole).push_back(parameter);
+    if (!number) (is_part ? holders.parts : holders.whole).push_back(parameter);
   }
   return holders;
 }
@@ -146,7 +149,16 @@ void Prepared::clear() {
   parts_.clear();
 }
 
+void Prepared::divide_moments() const {
+  for (const auto& optimizer : optimizers_) {
+    for (const auto& model : models_) {
+      if (model->divided() != nullptr) step::divide_moments(optimizer->optimizer(), *model->divided());
+    }
+  }
+}
+
 void Prepared::shard_optimizers() const {
+  divide_moments();
   for (const auto& optimizer : optimizers_) {
     for (const auto& model : models_) {
       if (optimizer->shards() != nullptr && model->flat() != nullptr) optimizer->shards()->take_over(*model->flat());

@@ -94,6 +94,8 @@ class Prepared {
   void release_shards(ReleaseMode mode) const;
   /// Optimizers get back, as a whole, what they remember of sharded parameters. @collective under ZeRO
   void give_back_optimizers() const;
+  /// Cuts what optimizers remember of divided parameters as a whole down to this rank's parts. Local.
+  void divide_moments() const;
   /// Forgets models, optimizers, loaders, schedules, objects and further parts of checkpoints. Hooks stay.
   void clear();
 

@@ -9,6 +9,7 @@
 
 #include "core/text/text.hpp"
 #include "parallel/tensor/interception.hpp"
+#include "parallel/tensor/pickling.hpp"
 #include "parallel/tensor/plan.hpp"
 
 namespace hortator::parallel {
@@ -39,21 +40,38 @@ void require_undivided(const std::vector<std::pair<std::string, at::Tensor>>& al
 
 }  // namespace
 
-DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks)
-    : ranks_(std::move(ranks)) {
-  start_division();
+void DividedModule::check(const torch::nn::Module& module, const TensorPlan& plan, int ranks) {
   const auto all = all_names(module);
   require_undivided(all);
+  divisions_by_plan(plan, planned(all), ranks);
+}
+
+DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks, const Settle& settle)
+    : ranks_(std::move(ranks)) {
+  start_division();
+  check(module, plan, ranks_->size());
+  const auto all = all_names(module);
   const auto divisions = divisions_by_plan(plan, planned(all), ranks_->size());
   const at::NoGradGuard no_grad;
   std::set<const void*> done;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, tensor] = all[i];
-    if (!divisions[i] || !done.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    tensor.set_data(ranks_->part_of(tensor, *divisions[i]));
-    parameters_.push_back({.name = name, .parameter = tensor, .division = *divisions[i]});
+    if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
+    if (settle) settle(tensor);
+    if (divisions[i]) divide(name, tensor, *divisions[i]);
   }
   mark();
+}
+
+// A gradient from before has the sizes of the whole parameter.
+void DividedModule::divide(const std::string& name, const at::Tensor& parameter, const Division& division) {
+  auto& gradient = parameter.mutable_grad();
+  auto part_of_gradient = gradient.defined() ? ranks_->part_of(gradient, division) : at::Tensor();
+  gradient.reset();
+  parameter.set_data(ranks_->part_of(parameter, division));
+  gradient = std::move(part_of_gradient);
+  refuse_pickling(parameter.device().type());
+  parameters_.push_back({.name = name, .parameter = parameter, .division = division, .part = parameter.sizes().vec()});
 }
 
 const DividedModule::DividedParameter* DividedModule::find(const at::Tensor& parameter) const {
@@ -66,9 +84,27 @@ void DividedModule::mark() const {
   for (const auto& one : parameters_) mark_divided(one.parameter, one.division, ranks_);
 }
 
+bool DividedModule::is_part(const DividedParameter& one) const {
+  return one.parameter.sizes() == one.part && (ranks_->size() == 1 || is_divided(one.parameter));
+}
+
+void DividedModule::check_untouched() const {
+  if (is_lent_) return;
+  for (const auto& one : parameters_) {
+    if (is_part(one)) continue;
+    throw UsageError({.what = text::concat("The parameter ", text::quote(one.name),
+                                           " was replaced after prepare(), which had divided it among ranks"),
+                      .why = "module->to() and set_data() take away that it is a part of the whole parameter",
+                      .hint = "move or convert the module before prepare()"});
+  }
+}
+
+// What was replaced since cannot be joined: all ranks have done so.
 void DividedModule::restore() const {
+  if (is_lent_) return;
   const at::NoGradGuard no_grad;
   for (const auto& one : parameters_) {
+    if (!is_part(one)) continue;
     auto& gradient = one.parameter.mutable_grad();
     auto whole_gradient = gradient.defined() ? ranks_->join(gradient, one.division) : at::Tensor();
     gradient.reset();
@@ -79,7 +115,9 @@ void DividedModule::restore() const {
 }
 
 void DividedModule::lend() {
+  check_untouched();
   const at::NoGradGuard no_grad;
+  is_lent_ = true;
   for (const auto& one : parameters_) {
     unmark_divided(one.parameter);
     lent_.push_back(one.parameter.detach());
@@ -88,14 +126,15 @@ void DividedModule::lend() {
 }
 
 void DividedModule::take_back(bool keep_changes) {
+  if (!std::exchange(is_lent_, false)) return;
   const at::NoGradGuard no_grad;
   const auto parts = std::exchange(lent_, {});
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& [name, parameter, division] = parameters_[i];
+    const auto& [name, parameter, division, sizes] = parameters_[i];
     if (keep_changes) parts[i].copy_(ranks_->part_of(parameter, division));
     parameter.set_data(parts[i]);
   }
-  if (!parts.empty()) mark();
+  mark();
 }
 
 TensorPlan plan_of(torch::nn::Module& module) {

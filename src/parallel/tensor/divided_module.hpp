@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <memory>
 #include <string>
@@ -19,11 +20,18 @@ class DividedModule {
     std::string name;
     at::Tensor parameter;  ///< this rank's part
     Division division;
+    Sizes part;  ///< the sizes of each rank's part
   };
+  /// Gives a whole parameter its values.
+  using Settle = std::function<void(const at::Tensor& parameter)>;
 
-  /// The parameters must be whole, and the same on all ranks. Throws UsageError, before any change, if the plan does
-  /// not fit. Does not communicate.
-  DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks);
+  /// Throws UsageError if `plan` does not fit the module, or if parameters of it are divided already. Does not
+  /// communicate.
+  static void check(const torch::nn::Module& module, const TensorPlan& plan, int ranks);
+  /// The parameters must be whole, and the same on all ranks. Throws UsageError, before any change, as check() does.
+  /// Calls `settle` with each parameter, in the module's order, before its part is taken: two whole parameters that
+  /// were made in it are never in memory at once, if they are divided.
+  DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks, const Settle& settle = {});
 
   /// Each divided parameter once.
   const std::vector<DividedParameter>& parameters() const { return parameters_; }
@@ -32,39 +40,27 @@ class DividedModule {
   const TensorRanks& ranks() const { return *ranks_; }
   const SharedRanks& shared_ranks() const { return ranks_; }
 
-  /// Marks the parameters as divided again, after their data was replaced.
-  void mark() const;
+  /// Throws UsageError, naming the parameter, if one has not been this rank's part since: module->to() and set_data()
+  /// give it other memory.
+  void check_untouched() const;
   /// Gives the module whole parameters, and gradients, back for good. @collective
   void restore() const;
   /// Gives the module whole parameters until take_back(). @collective
   void lend();
+  bool is_lent() const { return is_lent_; }
   /// Gives the module parts again: those of the whole parameters if changes are kept, otherwise those from before. Does
-  /// nothing unless parameters are lent.
+  /// nothing unless parameters are lent. Local.
   void take_back(bool keep_changes);
 
  private:
+  void divide(const std::string& name, const at::Tensor& parameter, const Division& division);
+  bool is_part(const DividedParameter& one) const;
+  void mark() const;
+
   std::vector<DividedParameter> parameters_;
   SharedRanks ranks_;
+  bool is_lent_ = false;
   std::vector<at::Tensor> lent_;  ///< the parts, while the module has whole parameters
-};
-
-/// While it lives, a module that may be divided has whole parameters. Changes of them are kept if `keep_changes`.
-class WholeModule {
- public:
-  /// `divided` may be null. @collective
-  explicit WholeModule(DividedModule* divided, bool keep_changes = false)
-      : divided_(divided), keep_changes_(keep_changes) {
-    if (divided_ != nullptr) divided_->lend();
-  }
-  ~WholeModule() {
-    if (divided_ != nullptr) divided_->take_back(keep_changes_);
-  }
-  WholeModule(const WholeModule&) = delete;
-  WholeModule& operator=(const WholeModule&) = delete;
-
- private:
-  DividedModule* divided_;
-  bool keep_changes_;
 };
 
 /// The plan that the module, or a module in it, brings (HasTensorPlan). Throws UsageError if none does.

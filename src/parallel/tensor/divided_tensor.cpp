@@ -178,4 +178,14 @@ void unmark_divided(const at::Tensor& parameter) {
   parameter.unsafeGetTensorImpl()->set_backend_meta(nullptr);
 }
 
+void replace_data(const at::Tensor& parameter, const at::Tensor& data) {
+  const auto* known = is_divided(parameter) ? division_of_parameter(parameter) : nullptr;
+  if (known == nullptr) return parameter.set_data(data);
+  const auto division = known->division;
+  const auto ranks = known->ranks;
+  unmark_divided(parameter);
+  parameter.set_data(data);
+  mark_divided(parameter, division, ranks);
+}
+
 }  // namespace hortator::parallel

@@ -57,6 +57,8 @@ bool is_divided_parameter(const at::Tensor& tensor);
 void mark_divided(const at::Tensor& parameter, const Division& division, const SharedRanks& ranks);
 /// Makes a divided parameter an ordinary tensor.
 void unmark_divided(const at::Tensor& parameter);
+/// Gives a parameter other memory. A divided one stays divided: `data` is this rank's part.
+void replace_data(const at::Tensor& parameter, const at::Tensor& data);
 
 /// While it lives, operators of this thread see divided parameters as ordinary tensors: this rank's parts. For code
 /// that works on each rank's parameters, such as optimizers.

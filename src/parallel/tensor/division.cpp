@@ -32,6 +32,20 @@ Sizes whole_sizes(at::IntArrayRef part, const Division& division, int ranks) {
   return sizes;
 }
 
+PartRuns runs_of(at::IntArrayRef part, const Division& division) {
+  const auto rows = product(part.slice(0, at_dim(division))) * division.blocks;
+  return {.rows = rows, .run = rows == 0 ? 0 : product(part) / rows};
+}
+
+core::Range cover_of(const PartRuns& runs, core::Range of_part, int index, int ranks) {
+  if (of_part.size() == 0) return {};
+  const auto first = of_part.begin / runs.run, last = (of_part.end - 1) / runs.run;
+  const auto row = runs.run * ranks;
+  if (first < last) return {.begin = first * row, .end = (last + 1) * row};
+  const auto begin = first * row + index * runs.run + (of_part.begin - first * runs.run);
+  return {.begin = begin, .end = begin + of_part.size()};
+}
+
 Sizes complete_sizes(at::IntArrayRef requested, std::int64_t elements) {
   auto sizes = requested.vec();
   std::int64_t known = 1;

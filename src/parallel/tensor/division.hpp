@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/range.hpp"
+
 /// How tensors are divided among the ranks of a tensor group. Pure.
 namespace hortator::parallel {
 
@@ -28,6 +30,18 @@ Sizes part_sizes(at::IntArrayRef whole, const Division& division, int ranks);
 
 /// The sizes of the tensor whose parts have the sizes `part`.
 Sizes whole_sizes(at::IntArrayRef part, const Division& division, int ranks);
+
+/// A whole tensor in memory is [rows, ranks, run]: each rank has a run of elements of each row, and its part is these
+/// runs one after the other.
+struct PartRuns {
+  std::int64_t rows = 1;
+  std::int64_t run = 0;
+};
+PartRuns runs_of(at::IntArrayRef part, const Division& division);
+
+/// The elements of the whole tensor among which the elements `of_part` of rank `index` are. Nothing but these, where
+/// they lie in one row; else the rows in which they are.
+core::Range cover_of(const PartRuns& runs, core::Range of_part, int index, int ranks);
 
 struct DividedSizes {
   Division division;

@@ -5,9 +5,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <hortator/error.hpp>
+#include <span>
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
 
 namespace hortator::parallel {
@@ -52,6 +54,7 @@ at::Tensor TensorRanks::max(const at::Tensor& tensor) const { return reduce(tens
 
 at::Tensor TensorRanks::join(const at::Tensor& part, const Division& division) const {
   const WithParts here;
+  const paging::Hold present(std::span(&part, 1), paging::Access::read);
   const auto input = part.detach().contiguous();
   auto sizes = input.sizes().vec();
   sizes.insert(sizes.begin(), size_);

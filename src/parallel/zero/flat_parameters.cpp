@@ -1,5 +1,6 @@
 #include "parallel/zero/flat_parameters.hpp"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -16,6 +17,7 @@
 #include "mpi/agree.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -58,6 +60,7 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
                                const RankCoordination& ranks)
     : communicator_(communicator), parameters_(std::move(parameters)) {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
   check_movable();
   if (!parameters_.empty()) came_from_ = parameters_.front().tensor.device();
@@ -138,6 +141,20 @@ at::Tensor FlatParameters::published_slice(std::size_t parameter) const {
   return range_of(part, mine.size() > 0 ? begin : 0, {mine.size()});
 }
 
+// Broadcasts each rank's slice in turn.
+at::Tensor FlatParameters::join(std::size_t parameter, const at::Tensor& mine) const {
+  const PartsOnly each_rank_has;
+  auto whole = at::empty({plan_.positions[parameter].elements}, mine.options().requires_grad(false));
+  for (int rank = 0; rank < communicator_.size(); ++rank) {
+    const auto owned = plan_.owned(parameter, rank);
+    if (owned.size() == 0) continue;
+    const auto slice = whole.narrow(0, owned.begin, owned.size());
+    if (rank == communicator_.rank()) slice.copy_(mine);
+    communicator_.broadcast(slice, rank).wait();
+  }
+  return whole.view(shapes_[parameter]);
+}
+
 at::Tensor FlatParameters::in_array(std::size_t parameter, core::Range elements) const {
   const auto& place = plan_.positions[parameter];
   return range_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
@@ -189,6 +206,7 @@ void FlatParameters::exchange_by_file() {
 
 void FlatParameters::publish(const std::vector<std::size_t>& flats) {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   std::vector<comm::Work> works;
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) {
@@ -218,6 +236,7 @@ void FlatParameters::publish_all() { publish(all_flats()); }
 
 void FlatParameters::take_published(std::size_t parameter) {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   if (masters_[parameter]) slices_[parameter].copy_(published_slice(parameter));
 }
 
@@ -228,9 +247,10 @@ void FlatParameters::check_can_lend() const {
 
 void FlatParameters::lend() {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   check_can_lend();
   lent_ = true;  // take_back() then restores what has left the arrays, if this throws
-  for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
+  for (auto& [name, tensor] : parameters_) replace_data(tensor, tensor.detach().clone());
 }
 
 void FlatParameters::lend_together(const mpi::Communicator& host) {
@@ -245,6 +265,7 @@ void FlatParameters::lend_together(const mpi::Communicator& host) {
 
 void FlatParameters::take_back(bool keep_changes) {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   lent_ = false;
   if (keep_changes) arrive();
   for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
@@ -266,7 +287,8 @@ bool FlatParameters::is_in_array(std::size_t parameter) const {
   const auto& tensor = parameters_[parameter].tensor;
   const auto& place = plan_.positions[parameter];
   const auto& array = arrays_[place.flat];
-  return array.defined() && tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
+  return array.defined() && tensor.has_storage() &&
+         tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
          tensor.storage_offset() == array.storage_offset() + place.offset;
 }
 

@@ -97,6 +97,8 @@ class FlatParameters {
     return slices_[parameter].use_count() >= expected;
   }
   bool has_master(std::size_t parameter) const { return masters_[parameter]; }
+  /// The tensor with the parameter's sizes of whose elements each rank has its slice, `mine`. @collective
+  at::Tensor join(std::size_t parameter, const at::Tensor& mine) const;
   /// The slice's elements where all ranks see them.
   at::Tensor published_slice(std::size_t parameter) const;
 

@@ -12,6 +12,7 @@
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/stores/scratch.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 
 namespace hortator::parallel {
@@ -24,7 +25,7 @@ void make_values(const at::Tensor& tensor, const RankCoordination& ranks) {
 }
 
 /// Frees its memory. It must get other memory before it is used again.
-void drop_memory(at::Tensor& parameter) { parameter.set_data(at::empty({0}, parameter.options())); }
+void drop_memory(const at::Tensor& parameter) { replace_data(parameter, at::empty({0}, parameter.options())); }
 
 }  // namespace
 
@@ -173,7 +174,7 @@ void FlatParameters::write_owned(std::size_t parameter) {
 
 void FlatParameters::put_in_array(std::size_t flat) {
   for (const auto item : plan_.flats[flat].items) {
-    parameters_[item].tensor.set_data(range_of(arrays_[flat], plan_.positions[item].offset, shapes_[item]));
+    replace_data(parameters_[item].tensor, range_of(arrays_[flat], plan_.positions[item].offset, shapes_[item]));
   }
 }
 
@@ -212,7 +213,7 @@ void FlatParameters::give_own_memory(std::size_t flat) {
   for (const auto item : plan_.flats[flat].items) {
     auto& tensor = parameters_[item].tensor;
     if (is_in_use_elsewhere(item))
-      tensor.set_data(tensor.detach().to(came_from_, /*non_blocking=*/false, /*copy=*/true));
+      replace_data(tensor, tensor.detach().to(came_from_, /*non_blocking=*/false, /*copy=*/true));
   }
 }
 
@@ -242,6 +243,7 @@ std::vector<std::size_t> FlatParameters::flats_to_release(ReleaseMode mode) {
 
 void FlatParameters::release(ReleaseMode mode) {
   const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
   if (!parameters_.empty()) {
     for (const auto flat : flats_to_release(mode)) give_own_memory(flat);
   }

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
@@ -18,37 +20,66 @@ bool has_double(const std::vector<at::Tensor>& tensors) {
                      [](const at::Tensor& one) { return one.scalar_type() == at::kDouble; });
 }
 
-/// The norm of this rank's slices in fp64; the neutral value if it has none.
-at::Tensor own_norm(const GradientHolders& holders, double norm_type) {
-  const auto options = holders.shards.front().options().dtype(at::kDouble).requires_grad(false);
-  const auto groups = gradient_groups(holders.shards);
-  if (groups.empty()) return at::full({}, norm_type < 0 ? std::numeric_limits<double>::infinity() : 0.0, options);
-  return total_norm(groups, norm_type).to(options);
-}
+/// Norms in a form in which those of several tensors and ranks can be put together: powers, or the norms themselves
+/// where they are the largest or smallest number. In fp64.
+class NormSum {
+ public:
+  NormSum(double norm_type, const at::TensorOptions& options)
+      : norm_type_(norm_type), options_(options.dtype(at::kDouble).requires_grad(false)) {}
 
-// @collective
-at::Tensor norm_of_shards(const GradientHolders& holders, double norm_type, comm::Communicator& group) {
-  auto norm = own_norm(holders, norm_type);
-  if (std::isinf(norm_type)) {
-    group.all_reduce(norm, norm_type > 0 ? comm::ReduceOp::max : comm::ReduceOp::min).wait();
-    return norm;
+  /// Of this rank's gradients; the neutral value if it has none.
+  at::Tensor of(const std::vector<at::Tensor>& holders) const {
+    const auto groups = gradient_groups(holders);
+    if (groups.empty()) return at::full({}, norm_type_ < 0 ? std::numeric_limits<double>::infinity() : 0.0, options_);
+    const auto norm = total_norm(groups, norm_type_).to(options_);
+    return adds() && norm_type_ != 0 ? norm.pow(norm_type_) : norm;
   }
-  if (norm_type != 0) norm.pow_(norm_type);
-  group.all_reduce(norm, comm::ReduceOp::sum).wait();
-  return norm_type != 0 ? norm.pow(1 / norm_type) : norm;
+  at::Tensor together(const at::Tensor& a, const at::Tensor& b) const {
+    if (adds()) return a + b;
+    return norm_type_ > 0 ? at::maximum(a, b) : at::minimum(a, b);
+  }
+  /// @collective
+  void reduce(const at::Tensor& sum, comm::Communicator& ranks) const {
+    const auto extreme = norm_type_ > 0 ? comm::ReduceOp::max : comm::ReduceOp::min;
+    ranks.all_reduce(sum, adds() ? comm::ReduceOp::sum : extreme).wait();
+  }
+  at::Tensor norm(const at::Tensor& sum) const { return adds() && norm_type_ != 0 ? sum.pow(1 / norm_type_) : sum; }
+
+ private:
+  bool adds() const { return !std::isinf(norm_type_); }
+
+  double norm_type_;
+  at::TensorOptions options_;
+};
+
+// Slices of parts are reduced along both axes, others along the one on which ranks differ. @collective
+at::Tensor norm_over_ranks(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
+  const NormSum sums(norm_type, holders.all().front().options());
+  auto shards = sums.of(holders.shards);
+  auto parts = sums.of(holders.parts);
+  if (!holders.shards_of_parts.empty()) {
+    const auto both = at::stack({shards, sums.of(holders.shards_of_parts)});
+    sums.reduce(both, *ranks.shards);
+    shards = both[0];
+    parts = sums.together(parts, both[1]);
+  } else if (!holders.shards.empty()) {
+    sums.reduce(shards, *ranks.shards);
+  }
+  if (!holders.parts.empty() || !holders.shards_of_parts.empty()) sums.reduce(parts, *ranks.parts);
+  return sums.norm(sums.together(shards, parts));
 }
 
 }  // namespace
 
 std::vector<at::Tensor> GradientHolders::all() const {
   auto all = whole;
-  all.insert(all.end(), shards.begin(), shards.end());
+  for (const auto* more : {&shards, &parts, &shards_of_parts}) all.insert(all.end(), more->begin(), more->end());
   return all;
 }
 
-at::Tensor total_norm(const GradientHolders& holders, double norm_type, comm::Communicator& group) {
-  if (holders.shards.empty()) return total_norm(gradient_groups(holders.whole), norm_type);
-  auto norm = norm_of_shards(holders, norm_type, group);
+at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
+  if (holders.are_whole()) return total_norm(gradient_groups(holders.whole), norm_type);
+  auto norm = norm_over_ranks(holders, norm_type, ranks);
   if (const auto groups = gradient_groups(holders.whole); !groups.empty())
     norm = at::linalg_vector_norm(at::stack({norm, total_norm(groups, norm_type).to(norm.options())}), norm_type);
   return norm.to(has_double(holders.all()) ? at::kDouble : at::kFloat);

@@ -11,14 +11,24 @@ namespace hortator::step {
 
 /// Tensors whose gradients are clipped together.
 struct GradientHolders {
-  std::vector<at::Tensor> whole = {};   ///< parameters, the same on all ranks
-  std::vector<at::Tensor> shards = {};  ///< slices, different on each rank
+  std::vector<at::Tensor> whole = {};            ///< parameters, the same on all ranks
+  std::vector<at::Tensor> shards = {};           ///< ZeRO's slices of parameters: each rank of a group has others
+  std::vector<at::Tensor> parts = {};            ///< of divided parameters: each tensor rank has others
+  std::vector<at::Tensor> shards_of_parts = {};  ///< ZeRO's slices of these
 
   std::vector<at::Tensor> all() const;
+  /// Whether all ranks have all of them.
+  bool are_whole() const { return shards.empty() && parts.empty() && shards_of_parts.empty(); }
 };
 
-/// The norm of all gradients as one vector, equal on all ranks; see total_norm(). `group` are the ranks that share the
-/// slices. @collective if there are slices
-at::Tensor total_norm(const GradientHolders& holders, double norm_type, comm::Communicator& group);
+/// The ranks that have the other slices and parts.
+struct NormRanks {
+  comm::Communicator* shards = nullptr;  ///< null if nothing is sharded
+  comm::Communicator* parts = nullptr;   ///< null if nothing is divided
+};
+
+/// The norm of all gradients as one vector, each counted once, equal on all ranks; see total_norm(). @collective unless
+/// all are whole
+at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks);
 
 }  // namespace hortator::step

@@ -104,7 +104,7 @@ void OptimizerCore::step_ahead() {
 
 void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
-  if (is_first) require_elementwise_of_parts();
+  require_elementwise_of_parts();  // of a resumed run as well, whose first step has a state
   const parallel::PartsOnly each_rank_has;
   if (!arrive_at_step()) return;
   kernels();
@@ -175,6 +175,7 @@ void OptimizerCore::use_weights(WeightUse use) {
                       .hint = "leave the call out, or use ScheduleFreeAdamW"});
   }
   settle();
+  const parallel::PartsOnly each_rank_has;
   if (shards_) shards_->before_step();
   use == WeightUse::train ? modal->train() : modal->eval();
   if (shards_) shards_->after_step();

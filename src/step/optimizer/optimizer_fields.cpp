@@ -129,6 +129,23 @@ bool make_named(const OptimizerOptions& options, std::unique_ptr<OptimizerParamS
   return true;
 }
 
+/// Replaces each tensor of a state.
+class TensorReplacement final : public FieldVisitor {
+ public:
+  using Replace = std::function<at::Tensor(const at::Tensor&)>;
+  explicit TensorReplacement(Replace replace) : replace_(std::move(replace)) {}
+  void field(std::string_view, double&) override {}
+  void field(std::string_view, std::int64_t&) override {}
+  void field(std::string_view, bool&) override {}
+  void field(std::string_view, at::Tensor& value) override {
+    if (value.defined()) value = replace_(value);
+  }
+  void field(std::string_view, std::deque<at::Tensor>&) override {}
+
+ private:
+  Replace replace_;
+};
+
 }  // namespace
 
 bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
@@ -139,6 +156,11 @@ bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
 bool visit_fields(OptimizerOptions& options, FieldVisitor& visitor) {
   return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions, LBFGSOptions, NamedOptions>(
       options, visitor);
+}
+
+void replace_tensors(OptimizerParamState& state, const std::function<at::Tensor(const at::Tensor&)>& replace) {
+  TensorReplacement replacement(replace);
+  visit_fields(state, replacement);
 }
 
 std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -24,6 +25,10 @@ class FieldVisitor {
 bool visit_fields(torch::optim::OptimizerParamState& state, FieldVisitor& visitor);
 /// Visits the options of one parameter group. False for an unknown type.
 bool visit_fields(torch::optim::OptimizerOptions& options, FieldVisitor& visitor);
+
+/// Replaces each tensor of the state that one of LibTorch's optimizers keeps for one parameter.
+void replace_tensors(torch::optim::OptimizerParamState& state,
+                     const std::function<at::Tensor(const at::Tensor&)>& replace);
 
 /// A new, empty state of the type that belongs to these options; null for an unknown type.
 std::unique_ptr<torch::optim::OptimizerParamState> make_state(const torch::optim::OptimizerOptions& options);

@@ -1,6 +1,5 @@
 #include "step/optimizer/sharded_optimizer.hpp"
 
-#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Type.h>
 #include <torch/optim/adagrad.h>
@@ -10,7 +9,6 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
-#include <functional>
 #include <hortator/error.hpp>
 #include <hortator/training/named_optimizer.hpp>
 #include <typeinfo>
@@ -28,23 +26,6 @@ template <typename... Known>
 bool is_exactly_one_of(const torch::optim::Optimizer& optimizer) {
   return ((typeid(optimizer) == typeid(Known)) || ...);
 }
-
-/// Replaces each tensor of a state.
-class TensorReplacement final : public FieldVisitor {
- public:
-  using Replace = std::function<at::Tensor(const at::Tensor&)>;
-  explicit TensorReplacement(Replace replace) : replace_(std::move(replace)) {}
-  void field(std::string_view, double&) override {}
-  void field(std::string_view, std::int64_t&) override {}
-  void field(std::string_view, bool&) override {}
-  void field(std::string_view, at::Tensor& value) override {
-    if (value.defined()) value = replace_(value);
-  }
-  void field(std::string_view, std::deque<at::Tensor>&) override {}
-
- private:
-  Replace replace_;
-};
 
 void require_known_options(const torch::optim::Optimizer& optimizer, const std::string& name) {
   for (const auto& group : optimizer.param_groups()) {
@@ -148,34 +129,23 @@ void ShardedOptimizer::cut_state(const ShardedParameter& sharded) {
   auto state = std::move(found->second);
   states.erase(found);
   const auto mine = sharded.flat->owned(sharded.number);
-  TensorReplacement cut([&](const at::Tensor& whole) {
+  replace_tensors(*state, [&](const at::Tensor& whole) {
     const auto cut = whole.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
     return cut.to(sharded.slice.device(), sharded.slice.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
   });
-  visit_fields(*state, cut);
   states[sharded.slice.unsafeGetTensorImpl()] = std::move(state);
 }
 
-// Broadcasts each rank's slice in turn. @collective
+// @collective
 void ShardedOptimizer::join_state(const ShardedParameter& sharded) {
   auto& states = optimizer_->state();
   const auto found = states.find(sharded.slice.unsafeGetTensorImpl());
   if (found == states.end()) return;
   auto state = std::move(found->second);
   states.erase(found);
-  auto& ranks = sharded.flat->communicator();
-  TensorReplacement join([&](const at::Tensor& mine) {
-    auto whole = at::empty({sharded.parameter.numel()}, mine.options());
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      const auto owned = sharded.flat->plan().owned(sharded.number, rank);
-      if (owned.size() == 0) continue;
-      auto slice = whole.narrow(0, owned.begin, owned.size());
-      if (rank == ranks.rank()) slice.copy_(mine);
-      ranks.broadcast(slice, rank).wait();
-    }
-    return whole.view(sharded.parameter.sizes()).to(sharded.flat->came_from(), sharded.parameter.scalar_type());
+  replace_tensors(*state, [&](const at::Tensor& mine) {
+    return sharded.flat->join(sharded.number, mine).to(sharded.flat->came_from(), sharded.parameter.scalar_type());
   });
-  visit_fields(*state, join);
   states[sharded.parameter.unsafeGetTensorImpl()] = std::move(state);
 }
 

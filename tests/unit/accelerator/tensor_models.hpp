@@ -31,7 +31,19 @@ inline const std::map<std::string, std::string>& tensor_configs() {
         "n_layer": 2, "n_head": 4, "n_positions": 64, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0})"},
       {"bert", R"({"architectures": ["BertForMaskedLM"], "model_type": "bert", "vocab_size": 40, "hidden_size": 32,
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 64,
-        "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0})"}};
+        "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0})"},
+      {"mistral", R"({"architectures": ["MistralForCausalLM"], "model_type": "mistral", "vocab_size": 40,
+        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "sliding_window": 3, "max_position_embeddings": 64, "tie_word_embeddings": false})"},
+      {"qwen2", R"({"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 40, "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 64, "tie_word_embeddings": true})"},
+      {"distilbert", R"({"architectures": ["DistilBertForMaskedLM"], "model_type": "distilbert", "vocab_size": 40,
+        "dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64,
+        "attention_dropout": 0.0, "dropout": 0.0})"},
+      {"vit", R"({"architectures": ["ViTForImageClassification"], "model_type": "vit", "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 8, "patch_size": 4,
+        "num_channels": 3, "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0})"}};
   return all;
 }
 
@@ -63,6 +75,24 @@ template <typename Model>
 at::Tensor token_loss(Model& model, const TokenRows& rows) {
   const auto outputs = model(models::ModelInputs{.input_ids = rows.ids});
   return torch::nn::functional::cross_entropy(outputs.logits.view({-1, tensor_vocabulary}), rows.targets);
+}
+
+/// The images of one step that belong to part `index` of `parts`, with their classes, 0 or 1.
+struct ImageRows {
+  at::Tensor pixels, targets;
+
+  ImageRows(std::int64_t step, std::int64_t index, std::int64_t parts) {
+    const auto number = static_cast<std::size_t>(index);
+    const auto all = at::sin(at::arange(tensor_rows * 3 * 8 * 8, at::kFloat) * 0.37 + static_cast<double>(step));
+    pixels = all.view({tensor_rows, 3, 8, 8}).chunk(parts, 0)[number];
+    targets = (at::arange(tensor_rows, at::kLong) + step).remainder(2).chunk(parts, 0)[number];
+  }
+};
+
+template <typename Model>
+at::Tensor image_loss(Model& model, const ImageRows& rows) {
+  return torch::nn::functional::cross_entropy(model(models::ModelInputs{.pixel_values = rows.pixels}).logits,
+                                              rows.targets);
 }
 
 }  // namespace hortator::test

@@ -1,87 +1,18 @@
 // Training with a model that is divided among ranks, against the same on one rank.
-#include <torch/optim/adamw.h>
 #include <torch/optim/lbfgs.h>
 
-#include <cmath>
-#include <cstring>
 #include <hortator/error.hpp>
-#include <hortator/parallel/axis.hpp>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
-#include "checkpoint/read/reader.hpp"
-#include "first_ranks.hpp"
-#include "fixtures.hpp"
-#include "mpi/collectives.hpp"
-#include "support/catch.hpp"
-#include "tensor_models.hpp"
+#include "tensor_course.hpp"
 
 using namespace hortator;
-using parallel::Axis;
+using test::check_same;
+using test::tensors_in;
+using test::train;
+using test::train_alone;
 
 namespace {
-
-struct TensorRun {
-  std::string family = "llama";
-  AcceleratorOptions options = {};
-  std::int64_t first = 0, steps = 50;
-  std::filesystem::path load = {}, save = {}, export_to = {};
-  bool recomputes = false;
-};
-
-struct TensorCourse {
-  std::vector<double> losses, norms;
-};
-
-TensorCourse train(const TensorRun& run) {
-  Accelerator accelerator(run.options);
-  auto net = test::tensor_model(run.family);
-  if (run.recomputes) net->set_recompute_layers(true);
-  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
-  auto [model, optimizer] = accelerator.prepare(*net, adam);
-  if (!run.load.empty()) accelerator.load_state(run.load);
-  const auto& data = accelerator::Training::of(accelerator).data();
-  TensorCourse course;
-  for (auto step = run.first; step < run.first + run.steps; ++step) {
-    const auto loss = test::token_loss(model, test::TokenRows(step % 5, data.index(), data.size()));
-    accelerator.backward(loss);
-    course.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), 1.0).item<double>());
-    optimizer.step();
-    optimizer.zero_grad();
-    course.losses.push_back(accelerator.reduce(loss, Reduce::mean).item<double>());
-  }
-  if (!run.save.empty()) accelerator.save_state(run.save);
-  if (!run.export_to.empty()) accelerator.save_model(model, run.export_to);
-  return course;
-}
-
-std::vector<double> from_first(const mpi::Communicator& world, std::vector<double> values) {
-  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
-  const auto all = mpi::broadcast(world, bytes, 0);
-  std::vector<double> result(all.size() / sizeof(double));
-  std::memcpy(result.data(), all.data(), all.size());
-  return result;
-}
-
-/// What one rank computes, given to all ranks.
-TensorCourse train_alone(TensorRun run) {
-  const auto world = mpi::Communicator::world();
-  TensorCourse course;
-  {
-    const test::FirstRanks first(1);
-    run.options.communicator = first.handle();
-    if (first.is_in()) course = train(run);
-  }
-  return {.losses = from_first(world, course.losses), .norms = from_first(world, course.norms)};
-}
-
-void check_same(const std::vector<double>& found, const std::vector<double>& expected, double tolerance = 1e-5) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    INFO("step " << i);
-    CHECK(std::abs(found[i] - expected[i]) <= tolerance);
-  }
-}
 
 /// Every arrangement of all ranks in which a model is divided.
 std::vector<AcceleratorOptions> divided_options() {
@@ -89,13 +20,6 @@ std::vector<AcceleratorOptions> divided_options() {
   const int ranks = State().num_processes();
   for (const int tensor : {2, 4})
     if (ranks % tensor == 0) all.push_back({.parallel = {.tensor = tensor}});
-  return all;
-}
-
-std::map<std::string, at::Tensor> tensors_in(const std::filesystem::path& folder) {
-  const checkpoint::Reader reader(folder);
-  std::map<std::string, at::Tensor> all;
-  for (const auto& [name, spec] : reader.tensors()) all.emplace(name, reader.read(name));
   return all;
 }
 
@@ -107,7 +31,8 @@ bool is_rounding(const std::string& name) {
 }  // namespace
 
 TEST_CASE("fifty steps of divided models follow those of one rank") {
-  const auto family = GENERATE(std::string("llama"), std::string("qwen3"), std::string("gpt2"), std::string("bert"));
+  const auto family =
+      GENERATE(as<std::string>(), "llama", "mistral", "qwen2", "qwen3", "gpt2", "bert", "distilbert", "vit");
   INFO(family);
   const auto expected = train_alone({.family = family});
   for (const auto& options : divided_options()) {
@@ -263,13 +188,6 @@ TEST_CASE("what cannot be divided is refused on all ranks, with the reason") {
       Accelerator accelerator(wrong);
       auto net = test::tensor_model("llama");
       CHECK_THROWS_WITH(accelerator.prepare(*net), ContainsSubstring("fits no parameter"));
-    }
-    {
-      auto sharded = options;
-      sharded.zero.stage = 1;
-      Accelerator accelerator(sharded);
-      auto net = test::tensor_model("llama");
-      CHECK_THROWS_WITH(accelerator.prepare(*net), ContainsSubstring("zero.stage is greater than 0"));
     }
   }
   const State state;

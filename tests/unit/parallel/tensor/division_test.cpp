@@ -104,3 +104,35 @@ TEST_CASE("a permutation moves the divided dimension", "[serial]") {
   CHECK(after_permutation({.dim = 2, .blocks = 3}, {2, 0, 1}) == Division{.dim = 0, .blocks = 3});
   CHECK(after_permutation({.dim = 0}, {-1, 0, 1}) == Division{.dim = 1});
 }
+
+TEST_CASE("the elements of every range of a part are found in the whole tensor, for all shapes of 24 elements",
+          "[serial]") {
+  for (const int ranks : {2, 3, 4}) {
+    for (const auto& whole : shapes(24, 3)) {
+      for (std::int64_t dim = 0; dim < 3; ++dim) {
+        for (std::int64_t blocks = 1; blocks <= 12; ++blocks) {
+          const Division division{.dim = dim, .blocks = blocks};
+          if (!divides(whole, division, ranks)) continue;
+          const auto part = part_sizes(whole, division, ranks);
+          const auto runs = runs_of(part, division);
+          CHECK(runs.rows * runs.run == count(part));
+          for (int rank = 0; rank < ranks; ++rank) {
+            const auto all = positions(whole, division, ranks, rank);
+            for (std::int64_t begin = 0; begin < count(part); ++begin) {
+              for (auto end = begin + 1; end <= count(part); ++end) {
+                const auto cover = cover_of(runs, {begin, end}, rank, ranks);
+                const bool is_exact = cover.size() == end - begin;
+                CHECK((is_exact ? cover.begin == all[static_cast<std::size_t>(begin)]
+                                : cover.begin % (runs.run * ranks) == 0));
+                CHECK(cover.begin <= all[static_cast<std::size_t>(begin)]);
+                CHECK(all[static_cast<std::size_t>(end - 1)] < cover.end);
+                CHECK((is_exact || begin / runs.run < (end - 1) / runs.run));
+              }
+            }
+            CHECK(cover_of(runs, {}, rank, ranks).size() == 0);
+          }
+        }
+      }
+    }
+  }
+}

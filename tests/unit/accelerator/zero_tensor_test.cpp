@@ -1,0 +1,212 @@
+// ZeRO's shards of a model that is divided among tensor ranks, against the same model on one rank.
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+#include <vector>
+
+#include "tensor_course.hpp"
+
+using namespace hortator;
+using test::check_same;
+using test::train;
+using test::train_alone;
+
+namespace {
+
+/// All ranks in groups of `tensor`, with the ranks of different batches as shards.
+AcceleratorOptions arranged(int tensor, int stage) {
+  return {.zero = {.stage = stage}, .parallel = {.tensor = tensor}};
+}
+
+/// Two tensor ranks under each stage; on four ranks their parts are sharded.
+std::vector<AcceleratorOptions> arrangements() { return {arranged(2, 1), arranged(2, 2), arranged(2, 3)}; }
+
+std::string text_of(const AcceleratorOptions& options) {
+  return "tensor " + std::to_string(options.parallel.tensor.value_or(1)) + ", stage " +
+         std::to_string(options.zero.stage.value_or(0));
+}
+
+/// Of each parameter's gradient norm: 1 for the sum of absolute values, infinity for the largest.
+double norm_of_first_step(const AcceleratorOptions& options, double norm_type) {
+  Accelerator accelerator(options);
+  auto net = test::user_transformer();
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
+  auto [model, optimizer] = accelerator.prepare(*net, sgd);
+  const auto& data = accelerator::Training::of(accelerator).data();
+  accelerator.backward(test::user_loss(model, test::TokenRows(0, data.index(), data.size())));
+  return accelerator.clip_grad_norm_(model.parameters(), 1e9, norm_type).item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("fifty steps of sharded parts follow those of one rank, with norms that count each parameter once") {
+  for (const auto* family : {"llama", "user"}) {
+    const auto expected = train_alone({.family = family});
+    for (const auto& options : arrangements()) {
+      INFO(family << ", " << text_of(options));
+      const auto found = train({.family = family, .options = options});
+      check_same(found.losses, expected.losses);
+      check_same(found.norms, expected.norms, 1e-3);
+      check_same({found.norms.front()}, {expected.norms.front()});
+    }
+  }
+}
+
+TEST_CASE("norms of other types count each sharded part once") {
+  for (const double type : {1.0, 2.0, static_cast<double>(INFINITY)}) {
+    double expected = 0;
+    {
+      const auto world = mpi::Communicator::world();
+      std::vector<double> alone;
+      {
+        const test::FirstRanks first(1);
+        if (first.is_in()) alone.push_back(norm_of_first_step({.communicator = first.handle()}, type));
+      }
+      expected = test::from_first(world, alone).front();
+    }
+    for (const auto& options : arrangements()) {
+      INFO("norm " << type << ", " << text_of(options));
+      CHECK(norm_of_first_step(options, type) == Approx(expected).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("micro-steps of sharded parts add up as on one rank") {
+  const auto expected = train_alone({.family = "user", .options = {.gradient_accumulation_steps = 2}, .steps = 12});
+  for (auto options : arrangements()) {
+    INFO(text_of(options));
+    options.gradient_accumulation_steps = 2;
+    const auto found = train({.family = "user", .options = options, .steps = 12});
+    check_same(found.losses, expected.losses);
+    check_same(found.norms, expected.norms, 1e-4);
+  }
+}
+
+TEST_CASE("replicas of sharded parts follow one rank") {
+  if (State().num_processes() != 4) return;
+  const auto expected = train_alone({.family = "user", .steps = 10});
+  for (const int stage : {1, 2, 3}) {
+    INFO("stage " << stage);
+    auto options = arranged(2, stage);
+    options.zero.shard_group = 1;
+    check_same(train({.family = "user", .options = options, .steps = 10}).losses, expected.losses);
+  }
+}
+
+TEST_CASE("offloaded moments and parameters of a divided model follow one rank") {
+  const State state;
+  if (state.num_processes() != 4) return;
+  const test::Folder folder(state, "zero_tensor_offload");
+  const auto expected = train_alone({.family = "user", .steps = 5});
+  auto options = arranged(2, 3);
+  options.zero.offload_optimizer = folder.path() / "moments";
+  options.zero.offload_parameters = folder.path() / "parameters";
+  check_same(train({.family = "user", .options = options, .steps = 5}).losses, expected.losses);
+}
+
+TEST_CASE("fp16 with a scaler trains sharded parts, and an overflow in one rank's part skips the step on all") {
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const int tensor : {2, 4}) {
+      if (State().num_processes() % tensor != 0) continue;
+      auto options = arranged(tensor, stage);
+      INFO(text_of(options));
+      options.mixed_precision = Precision::fp16;
+      options.grad_scaler = {.init_scale = 64};
+      Accelerator accelerator(options);
+      auto net = test::user_transformer();
+      torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+      auto [model, optimizer] = accelerator.prepare(*net, adam);
+      const auto& training = accelerator::Training::of(accelerator);
+      const auto& data = training.data();
+      for (int step = 0; step < 3; ++step) {
+        const auto loss = test::user_loss(model, test::TokenRows(step, data.index(), data.size()));
+        accelerator.backward(loss);
+        if (step == 1 && accelerator.is_last_process()) {
+          const auto holders = training.prepared.gradient_holders(net->parameters());
+          const auto& of_parts = stage < 2 ? holders.parts : holders.shards_of_parts;
+          const auto mine =
+              std::ranges::find_if(of_parts, [](const at::Tensor& holder) { return holder.grad().numel() > 0; });
+          REQUIRE(mine != of_parts.end());
+          mine->grad().flatten()[0].fill_(INFINITY);
+        }
+        optimizer.step();
+        optimizer.zero_grad();
+        INFO("step " << step);
+        CHECK(accelerator.optimizer_step_was_skipped() == (step == 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("a module and its optimizer go through free_memory and another arrangement") {
+  const auto expected = train_alone({.family = "user", .steps = 6});
+  for (const bool from_whole : {false, true}) {
+    for (const auto& options : arrangements()) {
+      INFO(text_of(options) << (from_whole ? ", from a model that was not divided" : ""));
+      auto net = test::user_transformer();
+      torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+      std::vector<double> losses;
+      for (int half = 0; half < 2; ++half) {
+        Accelerator accelerator(half == 0 && from_whole ? AcceleratorOptions() : options);
+        auto [model, optimizer] = accelerator.prepare(*net, adam);
+        const auto& data = accelerator::Training::of(accelerator).data();
+        for (int step = 3 * half; step < 3 * half + 3; ++step) {
+          const auto loss = test::user_loss(model, test::TokenRows(step % 5, data.index(), data.size()));
+          accelerator.backward(loss);
+          accelerator.clip_grad_norm_(model.parameters(), 1.0);
+          optimizer.step();
+          optimizer.zero_grad();
+          losses.push_back(accelerator.reduce(loss, Reduce::mean).item<double>());
+        }
+        accelerator.free_memory();
+      }
+      check_same(losses, expected.losses);
+    }
+  }
+}
+
+TEST_CASE("exports and summoned parameters of sharded parts are whole, and changes of them are kept") {
+  const State state;
+  const test::Folder folder(state, "zero_tensor_export");
+  for (const auto& options : arrangements()) {
+    INFO(text_of(options));
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("llama"), whole = test::tensor_model("llama");
+    torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+    auto [model, optimizer] = accelerator.prepare(*net, adam);
+    const auto parameters = whole->named_parameters();
+    const auto dict = accelerator.get_state_dict(model);
+    for (const auto& item : parameters) {
+      if (accelerator.is_main_process()) CHECK(at::equal(dict.get<at::Tensor>(item.key()), item.value()));
+    }
+    {
+      const at::NoGradGuard no_grad;
+      const auto summoned = accelerator.summon_full_parameters(model);
+      for (const auto& item : net->named_parameters()) {
+        CHECK(at::equal(item.value(), parameters[item.key()]));
+        item.value().mul_(2);
+      }
+      accelerator.save_model(model, folder.path() / "within");
+      const auto within = accelerator.get_state_dict(model);
+      if (accelerator.is_main_process())
+        CHECK(at::equal(within.get<at::Tensor>("lm_head.weight"), parameters["lm_head.weight"] * 2));
+      CHECK(net->named_parameters()["lm_head.weight"].sizes() == parameters["lm_head.weight"].sizes());
+    }
+    accelerator.save_model(model, folder.path() / "after");
+    for (const auto* name : {"within", "after"}) {
+      auto loaded = test::tensor_model("llama");
+      accelerator.load_checkpoint_in_model(*loaded, folder.path() / name);
+      for (const auto& item : loaded->named_parameters()) CHECK(at::equal(item.value(), parameters[item.key()] * 2));
+    }
+    {
+      const auto summoned = accelerator.summon_full_parameters(model, {.writeback = false});
+      const at::NoGradGuard no_grad;
+      for (auto& parameter : net->parameters()) parameter.zero_();
+    }
+    const auto before = test::token_loss(model, test::TokenRows(0, 0, 1)).item<double>();
+    accelerator.load_checkpoint_in_model(model, folder.path() / "after");
+    CHECK(test::token_loss(model, test::TokenRows(0, 0, 1)).item<double>() == before);
+  }
+}
