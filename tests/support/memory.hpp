@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -22,6 +23,22 @@ inline std::int64_t memory_status(const std::string& key) {
   }
   return 0;
 }
+
+/// The flags that /proc/self/smaps gives the mapping around an address, each between blanks; "" if it is not mapped.
+inline std::string mapping_flags(const void* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool is_around = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2)
+      is_around = begin <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < end;
+    if (is_around && line.starts_with("VmFlags:")) return line + ' ';
+  }
+  return "";
+}
+
+/// Whether the system puts memory on huge pages where a program asks for it.
+inline bool has_huge_pages() { return std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").good(); }
 
 /// Returns the peak of the memory during `work`, minus the memory before.
 template <typename Work>

@@ -24,6 +24,7 @@ std::shared_ptr<models::PretrainedModel> make_llama(std::int64_t bytes, const st
                                  {"num_hidden_layers", std::max<std::int64_t>(bytes / bytes_a_layer, 1)},
                                  {"num_attention_heads", 16},
                                  {"num_key_value_heads", 16},
+                                 {"max_position_embeddings", 1024},
                                  {"vocab_size", 1024}};
   std::ofstream(file) << config.dump();
   return models::from_config(file);

@@ -96,9 +96,9 @@ at::ScalarType Loading::type_for(const std::string& name, const at::Tensor& tens
 
 void Loading::prepare_module() const {
   convert_module();
-  for (const auto& one : fillings_) {
-    if (paging::lacks_memory(one.tensor)) paging::give_memory(one.tensor);
-  }
+  std::vector<at::Tensor> filled;
+  for (const auto& one : fillings_) filled.push_back(one.tensor);
+  paging::give_lacking_memory(filled);
 }
 
 void Loading::convert_module() const {

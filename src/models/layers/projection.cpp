@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t max_rows = 4;
 
 #ifdef __x86_64__
-constexpr std::int64_t lanes = 16;  // of a register of AVX-512
+constexpr std::int64_t lanes = 16;    // of a register of AVX-512
+constexpr std::int64_t ahead = 2048;  // elements that are asked for before they are needed, also of the next rows
 using Lanes [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 
 struct Factors {
@@ -36,6 +37,7 @@ template <std::int64_t rows>
 #pragma GCC unroll 2
       for (std::int64_t half = 0; half < 2; ++half) {
         const auto at = column + half * lanes;
+        __builtin_prefetch(weight + at + ahead);
         const auto some = *reinterpret_cast<const Lanes*>(weight + at);
 #pragma GCC unroll 4
         for (std::int64_t row = 0; row < rows; ++row)

@@ -90,11 +90,12 @@ class LoadedWeights {
     require_tied();
     convert();
     std::vector<weights::Filling> fillings;
-    for (const auto& [wanted, stored] : matching.loads)
-      fillings.push_back({.stored = stored, .tensor = weights_[indices_[wanted]].tensor});
-    for (const auto& one : fillings) {
-      if (paging::lacks_memory(one.tensor)) paging::give_memory(one.tensor);
+    std::vector<at::Tensor> filled;
+    for (const auto& [wanted, stored] : matching.loads) {
+      filled.push_back(weights_[indices_[wanted]].tensor);
+      fillings.push_back({.stored = stored, .tensor = filled.back()});
     }
+    paging::give_lacking_memory(filled);
     weights::fill(*source_, fillings);
     return missing();
   }

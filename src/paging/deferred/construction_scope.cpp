@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "machine/memory/huge_pages.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/operator_use.hpp"
@@ -104,6 +105,16 @@ void give_memory(const at::Tensor& tensor) {
   if (!has_elements(tensor)) return;
   take_from_provider(tensor, Content::drop);
   if (lacks_memory(tensor)) own_memory(tensor.storage(), new_memory(tensor.storage().nbytes()));
+}
+
+void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
+  std::vector<machine::MemoryArea> given;
+  for (const auto& tensor : tensors) {
+    if (!lacks_memory(tensor)) continue;
+    give_memory(tensor);
+    given.emplace_back(memory_of(tensor.storage()), tensor.storage().nbytes());
+  }
+  machine::prefer_huge_pages(std::move(given));
 }
 
 ConstructionScope::ConstructionScope(Recording::Order order)

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/deferred/recording.hpp"
@@ -29,6 +30,9 @@ void drop_values(const at::Tensor& tensor, std::string why);
 /// Gives the tensor uninitialised memory of its own instead of deferred values; keeps memory that it has. Throws as
 /// drop_values().
 void give_memory(const at::Tensor& tensor);
+
+/// Gives memory to those of the tensors that have none, as give_memory(), on huge pages where the system has them.
+void give_lacking_memory(const std::vector<at::Tensor>& tensors);
 
 /// While it lives, what this thread constructs is recorded instead of executed. Scopes nest.
 class ConstructionScope {

@@ -13,8 +13,10 @@
 
 #include "fixtures.hpp"
 #include "machine/memory/recycling_allocator.hpp"
+#include "paging/deferred/construction_scope.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
+#include "support/memory.hpp"
 
 namespace hortator {
 namespace {
@@ -224,6 +226,18 @@ TEST_CASE("Values that a store has are never made, the others are", "[deferred_c
                             {.origin = paging::Pager::Origin::store});
   CHECK(layers[0]->weight.sum().item<float>() == 0);
   CHECK(same_bits(layers[1]->weight.detach().clone(), expected));
+}
+
+TEST_CASE("Memory that is given to large weights is to be on huge pages", "[deferred_construction]") {
+  if (!test::has_huge_pages()) {
+    WARN("skipped: this system has no huge pages");
+    return;
+  }
+  const auto layer = construct_deferred([] { return torch::nn::Linear(2048, 2048); });
+  paging::give_lacking_memory({layer->weight, layer->bias});
+  CHECK(has_memory(layer->bias));
+  const auto* middle = layer->weight.const_data_ptr<float>() + layer->weight.numel() / 2;
+  CHECK(test::mapping_flags(middle).find(" hg ") != std::string::npos);
 }
 
 TEST_CASE("Scopes nest", "[deferred_construction]") {
