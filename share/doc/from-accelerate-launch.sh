@@ -12,6 +12,7 @@ make_page() {
 This table lists every flag of `accelerate launch` (1.15) and every key of `default_config.yaml`, and what Hortator does with it. Hortator reads
 `default_config.yaml` unchanged: from `--config_file`, or from the place where Accelerate keeps it if you have no Hortator settings.
 `hortator config validate FILE` prints the same information for a file, line by line. `hortator launch` and `job` accept the flags with _ or -.
+A section of a file has an effect only if `distributed_type` selects it, as in Accelerate; a key without a value, known or not, has none.
 `share/doc/from-accelerate-launch.sh` generates this page from `src/launch/settings/accelerate_names.inc`.
 
 | support | meaning |

@@ -28,6 +28,7 @@ Accelerator::Accelerator(const AcceleratorOptions& options, const BuiltWith& bui
     : State(state_options(options, built)),
       training_(std::make_unique<accelerator::Training>(accelerator::launched(options), world())) {
   runtime::set_run_folder(training_->output.project().dir());
+  if (is_main_process()) accelerator::report_launched_file();
 }
 
 const AcceleratorOptions& Accelerator::options() const { return training_->options(); }

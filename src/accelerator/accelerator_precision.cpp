@@ -3,28 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accelerator/training/clipping.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
 #include "step/gradients/clip.hpp"
 #include "step/precision/loss_scale.hpp"
 
 namespace hortator {
-namespace {
-
-// Agrees, since gradients may differ between ranks if the program has changed them. @collective
-void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communicator& host) {
-  mpi::all_or_none(host, [&] {
-    const auto value = norm.item<double>();
-    if (std::isfinite(value)) return;
-    throw Error({.what = text::concat("The gradients' norm of type ", norm_type, " is ", value),
-                 .why = "ClipOptions::error_if_nonfinite is set",
-                 .hint = "look for a loss that is not finite, or unset error_if_nonfinite"});
-  });
-}
-
-}  // namespace
 
 Precision Accelerator::mixed_precision() const { return training_->control.precision(); }
 
@@ -53,18 +39,7 @@ void Accelerator::unscale_only(const std::vector<Optimizer>& optimizers) {
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
                                         const ClipOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  step::check_limit(max_norm, "max_norm");
-  training_->synchronise_gradients();
-  if (!training_->control.is_partial()) training_->control.unscale_gradients_of(parameters);
-  const at::NoGradGuard no_grad;
-  const auto holders = training_->prepared.gradient_holders(parameters);
-  const auto gradients = step::gradient_groups(holders.all());
-  auto norm = holders.are_whole() ? step::total_norm(gradients, norm_type)
-                                  : step::total_norm(holders, norm_type, training_->channels.ranks_of_norms());
-  if (training_->control.is_partial()) return norm;
-  if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
-  step::scale_to_norm(gradients, norm, max_norm);
-  return norm;
+  return accelerator::clip_norm(*training_, parameters, max_norm, norm_type, options);
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {

@@ -4,6 +4,8 @@
 #include <typeinfo>
 
 #include "accelerator/training/bindings.hpp"
+#include "accelerator/training/clipping.hpp"
+#include "accelerator/training/launched.hpp"
 #include "accelerator/training/prepared_before.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
@@ -52,6 +54,20 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   }
 }
 
+// Layers that the launcher asks to recompute, in models that are trained. On all ranks alike: they have one model.
+void recompute_as_launched(torch::nn::Module& module) {
+  const auto asked = accelerator::launched_recomputation();
+  if (!asked) return;
+  try {
+    detail::recompute_layers(module, *asked);
+  } catch (const UsageError& error) {
+    throw UsageError({.what = text::concat("HORTATOR_RECOMPUTE_LAYERS: ", error.what()),
+                      .why = "the launcher or the settings file asks for it (fsdp_activation_checkpointing)",
+                      .hint = "models of hortator::models have set_recompute_layers(true): call it, and remove the "
+                              "setting"});
+  }
+}
+
 // Once per process, so that what the user sets in the allocator later is kept.
 void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = machine::keep_freed_memory(); }
 
@@ -60,6 +76,7 @@ void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = mac
 std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& module, const PrepareModelOptions& chosen) {
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
   training_->settle_seed();
+  if (!chosen.evaluation_mode) recompute_as_launched(module);
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
@@ -83,16 +100,24 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                                                                  bool inherits_save) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   if (inherits_save && is_main_process() && step::saves_nothing(optimizer)) warn_of_unsaved(optimizer);
+  const auto max_norm = accelerator::launched_clipping();
+  const auto itself = std::make_shared<std::weak_ptr<const step::OptimizerCore>>();
   auto prepared = std::make_shared<step::OptimizerCore>(
       optimizer, training_->control.session(),
       step::OptimizerHooks{
           .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
-          .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
+          .synchronise =
+              [training = training_.get(), max_norm, itself] {
+                training->synchronise_gradients();
+                if (const auto optimizer = itself->lock(); optimizer && max_norm)
+                  accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
+              },
           .cleared = [training = training_.get()](
                          const auto& parameters) { training->control.loss_weights().forget(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
           .protection = training_->control.protection(),
           .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
+  *itself = prepared;
   if (training_->channels.zero()) {
     const auto& sharding = training_->channels.zero()->sharding();
     prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());

@@ -8,6 +8,7 @@
 #include "launch/job/resources.hpp"
 #include "launch/job/walltime.hpp"
 #include "launch/settings/accelerate_names.hpp"
+#include "launch/settings/accelerate_sharding.hpp"
 #include "launch/settings/synonyms.hpp"
 #include "tools/typed_values.hpp"
 
@@ -44,6 +45,7 @@ class CommandLine {
         plain_.push_back(argument);
       }
     }
+    plan_sharding();
     return std::move(plain_);
   }
 
@@ -62,6 +64,7 @@ class CommandLine {
   }
 
   void take_rest(const std::string& first) {
+    plan_sharding();
     plain_.emplace_back("--");
     if (first != "--") plain_.push_back(first);
     for (; at_ < arguments_.size(); ++at_) plain_.push_back(arguments_[at_]);
@@ -79,7 +82,11 @@ class CommandLine {
     const bool is_of_accelerate = launching::accelerate_flag(replaced(dashed, '-', '_')) != nullptr;
     if (synonym != nullptr && !options_.own_flags.contains(dashed) && (is_known(*synonym) || !is_of_accelerate))
       return take_synonym(*synonym, typed, value);
-    if (const auto* option = find(dashed)) return take_own(option, spelling, value);
+    if (const auto* option = find(dashed)) {
+      take_own(option, spelling, value);
+      note_stage(typed);
+      return;
+    }
     if (!options_.has_settings) {
       plain_.push_back(argument);  // unknown
     } else {
@@ -294,14 +301,66 @@ class CommandLine {
     if (row == nullptr) return take_setting_of_other_verb(argument, typed, dashed, value);
     const bool is_switch = launching::is_accelerate_switch(row->name);
     const bool is_next_unused =
-        !value && !is_switch && at_ < arguments_.size() && launching::is_unused_in_accelerate(arguments_[at_]);
-    const bool is_unused = is_next_unused || (value && launching::is_unused_in_accelerate(*value));
+        !value && !is_switch && at_ < arguments_.size() && launching::is_unused_in_accelerate(*row, arguments_[at_]);
+    const bool is_unused = is_next_unused || (value && launching::is_unused_in_accelerate(*row, *value));
     if (row->support == Support::refused && !is_unused) {
       throw UsageError({.what = typed + " of Accelerate is not supported", .why = std::string(row->text)});
+    }
+    if (row->name == "use_fsdp" || row->name == "use_deepspeed") return select_sharding(std::string(row->name), typed);
+    if (is_planned(row->name)) {
+      sharding_[std::string(row->name)] = {next_value(typed, value), typed};
+      const bool is_read = row->name == "fsdp_version" || row->name == "fsdp_transformer_layer_cls_to_wrap";
+      if (row->support == Support::noted && !is_read) note(typed, std::string(row->text));
+      return;
     }
     if (row->support == Support::honoured) return take_accelerate(*row, argument, typed, value);
     if (!value && !is_switch && at_ < arguments_.size()) ++at_;
     note(typed, std::string(row->text));
+  }
+
+  // Flags of FSDP and DeepSpeed depend on each other, and are translated when all are known.
+  static bool is_planned(std::string_view name) {
+    return (name.starts_with("fsdp_") && name != "fsdp_activation_checkpointing_offload") ||
+           name.starts_with("offload_") || name == "deepspeed_config_file";
+  }
+
+  // A stage that DeepSpeed has, for what depends on it.
+  void note_stage(const std::string& typed) {
+    const auto& flag = plain_.back();
+    if (flag.starts_with("--zero-stage=") && flag.size() == 14 && flag.back() >= '0' && flag.back() <= '3')
+      sharding_["zero_stage"] = {flag.substr(13), typed};
+  }
+
+  void select_sharding(const std::string& name, const std::string& typed) {
+    auto& other = name == "use_fsdp" ? deepspeed_ : fsdp_;
+    (name == "use_fsdp" ? fsdp_ : deepspeed_) = typed;
+    if (!other.empty())
+      throw UsageError({.what = text::concat(other, " and ", typed, " exclude each other"), .hint = "leave one out"});
+  }
+
+  void plan_sharding() {
+    const auto is_any = [&](std::initializer_list<std::string_view> prefixes) {
+      return std::any_of(sharding_.begin(), sharding_.end(), [&](const auto& one) {
+        return std::any_of(prefixes.begin(), prefixes.end(), [&](auto text) { return one.first.starts_with(text); });
+      });
+    };
+    const bool has_stage =
+        std::any_of(plain_.begin(), plain_.end(), [](const auto& flag) { return flag.starts_with("--zero-stage="); });
+    if (!fsdp_.empty() || is_any({"fsdp_"})) add_plan(launching::plan_fsdp(sharding_, fsdp_), has_stage);
+    if (!deepspeed_.empty() || is_any({"offload_", "deepspeed_"}))
+      add_plan(launching::plan_deepspeed(sharding_, deepspeed_), has_stage);
+    sharding_.clear();
+    fsdp_.clear();
+    deepspeed_.clear();
+  }
+
+  void add_plan(const launching::ShardingPlan& plan, bool has_stage) {
+    for (const auto& [name, reason] : plan.refused)
+      throw UsageError({.what = text::concat("--", name, " of Accelerate is not supported"), .why = reason});
+    for (const auto& [name, reason] : plan.unused) note("--" + name, reason);
+    for (const auto& [key, value] : plan.layer) {
+      if (key != "zero_stage" || !has_stage) set(key, value.values.front(), value.origin);
+    }
   }
 
   void take_accelerate(const launching::AccelerateName& row, const std::string& argument, const std::string& typed,
@@ -336,6 +395,9 @@ class CommandLine {
   const Options& options_;
   std::optional<Dialect> dialect_;
   std::set<std::string> noted_;
+  launching::AccelerateValues sharding_;
+  std::string fsdp_;       ///< as typed, if it is selected
+  std::string deepspeed_;  ///< as typed, if it is selected
   std::size_t at_ = 0;
   Arguments plain_;
 };

@@ -6,6 +6,7 @@
   pages.py commands ROOT HORTATOR      options of `hortator` in blocks that are not run exist, and scripts that they name as well
   pages.py messages ROOT               the messages in troubleshooting.md are in the sources
   pages.py settings ROOT HORTATOR [--write]   environment.md lists all settings and all variables of the sources
+  pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths and tests exist
   pages.py run ROOT PREFIX FOLDER PAGE...     runs the marked blocks of pages in FOLDER, with the installation in PREFIX
 
 A mark follows the language of a fenced block: `cpp` (compiled by tests/guide), `cpp|cmake|yaml file=NAME` (written to a file and used by the
@@ -219,6 +220,54 @@ def settings(root, hortator, write):
     return problems
 
 
+def coverage(root, build, write):
+    lines = [line.split("\t") for line in (root / "share/doc/coverage.tsv").read_text().splitlines()]
+    header, rows = lines[0], lines[1:]
+    if header != ["section", "feature", "state", "path", "test", "text"]:
+        return ["coverage.tsv: expected the columns section, feature, state, path, test, text"]
+    listing = subprocess.run(["ctest", "--test-dir", build, "-N"], capture_output=True, text=True, check=True).stdout
+    tests = {re.sub(r"\.np\d+$", "", name) for name in re.findall(r"Test +#\d+: (\S+)", listing)}
+    tests |= set(re.findall(r"Test +#\d+: (\S+)", listing))
+    problems, table, section, seen = [], "", "", set()
+    states = {"yes": "yes", "refused": "refused", "issue": "not yet"}
+    for number, row in enumerate(rows, start=2):
+        where = f"coverage.tsv:{number}"
+        if len(row) != 6:
+            problems.append(f"{where}: {len(row)} columns, expected 6")
+            continue
+        name, feature, state, path, test, text = row
+        if feature in seen:
+            problems.append(f"{where}: {feature} is there twice")
+        seen.add(feature)
+        if state not in states:
+            problems.append(f"{where}: the state is {state}, expected one of {', '.join(states)}")
+        if not (root / path).exists():
+            problems.append(f"{where}: {path} does not exist")
+        if test and test not in tests:
+            problems.append(f"{where}: there is no test {test}")
+        if state == "yes" and not test:
+            problems.append(f"{where}: what is there needs a test")
+        if state != "yes" and not text:
+            problems.append(f"{where}: what is not there needs a reason")
+        if name != section:
+            table += f"\n### Features: {name}\n\n| Accelerate | state | Hortator |\n|---|---|---|\n"
+            section = name
+        table += f"| {feature} | {states.get(state, state)} | {text} |\n"
+    if len(rows) < 206:
+        problems.append(f"coverage.tsv: {len(rows)} features: some were lost")
+    page = root / "share/doc/from-accelerate.md"
+    content = page.read_text()
+    begin, end = "<!-- coverage -->\n", "<!-- end of coverage -->"
+    updated = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}{table}\n{end}", content, flags=re.S)
+    if begin not in content:
+        problems.append("from-accelerate.md has no place for the table of coverage.tsv")
+    if write:
+        page.write_text(updated)
+    elif updated != content:
+        problems.append("from-accelerate.md does not have the features as they are: pages.py coverage ROOT BUILD --write")
+    return problems
+
+
 def normal(line):
     """A line without what differs between machines: numbers, bars and repeated blanks."""
     line = re.sub(r"[\d][\d.:]*", "#", line)
@@ -282,6 +331,7 @@ def main(arguments):
         "commands": lambda: commands(root, arguments[2]),
         "messages": lambda: messages(root),
         "settings": lambda: settings(root, arguments[2], "--write" in arguments),
+        "coverage": lambda: coverage(root, arguments[2], "--write" in arguments),
         "run": lambda: run(root, arguments[2], arguments[3], arguments[4:]),
     }
     problems = verbs[verb]()

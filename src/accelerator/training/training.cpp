@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "accelerator/training/checked_options.hpp"
+#include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
@@ -27,7 +28,10 @@ std::string text_of(const ParallelConfig& axes) {
 
 Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
   // Variables may differ between hosts, so that an option is invalid on some ranks only.
-  mpi::all_or_none(host, [&] { options = checked(std::move(options)); });
+  mpi::all_or_none(host, [&] {
+    options = checked(std::move(options));
+    launched_clipping();
+  });
   const auto precision = agreed_precision(options, host);
   return {.options = std::move(options), .precision = precision};
 }
@@ -49,9 +53,10 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
                    text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
                                 text::count(options_.gradient_accumulation_steps, "micro-step"), ", protection ",
                                 static_cast<int>(options_.protection.on_nonfinite), " with spikes at ",
-                                options_.protection.loss_spike_factor, ", axes ", text_of(options_.parallel)),
-                   "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_TENSOR and "
-                   "their like ask for");
+                                options_.protection.loss_spike_factor, ", gradients of a norm up to ",
+                                launched_clipping().value_or(0), ", axes ", text_of(options_.parallel)),
+                   "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, "
+                   "HORTATOR_GRADIENT_CLIPPING, HORTATOR_TENSOR and their like ask for");
   connect();
 }
 

@@ -21,6 +21,19 @@ void validate(const LoaderBinding& binding) {
   }
 }
 
+/// The next batch. The end of reading is reported also when it fails: random numbers are put back.
+Delivery read_next(RunningPass& pass, const LoaderBinding& binding) {
+  Delivery delivery;
+  try {
+    delivery = pass.next();
+  } catch (...) {
+    if (binding.after_batch) binding.after_batch();
+    throw;
+  }
+  if (binding.after_batch) binding.after_batch();
+  return delivery;
+}
+
 constexpr std::int64_t unknown = -1;  // samples of a stream that does not know its length
 
 }  // namespace
@@ -159,8 +172,7 @@ std::shared_ptr<void> LoaderCore::take() {
   const BatchTurn turn{.epoch = epoch_, .position = position_, .place = latest_->shard().virtual_rank(handed_out_)};
   if (binding_.before_batch) binding_.before_batch(turn);
   const auto before = std::chrono::steady_clock::now();
-  auto delivery = running_->next();
-  if (binding_.after_batch) binding_.after_batch();
+  auto delivery = read_next(*running_, binding_);
   waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
   bring_to_device(delivery);
   latest_ = running_->distribution();

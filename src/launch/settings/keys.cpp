@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -36,8 +38,15 @@ constexpr auto table = std::to_array<Key>({
      .is_for_program = true},
     {.name = "pipeline", .kind = KeyKind::count, .what = "ranks that have consecutive parts of the model", .builtin = "1",
      .is_for_program = true},
+    {.name = "offload_optimizer", .what = "where ZeRO keeps the optimizer's state between steps: cpu, or a folder", .is_for_program = true},
+    {.name = "offload_parameters", .what = "where ZeRO stage 3 keeps parameters between their uses: cpu, or a folder", .is_for_program = true},
     {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
      .is_for_program = true},
+    {.name = "gradient_clipping", .kind = KeyKind::positive, .what = "largest norm of the gradients in an update; larger ones are scaled down",
+     .is_for_program = true},
+    {.name = "recompute_layers", .what = "layers of Sequential containers whose activations are recomputed: all, or comma-separated classes",
+     .is_for_program = true},
+    {.name = "deepspeed_config", .what = "configuration file of DeepSpeed, for what its entries set", .is_for_program = true},
     {.name = "debug", .kind = KeyKind::onoff, .what = "check before each collective that all ranks agree on it", .builtin = "false",
      .is_for_program = true},
     {.name = "threads", .kind = KeyKind::count, .what = "threads per rank (default: one per core)"},
@@ -91,6 +100,13 @@ bool is_number(const std::string& text, long long min) {
   return text::parse_integer(text, value) && value >= min && value <= 100'000'000;
 }
 
+bool is_positive(const std::string& text) {
+  double value = 0;
+  const auto* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end && value > 0 && std::isfinite(value);
+}
+
 bool is_assignment(const std::string& text) {
   const auto end = text.find('=');
   if (end == std::string::npos || end == 0 || (text[0] >= '0' && text[0] <= '9')) return false;
@@ -106,6 +122,8 @@ bool is_accepted(const Key& key, const std::string& value) {
       return is_number(value, 1);
     case KeyKind::number:
       return is_number(value, 0);
+    case KeyKind::positive:
+      return is_positive(value);
     case KeyKind::onoff:
       return text::parse_bool(value).has_value();
     case KeyKind::choice:
@@ -133,6 +151,8 @@ std::string expected(const Key& key) {
       return "a whole number from 1";
     case KeyKind::number:
       return "a whole number from 0";
+    case KeyKind::positive:
+      return "a number above 0";
     case KeyKind::onoff:
       return "true or false";
     case KeyKind::choice:

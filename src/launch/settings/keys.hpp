@@ -11,6 +11,7 @@ namespace hortator::launching {
 enum class KeyKind {
   count,      ///< a whole number from 1
   number,     ///< a whole number from 0
+  positive,   ///< a number above 0, such as 0.5
   onoff,      ///< true or false, in any spelling that Accelerate accepts
   choice,     ///< one of Key::choices
   word,       ///< text

@@ -60,7 +60,7 @@ std::string_view key_of_synonym(std::string_view name) {
     if (is_for_files(synonym) && name_in_files(synonym.spelling) == name) return synonym.text;
   }
   for (const auto& row : accelerate_names()) {
-    if (row.name == name && row.support == Support::honoured && row.key != "zero_stage") return row.key;
+    if (row.name == name && has_same_values(row)) return row.key;
   }
   return "";
 }
@@ -71,7 +71,7 @@ std::vector<std::string> synonyms_in_files() {
     if (is_for_files(synonym)) names.push_back(name_in_files(synonym.spelling));
   }
   for (const auto& row : accelerate_names()) {
-    if (row.support == Support::honoured && !row.key.empty() && row.key != "zero_stage") names.emplace_back(row.name);
+    if (has_same_values(row)) names.emplace_back(row.name);
   }
   return names;
 }

@@ -5,9 +5,11 @@
 #include <sstream>
 
 #include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 #include "launch/placement.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
+#include "tools/config/updated_file.hpp"
 #include "tools/flags.hpp"
 #include "tools/verbs.hpp"
 #include "tools/written_file.hpp"
@@ -40,7 +42,7 @@ std::string listing_of_keys() {
 
 int print_config_help() {
   std::cout
-      << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE]\n\n"
+      << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE] | update [FILE]\n\n"
          "Asks for the settings of this machine and writes them to your settings file ("
       << user_file().string()
       << ").\n\nPriority: flags, HORTATOR_* variables, --config-file (otherwise hortator.yaml in this folder, "
@@ -50,6 +52,7 @@ int print_config_help() {
          "  hortator config --default\n"
          "  hortator config --explain\n"
          "  hortator config --show --json\n"
+         "  hortator config update          (asks again; keeps all lines but those of changed answers)\n"
          "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
          "exit code: 0 done; 2 wrong usage, or an invalid file; 1 the file could not be written\n\n"
       << config_options().named << "\nkeys of a settings file (and their variables):\n"
@@ -92,7 +95,7 @@ int validate(const fs::path& file) {
     std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all valid\n";
     return 0;
   }
-  const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+  const auto reference = read_accelerate(entries, file);
   std::cout << launching::remark_table(reference.remarks);
   launching::throw_if_refused(reference, file.string(), errors);
   return 0;
@@ -107,7 +110,7 @@ int validate_as_json(const fs::path& file) {
     json["format"] = is_accelerate ? "accelerate" : "hortator";
     launching::Layer layer;
     if (is_accelerate) {
-      const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+      const auto reference = read_accelerate(entries, file);
       for (const auto& remark : reference.remarks) {
         json["keys"].push_back({{"key", remark.key},
                                 {"line", remark.line},
@@ -139,6 +142,21 @@ std::string lines_of(const launching::Layer& answers) {
   return std::move(out).str();
 }
 
+// Asks again, with the settings of the file as defaults, and changes only the lines of changed answers.
+int update_answers(const po::variables_map& values, const fs::path& file) {
+  const auto [entries, errors] = parse_yaml(file);
+  if (launching::is_accelerate_file(entries))
+    throw UsageError({.what = text::quote(file.string()) + " is a file of Accelerate",
+                      .why = "`accelerate config update` keeps it up to date, and Hortator reads it as it is",
+                      .hint = "`hortator config` writes a file of your own"});
+  const auto layer = launching::read_settings(entries, file.string(), errors);
+  const auto list = with_defaults(questions(), layer);
+  const auto answers = values.contains("default") ? found_answers(list) : ask(list, std::cin, std::cout);
+  write_file(file, updated_text(core::read_whole(file).value_or(""), entries, answers, file.string()));
+  std::cout << "updated: " << file.string() << "\n";
+  return 0;
+}
+
 int write_answers(const po::variables_map& values) {
   const auto file = file_of(values);
   if (fs::exists(file) && !values.contains("force")) {
@@ -160,11 +178,13 @@ int config_verb(const Arguments& arguments) {
   const auto given =
       values.contains("arguments") ? values["arguments"].as<std::vector<std::string>>() : std::vector<std::string>{};
   if (!given.empty()) {
-    if (given.front() != "validate" || given.size() > 2) {
+    const bool is_update = given.front() == "update";
+    if ((given.front() != "validate" && !is_update) || given.size() > 2) {
       throw UsageError({.what = "Unknown config verb " + text::quote(given.front()),
-                        .hint = "valid: hortator config validate [FILE]"});
+                        .hint = "valid: hortator config validate [FILE], hortator config update [FILE]"});
     }
     const auto file = given.size() == 2 ? fs::path(given[1]) : file_of(values);
+    if (is_update) return update_answers(values, file);
     return values.contains("json") ? validate_as_json(file) : validate(file);
   }
   if (values.contains("show") || values.contains("explain") || values.contains("json")) {

@@ -50,6 +50,41 @@ std::string default_account() {
   return text::first_line(output_of("sacctmgr -nP show user \"$(id -un)\" format=defaultaccount"));
 }
 
+std::string answer_for(const launching::Layer& answers, std::string_view key) {
+  const auto answer = answers.find(key);
+  return answer == answers.end() ? "" : answer->second.values.front();
+}
+
+bool shards(const launching::Layer& answers) {
+  const auto stage = answer_for(answers, "zero_stage");
+  return !stage.empty() && stage != "0" && stage != "NO_SHARD";
+}
+
+bool shards_parameters(const launching::Layer& answers) {
+  const auto stage = answer_for(answers, "zero_stage");
+  return stage == "3" || stage == "FULL_SHARD" || stage == "HYBRID_SHARD";
+}
+
+// How a run is trained: what Accelerate asks for FSDP, DeepSpeed and parallelism. Without an answer the program
+// decides.
+void add_training_questions(std::vector<Question>& list) {
+  const auto several = [](const launching::Layer& answers) { return answer_for(answers, "ranks") != "1"; };
+  list.push_back({"zero_stage",
+                  "what to shard over the ranks (0 nothing, 1 optimizer state, 2 and gradients, 3 and parameters)", "",
+                  true, several});
+  list.push_back(
+      {"offload_optimizer", "where to keep the optimizer's state between steps (cpu, or a folder)", "", true, shards});
+  list.push_back({"offload_parameters", "where to keep parameters between their uses (cpu, or a folder)", "", true,
+                  shards_parameters});
+  list.push_back({"replicate", "replicas of the set of shards", "", true, shards});
+  list.push_back({"tensor", "ranks that divide the features of the model among them", "", true, several});
+  list.push_back({"context", "ranks that divide each sequence among them", "", true, several});
+  list.push_back({"gradient_accumulation_steps", "micro-steps between two updates", "", true});
+  list.push_back({"gradient_clipping", "largest norm of the gradients in an update", "", true});
+  list.push_back({"recompute_layers", "layers whose activations are recomputed (all, or names of classes)", "", true});
+  list.push_back({"debug", "check before each collective that all ranks agree on it (yes, no)", "", true, several});
+}
+
 }  // namespace
 
 std::vector<Question> questions() {
@@ -68,17 +103,20 @@ std::vector<Question> questions() {
     list.push_back({"gpus_per_node", "GPUs of each node", gpus, true});
     list.push_back({"ranks_per_node", "ranks on each node", gpus, true});
     list.push_back({"mixed_precision", "type of the forward pass (no, fp16, bf16)", "no", true});
+    add_training_questions(list);
     return list;
   }
   const int gpus = gpu_count();
   list.push_back({"ranks", "ranks on this machine", std::to_string(gpus > 0 ? gpus : core_count())});
   list.push_back({"mixed_precision", "type of the forward pass (no, fp16, bf16)", "no"});
+  add_training_questions(list);
   return list;
 }
 
 launching::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out) {
   launching::Layer answers;
   for (const auto& question : questions) {
+    if (question.applies && !question.applies(answers)) continue;
     while (true) {
       out << question.text << (question.found.empty() ? "" : " [" + question.found + "]") << ": " << std::flush;
       std::string answer;
@@ -99,6 +137,16 @@ launching::Layer ask(const std::vector<Question>& questions, std::istream& in, s
     }
   }
   return answers;
+}
+
+std::vector<Question> with_defaults(std::vector<Question> questions, const launching::Layer& file) {
+  for (auto& question : questions) {
+    const auto known = answer_for(file, question.key);
+    if (known.empty()) continue;
+    question.found = known;
+    question.is_guess = false;
+  }
+  return questions;
 }
 
 launching::Layer found_answers(const std::vector<Question>& questions) {

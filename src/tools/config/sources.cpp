@@ -10,6 +10,7 @@
 #include "core/whole_file.hpp"
 #include "launch/placement.hpp"
 #include "launch/settings/config_path.hpp"
+#include "launch/settings/deepspeed_file.hpp"
 #include "launch/settings/simulation_sections.hpp"
 #include "tools/programs.hpp"
 
@@ -41,34 +42,44 @@ std::string read_settings(const std::filesystem::path& file) {
   return std::move(*content);
 }
 
-/// The text of a node; nothing, and an error, for a node with nodes of its own.
-std::optional<std::string> scalar(const YAML::Node& node, const std::filesystem::path& file, Errors& errors) {
-  if (node.IsNull()) return "";
-  if (node.IsScalar()) return node.Scalar();
-  errors.push_back(error_at(file, node.Mark(), "nested values are not supported"));
-  return {};
+/// The text of a scalar.
+std::string scalar(const YAML::Node& node) { return node.IsNull() ? std::string() : node.Scalar(); }
+
+/// A list or map within a value as YAML would write it on one line. The depth is limited by read_settings().
+std::string flow_text(const YAML::Node& node) {
+  if (!node.IsSequence() && !node.IsMap()) return scalar(node);
+  std::vector<std::string> parts;
+  if (node.IsSequence()) {
+    for (const auto& one : node) parts.push_back(flow_text(one));
+    return "[" + text::join(parts) + "]";
+  }
+  for (const auto& one : node) parts.push_back(flow_text(one.first) + ": " + flow_text(one.second));
+  return "{" + text::join(parts) + "}";
+}
+
+/// The text of a value of a list or map. A value with values of its own is an error in files of Hortator only.
+std::string inner_text(const YAML::Node& node, const std::filesystem::path& file, Errors& errors) {
+  if (node.IsSequence() || node.IsMap())
+    errors.push_back(error_at(file, node.Mark(), "nested values are not supported"));
+  return flow_text(node);
 }
 
 launching::ConfigEntry read_entry(const std::string& key, int line, const YAML::Node& value,
                                   const std::filesystem::path& file, Errors& errors) {
   launching::ConfigEntry entry{.key = key, .line = line};
-  const auto add = [&](const std::optional<std::string>& word, const YAML::Mark& mark) {
-    if (!word) return;
-    entry.values.push_back(*word);
+  const auto add = [&](const std::string& word, const YAML::Mark& mark) {
+    entry.values.push_back(word);
     entry.lines.push_back(mark.line + 1);
   };
   if (value.IsSequence()) {
     entry.shape = launching::EntryShape::list;
-    for (const auto& one : value) add(scalar(one, file, errors), one.Mark());
+    for (const auto& one : value) add(inner_text(one, file, errors), one.Mark());
   } else if (value.IsMap()) {
     entry.shape = launching::EntryShape::map;
-    for (const auto& one : value) {
-      const auto name = scalar(one.first, file, errors);
-      const auto text = scalar(one.second, file, errors);
-      if (name && text) add(*name + "=" + *text, one.first.Mark());
-    }
-  } else if (const auto text = scalar(value, file, errors); text && !value.IsNull()) {
-    entry.values = {*text};
+    for (const auto& one : value)
+      add(inner_text(one.first, file, errors) + "=" + inner_text(one.second, file, errors), one.first.Mark());
+  } else if (!value.IsNull()) {
+    entry.values = {scalar(value)};
   }
   return entry;
 }
@@ -135,6 +146,45 @@ launching::Layer slurm_layer(const launching::Settings& settings) {
   return {{"ranks", {{*tasks}, "SLURM_NTASKS"}}};
 }
 
+// Reads the DeepSpeed file that the layer names, and sets what it sets. Like Accelerate, looks for it in the current
+// folder; then beside the settings file, where templates have it. Returns what the file sets.
+launching::Layer add_deepspeed(launching::Layer& layer, const fs::path& beside) {
+  const auto named = layer.find("deepspeed_config");
+  if (named == layer.end()) return {};
+  auto& name = named->second.values.front();
+  const auto file = is_file(name) ? fs::path(name) : beside / name;
+  const auto content = core::read_at_most(file, core::max_record_bytes);
+  if (!content)
+    throw UsageError(
+        {.what = text::concat(named->second.origin, ": the DeepSpeed file ", text::quote(name), " cannot be read"),
+         .why = text::concat("it was looked for in ", fs::current_path(),
+                             beside.empty() ? "" : " and beside the settings file"),
+         .hint = "check the name"});
+  auto of_file = launching::read_deepspeed_settings(*content, file.string());
+  launching::add_deepspeed_settings(layer, of_file);
+  layer["deepspeed_config"].values.front() = fs::absolute(file).lexically_normal().string();  // for other nodes
+  return of_file;
+}
+
+void refuse(launching::AccelerateFile& settings, std::string_view key, const std::string& reason) {
+  for (auto& remark : settings.remarks) {
+    if (!remark.key.ends_with(key)) continue;
+    remark.support = launching::Support::refused;
+    remark.text = reason;
+  }
+}
+
+// Accelerate does not accept a mixed_precision beside one that the DeepSpeed file enables.
+void compare_precision(launching::AccelerateFile& settings, const launching::Layer& of_file) {
+  const auto enabled = of_file.find("mixed_precision");
+  if (enabled == of_file.end()) return;
+  const auto& chosen = settings.layer.at("mixed_precision");
+  if (chosen.values == enabled->second.values) return;
+  refuse(settings, "mixed_precision",
+         text::concat(text::quote(chosen.values.front()), ", and the DeepSpeed file enables ",
+                      enabled->second.values.front()));
+}
+
 }  // namespace
 
 ParsedFile parse_yaml(const std::filesystem::path& file) {
@@ -144,10 +194,11 @@ ParsedFile parse_yaml(const std::filesystem::path& file) {
     if (root.IsNull()) return parsed;
     if (!root.IsMap()) throw error_at(file, root.Mark(), "expected keys");
     for (const auto& pair : root) {
-      const auto key = scalar(pair.first, file, parsed.errors);
-      if (!key || launching::is_simulation_section(*key)) continue;
-      parsed.entries.push_back(read_entry(*key, pair.first.Mark().line + 1, pair.second, file, parsed.errors));
+      const auto key = inner_text(pair.first, file, parsed.errors);
+      if (launching::is_simulation_section(key)) continue;
+      parsed.entries.push_back(read_entry(key, pair.first.Mark().line + 1, pair.second, file, parsed.errors));
     }
+    if (launching::is_accelerate_file(parsed.entries)) parsed.errors.clear();
   } catch (const YAML::Exception& error) {
     throw error_at(file, error.mark, error.msg);
   }
@@ -176,16 +227,31 @@ std::optional<fs::path> accelerate_file() {
   return std::nullopt;
 }
 
+launching::AccelerateFile read_accelerate(const std::vector<launching::ConfigEntry>& entries, const fs::path& file) {
+  auto settings = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+  try {
+    compare_precision(settings, add_deepspeed(settings.layer, file.parent_path()));
+  } catch (const UsageError& error) {
+    refuse(settings, "deepspeed_config_file", error.what());
+  }
+  return settings;
+}
+
 launching::Layer read_file(const fs::path& file) {
   const auto [entries, errors] = parse_yaml(file);
-  if (!launching::is_accelerate_file(entries)) return launching::read_settings(entries, file.string(), errors);
-  const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
-  launching::throw_if_refused(reference, file.string(), errors);
-  return reference.layer;
+  if (!launching::is_accelerate_file(entries)) {
+    auto layer = launching::read_settings(entries, file.string(), errors);
+    add_deepspeed(layer, file.parent_path());
+    return layer;
+  }
+  auto settings = read_accelerate(entries, file);
+  launching::throw_if_refused(settings, file.string(), errors);
+  return std::move(settings.layer);
 }
 
 launching::Settings gather_settings(const launching::Layer& flags, const std::optional<std::string>& config_file) {
   std::vector<launching::Layer> layers = {flags, launching::from_environment(variable)};
+  for (auto& layer : layers) add_deepspeed(layer, {});
   for (const auto& file : files_of(config_file)) layers.push_back(read_file(file));
   if (const auto site = launching::Settings(layers).word("site")) layers.push_back(read_file(site_file(*site)));
   layers.push_back(slurm_layer(launching::Settings(layers)));

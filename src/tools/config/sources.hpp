@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/settings/accelerate_names.hpp"
+#include "launch/settings/accelerate_file.hpp"
 #include "launch/settings/file.hpp"
 #include "launch/settings/settings.hpp"
 
@@ -29,6 +29,11 @@ std::filesystem::path user_file();
 
 /// Accelerate's file, if the user has one.
 std::optional<std::filesystem::path> accelerate_file();
+
+/// Translates a file of Accelerate, and reads the DeepSpeed file that it names. What is unsupported becomes a refused
+/// remark.
+launching::AccelerateFile read_accelerate(const std::vector<launching::ConfigEntry>& entries,
+                                          const std::filesystem::path& file);
 
 /// Reads a settings file of Hortator or Accelerate. Throws UsageError if it is invalid or asks for something that
 /// Hortator does not have.

@@ -1,7 +1,9 @@
 #include "tools/estimate/stored_model.hpp"
 
 #include <algorithm>
+#include <hortator/bigmodel/big_models.hpp>
 #include <hortator/error.hpp>
+#include <hortator/models/pretrained.hpp>
 #include <set>
 
 #include "checkpoint/format.hpp"
@@ -9,6 +11,7 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
+#include "tools/estimate/hub_cache.hpp"
 #include "weights/weight_source.hpp"
 
 namespace hortator::tools::estimates {
@@ -19,8 +22,9 @@ using Tensors = std::vector<std::pair<std::string, formats::TensorSpec>>;
 
 [[noreturn]] void refuse(const fs::path& path) {
   throw UsageError({.what = text::concat("No model in ", text::quote(path.string())),
-                    .hint = "give a file of safetensors or of torch.save, an index, a folder with one of them, "
-                            "a checkpoint, or a file of HDF5"});
+                    .hint = "give a file of safetensors or of torch.save, an index, a folder with one of them or with "
+                            "a config.json, a checkpoint, a file of HDF5, or the name of a model that huggingface_hub "
+                            "has downloaded"});
 }
 
 Tensors of_weights(const fs::path& path) {
@@ -62,6 +66,22 @@ Tensors of_checkpoint(const fs::path& folder) {
   return models_among(entries);
 }
 
+// A model of Hugging Face that is made without memory, in float32 as transformers makes it. Tied weights count once.
+Tensors of_config(const fs::path& path) {
+  const auto model = init_empty_weights([&] { return models::from_config(path); });
+  Tensors tensors;
+  std::set<const void*> known;
+  const auto add = [&](const auto& named) {
+    for (const auto& [name, tensor] : named) {
+      if (tensor.defined() && known.insert(tensor.unsafeGetTensorImpl()).second)
+        tensors.emplace_back(name, formats::spec_of(tensor));
+    }
+  };
+  add(model->named_parameters().pairs());
+  add(model->named_buffers().pairs());
+  return tensors;
+}
+
 void add_group(const formats::Group& group, const std::string& path, std::uint64_t file_bytes, Tensors& tensors) {
   for (const auto& child : formats::children(group)) {
     const auto name = path + child;
@@ -89,10 +109,16 @@ Tensors stored_model(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     if (fs::exists(path / checkpoint::manifest_file)) return of_checkpoint(path);
-    if (!weights::holds_weights(path)) refuse(path);
-    return of_weights(path);
+    if (weights::holds_weights(path)) return of_weights(path);
+    if (!fs::exists(path / "config.json")) refuse(path);
+    return of_config(path / "config.json");
   }
-  if (!fs::is_regular_file(path, error)) refuse(path);
+  if (!fs::is_regular_file(path, error)) {
+    const auto snapshot = hub_snapshot(path.string(), hub_folder(core::process_variables()));
+    if (!snapshot) refuse(path);
+    return stored_model(*snapshot);
+  }
+  if (path.filename() == "config.json") return of_config(path);
   const auto extension = path.extension();
   return extension == ".h5" || extension == ".hdf5" ? of_hdf5(path) : of_weights(path);
 }

@@ -1,7 +1,9 @@
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "core/environment/environment.hpp"
+#include "launch/settings/keys.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/world.hpp"
 #include "tools/passing_run.hpp"
@@ -12,6 +14,14 @@ namespace hortator::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A settings file may ask for trainings of other kinds (accumulation, clipping, sharding); the checks have known
+// results.
+void forget_training_settings() {
+  for (const auto& key : launching::keys()) {
+    if (key.is_for_program && key.name != "cpu" && key.name != "debug") unsetenv(launching::variable_of(key).c_str());
+  }
+}
 
 // A broken installation may hang; every check takes much less than a minute.
 std::optional<std::chrono::milliseconds> default_timeout() {
@@ -41,6 +51,7 @@ bool run_checks(const mpi::Communicator& world, const fs::path& folder, bool as_
 
 int installation_verb(const Arguments& arguments) {
   const auto values = parse(arguments, test_options());
+  forget_training_settings();
   bool has_passed = false;
   const int code =
       run_temporarily("hortator-test", values["dir"].as<std::string>(), [&](const auto& world, const fs::path& folder) {

@@ -13,11 +13,13 @@ namespace po = boost::program_options;
 
 int print_test_help() {
   std::cout
-      << "usage: hortator test [-n N] [--dir FOLDER] [--here] [--json]\n\n"
+      << "usage: hortator test [-n N] [--config-file FILE] [--dir FOLDER] [--here] [--json]\n\n"
          "Tests this installation on the nodes where it runs: ranks, each communication back end, a checkpoint in\n"
          "FOLDER, the loader, a model that is paged from disk, and a training with a known result. Prints a table\n"
          "with times; takes up to half a minute.\n\n"
          "  hortator test -n 2                                (starts two ranks)\n"
+         "  hortator test --config-file default_config.yaml   (starts the ranks of a settings file, also of "
+         "Accelerate)\n"
          "  srun -N 2 -n 8 hortator test --dir /scratch/me    (in a job; mpirun works, too)\n\n"
          "On a login node (a machine with a scheduler, outside of a job) it needs --here.\n\n"
          "exit code: 0 all passed; 1 a check failed; 2 wrong usage\n\n"
@@ -39,6 +41,8 @@ Options test_options() {
   Options options;
   options.named.add_options()("ranks,n", po::value<int>()->value_name("N"),
                               "start N ranks; otherwise test the ranks that a launcher has started")(
+      "config-file", po::value<std::string>()->value_name("FILE"),
+      "start ranks as this settings file describes them; files of Accelerate work, too")(
       "dir", po::value<std::string>()->default_value(".")->value_name("FOLDER"),
       "folder of the test checkpoint: use the file system of your runs")("here", "run even on a login node")(
       "json", "print the results as JSON")("help,h", "print this help");
@@ -52,8 +56,11 @@ int test_verb(const Arguments& arguments) {
   const auto program = (libexec_folder() / "hortator-test").string();
   Arguments ranks_program = {program, "--dir", values["dir"].as<std::string>()};
   if (values.contains("json")) ranks_program.emplace_back("--json");
-  if (!values.contains("ranks")) replace_process(ranks_program);
-  Arguments command = {"/proc/self/exe", "launch", "-n", std::to_string(values["ranks"].as<int>())};
+  if (!values.contains("ranks") && !values.contains("config-file")) replace_process(ranks_program);
+  Arguments command = {"/proc/self/exe", "launch"};
+  if (values.contains("ranks")) command.insert(command.end(), {"-n", std::to_string(values["ranks"].as<int>())});
+  if (values.contains("config-file"))
+    command.insert(command.end(), {"--config-file", values["config-file"].as<std::string>()});
   command.insert(command.end(), ranks_program.begin(), ranks_program.end());
   replace_process(command);
 }

@@ -82,3 +82,38 @@ TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that 
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"offload_param": {"device": "nvme"}}})"),
                     ContainsSubstring("offload_param.device"));
 }
+
+TEST_CASE("entries of a DeepSpeed file that would change the training are an error; off or without effect they pass") {
+  for (const auto& [text, entry] :
+       {std::pair(R"({"zero_optimization": {"zero_quantized_weights": true}})", "zero_quantized_weights is true"),
+        {R"({"zero_optimization": {"zero_quantized_gradients": true}})", "zero_quantized_gradients is true"},
+        {R"({"tensor_parallel": {"autotp_size": 4}})", "tensor_parallel.autotp_size is 4"},
+        {R"({"sequence_parallel_size": 2})", "sequence_parallel_size is 2"},
+        {R"({"curriculum_learning": {"enabled": true}})", "curriculum_learning.enabled is true"},
+        {R"({"compression_training": {"weight_quantization": {"shared_parameters": {"enabled": true}}}})",
+         "compression_training.weight_quantization.shared_parameters.enabled is true"},
+        {R"({"elasticity": {"enabled": true}})", "elasticity.enabled is true"},
+        {R"({"amp": {"enabled": true}})", "amp.enabled is true"}}) {
+    CHECK_THROWS_WITH(read(text), ContainsSubstring(entry) && ContainsSubstring("does not exist here"));
+  }
+  const auto off = read(R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": false},
+      "tensor_parallel": {"autotp_size": 1}, "curriculum_learning": {"enabled": false, "min_difficulty": 8},
+      "seq_parallel_communication_data_type": "bf16", "sparse_gradients": true})");
+  CHECK(off.unknown.empty());
+  CHECK(off.options.zero.stage == 3);
+}
+
+TEST_CASE("older and other names of DeepSpeed's entries") {
+  const auto old = read(R"({"zero_optimization": {"stage": 3, "cpu_offload": true, "cpu_offload_params": true,
+      "mics_shard_size": 2}, "bfloat16": {"enabled": true}})");
+  CHECK(old.options.zero.offload_optimizer == "cpu");
+  CHECK(old.options.zero.offload_parameters == "cpu");
+  CHECK(old.options.zero.shard_group == 2);
+  CHECK(old.options.mixed_precision == Precision::bf16);
+  CHECK(read(R"({"zero_optimization": {"mics_shard_size": -1}})").options.zero.shard_group == std::nullopt);
+  CHECK(read(R"({"torch_autocast": {"enabled": true, "dtype": "float16"}})").options.mixed_precision ==
+        Precision::fp16);
+  // DeepSpeed offloads parameters at stage 3 only.
+  CHECK(read(R"({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})")
+            .options.zero.offload_parameters.empty());
+}

@@ -1,5 +1,6 @@
 #include "accelerator/training/launched.hpp"
 
+#include <fstream>
 #include <hortator/error.hpp>
 #include <map>
 
@@ -9,11 +10,15 @@ using namespace hortator;
 
 namespace {
 
-AcceleratorOptions with(const std::map<std::string, std::string>& variables, const AcceleratorOptions& options = {}) {
-  return accelerator::launched(options, [&](const char* name) {
+core::Variables lookup(const std::map<std::string, std::string>& variables) {
+  return [variables](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
-  });
+  };
+}
+
+AcceleratorOptions with(const std::map<std::string, std::string>& variables, const AcceleratorOptions& options = {}) {
+  return accelerator::launched(options, lookup(variables));
 }
 
 }  // namespace
@@ -86,6 +91,132 @@ TEST_CASE("variables of Accelerate's launcher apply where Hortator's own are not
   CHECK_THROWS_WITH(stage({{"ACCELERATE_USE_FSDP", "perhaps"}}), ContainsSubstring("ACCELERATE_USE_FSDP is 'perhaps'"));
   CHECK_THROWS_WITH(stage({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_SHARDING_STRATEGY", "6"}}),
                     ContainsSubstring("FSDP_SHARDING_STRATEGY is '6'"));
+}
+
+TEST_CASE("what the launcher asks to offload applies where the program says nothing") {
+  const auto zero = with({{"HORTATOR_ZERO_STAGE", "3"},
+                          {"HORTATOR_OFFLOAD_OPTIMIZER", "cpu"},
+                          {"HORTATOR_OFFLOAD_PARAMETERS", "/scratch"}})
+                        .zero;
+  CHECK(zero.offload_optimizer == "cpu");
+  CHECK(zero.offload_parameters == "/scratch");
+  CHECK(with({{"HORTATOR_OFFLOAD_OPTIMIZER", "cpu"}}, {.zero = {.stage = 1, .offload_optimizer = "/fast"}})
+            .zero.offload_optimizer == "/fast");
+
+  const auto fsdp = with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_OFFLOAD_PARAMS", "True"}}).zero;
+  CHECK(fsdp.offload_optimizer == "cpu");
+  CHECK(fsdp.offload_parameters == "cpu");
+  const auto grads = with({{"ACCELERATE_USE_FSDP", "true"},
+                           {"FSDP_SHARDING_STRATEGY", "SHARD_GRAD_OP"},
+                           {"FSDP_OFFLOAD_PARAMS", "true"}})
+                         .zero;
+  CHECK(grads.offload_optimizer == "cpu");
+  CHECK(grads.offload_parameters.empty());
+  std::map<std::string, std::string> deepspeed = {{"ACCELERATE_USE_DEEPSPEED", "true"},
+                                                  {"ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"},
+                                                  {"ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE", "none"},
+                                                  {"ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE", "cpu"}};
+  CHECK(with(deepspeed).zero.offload_optimizer.empty());
+  CHECK(with(deepspeed).zero.offload_parameters.empty());
+  deepspeed["ACCELERATE_DEEPSPEED_ZERO_STAGE"] = "3";
+  CHECK(with(deepspeed).zero.offload_parameters == "cpu");
+  deepspeed["ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE"] = "nvme";
+  CHECK_THROWS_WITH(with(deepspeed), ContainsSubstring("OFFLOAD_OPTIMIZER_DEVICE is 'nvme' without a path"));
+  deepspeed["ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH"] = "/nvme";
+  CHECK(with(deepspeed).zero.offload_optimizer == "/nvme");
+}
+
+TEST_CASE("axes of Accelerate's ParallelismConfig are axes of the mesh") {
+  const auto axes = with({{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"},
+                          {"PARALLELISM_CONFIG_DP_REPLICATE_SIZE", "2"},
+                          {"PARALLELISM_CONFIG_DP_SHARD_SIZE", "4"},
+                          {"PARALLELISM_CONFIG_TP_SIZE", "2"},
+                          {"PARALLELISM_CONFIG_CP_SIZE", "1"},
+                          {"PARALLELISM_CONFIG_SP_SIZE", "3"}})
+                        .parallel;
+  CHECK(axes.replicate == 2);
+  CHECK(axes.shard == 4);
+  CHECK(axes.tensor == 2);
+  CHECK(axes.context == 3);
+  CHECK(!with({{"PARALLELISM_CONFIG_TP_SIZE", "2"}}).parallel.tensor);
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"}, {"PARALLELISM_CONFIG_TP_SIZE", "x"}}),
+                    ContainsSubstring("PARALLELISM_CONFIG_TP_SIZE is 'x'"));
+}
+
+TEST_CASE("the launcher's limit of the gradients' norm") {
+  const auto clipping = [](const std::map<std::string, std::string>& variables) {
+    return accelerator::launched_clipping(lookup(variables));
+  };
+  CHECK(!clipping({}));
+  CHECK(clipping({{"HORTATOR_GRADIENT_CLIPPING", "0.5"}}) == 0.5);
+  CHECK(clipping({{"HORTATOR_GRADIENT_CLIPPING", "1"}}) == 1);
+  CHECK(!clipping({{"ACCELERATE_GRADIENT_CLIPPING", "1.0"}}));  // only DeepSpeed reads it
+  CHECK(clipping({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_GRADIENT_CLIPPING", "1.0"}}) == 1);
+  CHECK(!clipping({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_GRADIENT_CLIPPING", "auto"}}));
+  for (const auto* bad : {"0", "-1", "nan", "inf", "one", "1x"})
+    CHECK_THROWS_WITH(clipping({{"HORTATOR_GRADIENT_CLIPPING", bad}}),
+                      ContainsSubstring("HORTATOR_GRADIENT_CLIPPING is"));
+}
+
+TEST_CASE("the launcher's layers to recompute") {
+  const auto layers = [](const std::map<std::string, std::string>& variables) {
+    return accelerator::launched_recomputation(lookup(variables));
+  };
+  using Names = std::vector<std::string>;
+  CHECK(!layers({}));
+  CHECK(layers({{"HORTATOR_RECOMPUTE_LAYERS", "all"}})->names == Names{"*"});
+  CHECK(layers({{"HORTATOR_RECOMPUTE_LAYERS", "Block, Linear"}})->classes == Names{"Block", "Linear"});
+  CHECK(!layers({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}}));
+  std::map<std::string, std::string> fsdp = {{"ACCELERATE_USE_FSDP", "true"},
+                                             {"FSDP_ACTIVATION_CHECKPOINTING", "true"}};
+  CHECK(layers(fsdp)->names == Names{"*"});
+  fsdp["FSDP_TRANSFORMER_CLS_TO_WRAP"] = "BertLayer";
+  CHECK(layers(fsdp)->classes == Names{"BertLayer"});
+}
+
+TEST_CASE("the launcher's DeepSpeed file sets what neither the program nor a variable sets") {
+  std::ofstream("launched.json") << R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}},
+      "bf16": {"enabled": true}, "gradient_accumulation_steps": 4, "gradient_clipping": 0.25,
+      "fp16": {"initial_scale_power": 4}, "communication_data_type": "bf16", "steps_per_print": 3})";
+  const std::map<std::string, std::string> by_launcher = {{"HORTATOR_DEEPSPEED_CONFIG", "launched.json"}};
+  const auto options = with(by_launcher, {.gradient_accumulation_steps = 2});
+  CHECK(options.zero.stage == 2);
+  CHECK(options.zero.offload_optimizer == "cpu");
+  CHECK(options.mixed_precision == Precision::bf16);
+  CHECK(options.gradient_accumulation_steps == 4);
+  CHECK(options.grad_scaler.init_scale == 16);
+  CHECK(options.ddp.comm_hook == DDPCommunicationHookType::bf16);
+  CHECK(accelerator::launched_clipping(lookup(by_launcher)) == 0.25);
+
+  const auto own = with(by_launcher, {.mixed_precision = Precision::no, .zero = {.stage = 1}});
+  CHECK(own.zero.stage == 1);
+  CHECK(own.zero.offload_optimizer.empty());
+  CHECK(own.mixed_precision == Precision::no);
+  auto variables = by_launcher;
+  variables["HORTATOR_ZERO_STAGE"] = "3";
+  variables["HORTATOR_MIXED_PRECISION"] = "no";
+  variables["HORTATOR_GRADIENT_ACCUMULATION_STEPS"] = "8";
+  CHECK(with(variables).zero.stage == 3);
+  CHECK(!with(variables).mixed_precision);
+  CHECK(with(variables).gradient_accumulation_steps == 8);
+
+  std::map<std::string, std::string> python = {{"ACCELERATE_DEEPSPEED_CONFIG_FILE", "launched.json"}};
+  CHECK(!with(python).zero.stage);
+  python["ACCELERATE_USE_DEEPSPEED"] = "true";
+  CHECK(with(python).zero.stage == 2);
+  std::ofstream("automatic.json") << R"({"zero_optimization": {"stage": "auto"}})";
+  CHECK(with({{"HORTATOR_DEEPSPEED_CONFIG", "automatic.json"}}).zero.stage == 2);
+  CHECK_THROWS(with({{"HORTATOR_DEEPSPEED_CONFIG", "missing.json"}}));
+}
+
+TEST_CASE("what Accelerate's launcher asks for and does not exist is an error that names the variable") {
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_MEGATRON_LM", "true"}}), ContainsSubstring("ACCELERATE_USE_MEGATRON_LM"));
+  CHECK_NOTHROW(with({{"ACCELERATE_USE_MEGATRON_LM", "false"}}));
+  CHECK_NOTHROW(with({{"FSDP_IGNORED_MODULES", "head"}}));
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_IGNORED_MODULES", "head"}}),
+                    ContainsSubstring("FSDP_IGNORED_MODULES"));
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "true"}}),
+                    ContainsSubstring("FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD"));
 }
 
 TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the program sets none") {

@@ -8,6 +8,7 @@
 #include <hortator/parallel/collectives.hpp>
 #include <hortator/parallel/local_sgd.hpp>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "accelerator/training/training.hpp"
@@ -165,6 +166,35 @@ TEST_CASE("after a change of the mesh the ranks of a tensor group still draw equ
   accelerator.load_state(folder.path() / "state");
   const auto drawn = parallel::all_gather(at::rand({1}), Axis::tensor);
   CHECK(drawn[0].item<float>() == drawn[1].item<float>());
+}
+
+namespace {
+
+// Draws a number for each sample, and fails in each batch of four.
+struct FailingRows {
+  std::int64_t size() const { return 8; }
+  at::Tensor get(std::int64_t i) const {
+    auto drawn = at::rand({1});
+    if (i % 4 == 2) throw std::runtime_error("no such row");
+    return drawn;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a model's random numbers are what they were when reading a batch fails") {
+  if (!has_pairs()) return;
+  Accelerator accelerator({.parallel = {.tensor = 2, .plan = nothing_divided}});
+  auto loader = accelerator.prepare(data_loader(FailingRows{}, {.batch_size = 4}));
+  set_seed(9);
+  const auto expected = at::rand({1}).item<float>();
+  set_seed(9);
+  CHECK_THROWS_WITH(
+      [&] {
+        for (const auto& batch : loader) static_cast<void>(batch);
+      }(),
+      ContainsSubstring("no such row"));
+  CHECK(at::rand({1}).item<float>() == expected);
 }
 
 TEST_CASE("set_seed with device_specific gives each tensor group numbers of its own") {

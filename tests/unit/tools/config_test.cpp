@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
+#include <set>
 #include <sstream>
 
 #include "support/catch.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
+#include "tools/config/updated_file.hpp"
 #include "tools/launch/supervise.hpp"
 
 using namespace hortator::tools;
@@ -77,8 +79,8 @@ TEST_CASE("errors in sections and lists have their own line numbers") {
   CHECK_THROWS_WITH(read_file(write("words.yaml", "modules:\n  - gcc\n  - ''\n")), ContainsSubstring("words.yaml:3: "));
   CHECK_THROWS_WITH(read_file(write("section.yaml",
                                     "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n"
-                                    "  fsdp_version: 2\n  fsdp_activation_checkpointing: true\n")),
-                    ContainsSubstring("section.yaml:5: fsdp_config.fsdp_activation_checkpointing"));
+                                    "  fsdp_version: 2\n  fsdp_ignored_modules: head\n")),
+                    ContainsSubstring("section.yaml:5: fsdp_config.fsdp_ignored_modules"));
 }
 
 TEST_CASE("a setting may have the name that Slurm or Accelerate gives it") {
@@ -120,6 +122,48 @@ TEST_CASE("a file of Accelerate is read") {
   CHECK(layer.at("mixed_precision").values.at(0) == "bf16");
   CHECK_THROWS_WITH(read_file(write("tpu.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: XLA\n")),
                     ContainsSubstring("tpu.yaml:2: distributed_type"));
+}
+
+TEST_CASE("questions about sharding follow from the answers") {
+  const auto asked = [](const std::string& stage) {
+    std::vector<Question> list;
+    for (const auto& question : questions()) {
+      if (question.key == "zero_stage" || question.key.starts_with("offload_")) list.push_back(question);
+    }
+    std::istringstream in(stage + "\n\n\n\n");
+    std::ostringstream out;
+    ask(list, in, out);
+    return out.str();
+  };
+  CHECK_THAT(asked("3"), ContainsSubstring("optimizer's state between steps") && ContainsSubstring("keep parameters"));
+  CHECK_THAT(asked("2"), ContainsSubstring("optimizer's state between steps") && !ContainsSubstring("keep parameters"));
+  CHECK_THAT(asked("0"), !ContainsSubstring("where to keep"));
+  CHECK_THAT(asked(""), !ContainsSubstring("where to keep"));
+  std::set<std::string> keys;
+  for (const auto& question : questions()) {
+    keys.insert(question.key);
+    CHECK_NOTHROW(launching::find_key(question.key, ""));
+  }
+  for (const auto* key : {"zero_stage", "offload_optimizer", "gradient_accumulation_steps", "gradient_clipping",
+                          "debug", "tensor", "context", "replicate", "recompute_layers"})
+    CHECK(keys.contains(key));
+}
+
+TEST_CASE("an updated file keeps all lines but those of changed answers") {
+  const std::string text =
+      "# mine\nnum_processes: 4   # of this machine\nmixed_precision: bf16\nmodels:\n  net: {type: mlp}\n\nmodules: "
+      "[a]\n";
+  const auto entries = read_yaml(write("update.yaml", text));
+  const launching::Layer answers = {
+      {"ranks", {{"8"}, "answer"}}, {"mixed_precision", {{"bf16"}, "answer"}}, {"debug", {{"yes"}, "answer"}}};
+  CHECK(updated_text(text, entries, answers, "update.yaml") ==
+        "# mine\nnum_processes: 8   # of this machine\nmixed_precision: bf16\nmodels:\n  net: {type: mlp}\n\nmodules: "
+        "[a]\n"
+        "debug: yes\n");
+  CHECK(updated_text(text, entries, {}, "update.yaml") == text);
+  const auto json = read_yaml(write("update.json", "{\"ranks\": 4}"));
+  CHECK_THROWS_WITH(updated_text("{\"ranks\": 4}", json, answers, "update.json"),
+                    ContainsSubstring("update.json:1: ranks does not begin a line"));
 }
 
 TEST_CASE("an empty answer takes the default, an invalid one is asked again") {

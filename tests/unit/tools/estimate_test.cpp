@@ -1,14 +1,17 @@
 #include <ATen/ops/zeros.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "checkpoint/write/save.hpp"
 #include "support/catch.hpp"
+#include "tools/estimate/hub_cache.hpp"
 #include "tools/estimate/stored_model.hpp"
 #include "tools/verbs.hpp"
 
@@ -117,4 +120,57 @@ TEST_CASE("estimate-memory prints a table and reports errors") {
   CHECK_THROWS_WITH(output_of({folder.parent_path().string()}), ContainsSubstring("No model in"));
   CHECK_THROWS_WITH(output_of({path, "--dtype", "int5"}), ContainsSubstring("did you mean 'int"));
   CHECK_THROWS_WITH(output_of({path, "--rank", "4"}), ContainsSubstring("--rank"));
+}
+
+TEST_CASE("a model of Hugging Face is estimated from its config.json alone, as from its weights") {
+  for (const auto* model : {"bert-0", "gpt2-0", "llama-0", "resnet-0"}) {
+    INFO(model);
+    const auto stored = fs::path(MODEL_CASES) / model;
+    const auto folder = scratch(model);
+    fs::copy_file(stored / "config.json", folder / "config.json");
+    const auto whole = estimate_of(stored / "model.safetensors");
+    CHECK(estimate_of(folder).at("parameters") == whole.at("parameters"));
+    CHECK(estimate_of(folder / "config.json").at("float32") == whole.at("float32"));
+  }
+}
+
+TEST_CASE("names of models are found among the downloads of huggingface_hub") {
+  const auto hub = scratch("hub");
+  const auto folder = hub / "models--org--name";
+  fs::create_directories(folder / "snapshots" / "abc");
+  fs::create_directories(folder / "snapshots" / "def");
+  fs::create_directories(folder / "refs");
+  std::ofstream(folder / "refs" / "main") << "abc";
+  fs::create_directories(hub / "models--gpt2" / "snapshots" / "only");
+  using tools::estimates::hub_snapshot;
+  CHECK(hub_snapshot("org/name", hub) == folder / "snapshots" / "abc");
+  CHECK(hub_snapshot("org/name@def", hub) == folder / "snapshots" / "def");
+  CHECK(hub_snapshot("gpt2", hub) == hub / "models--gpt2" / "snapshots" / "only");
+  for (const auto* none : {"org/other", "org/name@x", "a/b/c", "../name", "/org/name", "org/name@../def", ""})
+    CHECK(!hub_snapshot(none, hub));
+  std::ofstream(folder / "refs" / "main") << "../../secret";
+  CHECK(!hub_snapshot("org/name", hub));
+
+  const auto folder_of = [](std::map<std::string, std::string> variables) {
+    return tools::estimates::hub_folder([=](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  CHECK(folder_of({{"HF_HUB_CACHE", "/c"}, {"HF_HOME", "/h"}}) == "/c");
+  CHECK(folder_of({{"HF_HOME", "/h"}, {"XDG_CACHE_HOME", "/x"}}) == "/h/hub");
+  CHECK(folder_of({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/me"}}) == "/x/huggingface/hub");
+  CHECK(folder_of({{"HOME", "/me"}}) == "/me/.cache/huggingface/hub");
+}
+
+TEST_CASE("a downloaded model is estimated by its name") {
+  const auto hub = scratch("downloads");
+  fs::create_directories(hub / "models--org--tiny" / "snapshots" / "abc");
+  write_safetensors(hub / "models--org--tiny" / "snapshots" / "abc" / "model.safetensors", {{"a.weight", 10}});
+  setenv("HF_HUB_CACHE", hub.c_str(), 1);
+  CHECK(estimate_of("org/tiny").at("parameters") == 100);
+  CHECK_THROWS_WITH(output_of({"org/tiny", "--training-dtype", "fp8"}), ContainsSubstring("nothing here trains"));
+  CHECK_THROWS_WITH(estimate_of("org/absent"),
+                    ContainsSubstring("No model in 'org/absent'") && ContainsSubstring("has downloaded"));
+  unsetenv("HF_HUB_CACHE");
 }

@@ -134,6 +134,19 @@ run config validate hortator.yaml --json; code_is 2; out_has '"is_valid": false'
 rm hortator.yaml
 run config validate absent.yaml; code_is 2; err_has 'cannot be read'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
+# a file of Accelerate that names one of DeepSpeed, beside it; a test with it; an update keeps the other lines
+mkdir settings
+printf '%s\n' 'distributed_type: DEEPSPEED' 'num_processes: 2' 'deepspeed_config: {deepspeed_config_file: ds.json}' >settings/accelerate.yaml
+echo '{"zero_optimization": {"stage": 1}, "gradient_clipping": 0.5}' >settings/ds.json
+PATH=$work/fakes run launch --config-file settings/accelerate.yaml --dry-run ./show; code_is 0
+out_has 'HORTATOR_ZERO_STAGE=1 HORTATOR_GRADIENT_CLIPPING=0.5'; out_has "HORTATOR_DEEPSPEED_CONFIG=$work/settings/ds.json"
+rm settings/ds.json
+run launch --config-file settings/accelerate.yaml --dry-run ./show; code_is 2; err_has "'ds.json' cannot be read"
+printf '%s\n' 'ranks: 3  # mine' 'models:' '  net: {type: mlp}' 'account: abc' >settings/own.yaml
+PATH=$work/fakes run config update settings/own.yaml --default; code_is 0; out_has 'updated: settings/own.yaml'
+[ "$(cat settings/own.yaml)" = $'ranks: 3  # mine\nmodels:\n  net: {type: mlp}\naccount: abc\nmixed_precision: no' ] || wrong 'config update changed other lines'
+run config update settings/accelerate.yaml; code_is 2; err_has 'is a file of Accelerate'
+rm -r settings
 run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris'?"
 
 # checkpoint: imports weights of PyTorch; two ranks export them; the weights are unchanged

@@ -40,11 +40,83 @@ SetVariable fsdp_sharding(const core::Variables& variables) {
   return {strategy->name, strategy_name(strategy->value)};
 }
 
+// Nothing for a value that means "not set" in Accelerate.
+std::optional<SetVariable> set_in_accelerate(const core::Variables& variables, const char* name) {
+  auto set = core::first_set(variables, {name});
+  if (set && (set->value == "none" || set->value == "None" || set->value == "auto")) set.reset();
+  return set;
+}
+
+std::optional<SetVariable> deepspeed_offload(const core::Variables& variables, const char* device, const char* path) {
+  auto set = set_in_accelerate(variables, device);
+  if (!set || set->value == "cpu") return set;
+  auto folder = set_in_accelerate(variables, path);
+  if (set->value == "nvme" && folder) return folder;
+  throw UsageError({.what = text::concat(device, " is ", text::quote(set->value), folder ? "" : " without a path"),
+                    .why = "what is offloaded has to go somewhere",
+                    .hint = text::concat("set it to none, to cpu, or to nvme with ", path)});
+}
+
 }  // namespace
+
+std::optional<SetVariable> accelerate_deepspeed_file(const core::Variables& variables) {
+  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return std::nullopt;
+  return set_in_accelerate(variables, "ACCELERATE_DEEPSPEED_CONFIG_FILE");
+}
+
+std::optional<SetVariable> accelerate_clipping(const core::Variables& variables) {
+  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return std::nullopt;
+  auto set = set_in_accelerate(variables, "ACCELERATE_GRADIENT_CLIPPING");
+  return set && set->value != "0" && set->value != "0.0" ? set : std::nullopt;
+}
+
+OffloadVariables accelerate_offload(const core::Variables& variables, int stage) {
+  if (is_true(variables, "ACCELERATE_USE_FSDP") && is_true(variables, "FSDP_OFFLOAD_PARAMS")) {
+    const SetVariable cpu{"FSDP_OFFLOAD_PARAMS", "cpu"};
+    return {.optimizer = cpu, .parameters = stage == 3 ? std::optional(cpu) : std::nullopt};
+  }
+  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return {};
+  OffloadVariables offload;
+  offload.optimizer = deepspeed_offload(variables, "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE",
+                                        "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH");
+  if (stage == 3)
+    offload.parameters = deepspeed_offload(variables, "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE",
+                                           "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH");
+  return offload;
+}
+
+std::optional<SetVariable> accelerate_recomputation(const core::Variables& variables) {
+  if (!is_true(variables, "ACCELERATE_USE_FSDP") || !is_true(variables, "FSDP_ACTIVATION_CHECKPOINTING"))
+    return std::nullopt;
+  const auto classes = set_in_accelerate(variables, "FSDP_TRANSFORMER_CLS_TO_WRAP");
+  return SetVariable{"FSDP_ACTIVATION_CHECKPOINTING", classes ? classes->value : "all"};
+}
+
+std::optional<SetVariable> accelerate_axis(const core::Variables& variables, const char* name) {
+  if (!is_true(variables, "ACCELERATE_USE_PARALLELISM_CONFIG")) return std::nullopt;
+  return set_in_accelerate(variables, name);
+}
+
+void refuse_unsupported(const core::Variables& variables) {
+  const auto refuse = [](const char* name, const char* why, const char* hint) {
+    throw UsageError(
+        {.what = text::concat(name, " of Accelerate's launcher is not supported"), .why = why, .hint = hint});
+  };
+  if (is_true(variables, "ACCELERATE_USE_MEGATRON_LM"))
+    refuse("ACCELERATE_USE_MEGATRON_LM", "Megatron-LM is a library for Python",
+           "divide the model by parallel.tensor and shard it by zero.stage");
+  if (!is_true(variables, "ACCELERATE_USE_FSDP")) return;
+  if (set_in_accelerate(variables, "FSDP_IGNORED_MODULES"))
+    refuse("FSDP_IGNORED_MODULES", "all parameters of a prepared model are sharded",
+           "prepare the modules to be left out as a model of an Accelerator without ZeRO");
+  if (is_true(variables, "FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD"))
+    refuse("FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "the program decides where saved tensors are",
+           "create hortator::SavedTensors with on_host around the forward pass");
+}
 
 std::optional<SetVariable> accelerate_sharding(const core::Variables& variables) {
   if (is_true(variables, "ACCELERATE_USE_FSDP")) return fsdp_sharding(variables);
-  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return std::nullopt;
+  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED") || accelerate_deepspeed_file(variables)) return std::nullopt;
   constexpr auto name = "ACCELERATE_DEEPSPEED_ZERO_STAGE";
   return SetVariable{name, variables(name).value_or("2")};
 }

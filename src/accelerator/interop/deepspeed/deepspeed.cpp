@@ -22,6 +22,7 @@ constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
 constexpr auto without_effect = std::to_array<std::string_view>({
     "activation_checkpointing.",
     "aio.",
+    "amp.",
     "autotuning.",
     "comms_logger.",
     "compression_training.",
@@ -44,7 +45,20 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_force_ds_cpu_optimizer",
     "disable_allgather",
     "checkpoint.",
+    "compile.",
     "data_types.",
+    "hybrid_engine.",
+    "msamp.",
+    "nebula.",
+    "pipeline.",
+    "progressive_layer_drop.",
+    "quantize_training.",
+    "seq_parallel_communication_data_type",
+    "sequence_parallel_size",
+    "sparse_gradients",
+    "tensor_parallel.",
+    "torch_autocast.",
+    "fp16.fp16_master_weights_and_grads",
     "fp16.auto_cast",
     "fp16.hysteresis",
     "fp16.min_loss_scale",
@@ -69,15 +83,62 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.stage3_max_reuse_distance",
     "zero_optimization.stage3_param_persistence_threshold",
     "zero_optimization.stage3_prefetch_bucket_size",
+    "zero_optimization.stage3_module_granularity_threshold",
+    "zero_optimization.stage3_use_all_reduce_for_fetch_params",
+    "zero_optimization.zero_quantized_gradients",
+    "zero_optimization.zero_quantized_nontrainable_weights",
+    "zero_optimization.zero_quantized_weights",
     "zero_optimization.sub_group_size",
     "zero_optimization.use_multi_rank_bucket_allreduce",
 });
+
+/// Entries that change a training when they are on. Sections end with a dot.
+struct ChangingEntry {
+  std::string_view path;
+  const char* instead;
+};
+constexpr auto changing = std::to_array<ChangingEntry>({
+    {"amp.enabled", "use bf16 or fp16"},
+    {"compression_training.", "train without quantisation and pruning"},
+    {"curriculum_learning.enabled", "give the loader a sampler of your own"},
+    {"data_efficiency.enabled", "give the loader a sampler of your own"},
+    {"elasticity.enabled", "checkpoints resume on any number of ranks; set the batch size in the program"},
+    {"fp16.fp16_master_weights_and_grads", "set zero.fp32_masters = false in the program"},
+    {"msamp.enabled", "use bf16"},
+    {"progressive_layer_drop.enabled", "drop layers in the model's forward"},
+    {"quantize_training.enabled", "train without quantisation"},
+    {"zero_optimization.zero_quantized_gradients", "communication_data_type bf16 sends gradients in 16 bits"},
+    {"zero_optimization.zero_quantized_nontrainable_weights", "parameters are gathered in their own type"},
+    {"zero_optimization.zero_quantized_weights", "parameters are gathered in their own type"},
+});
+
+bool is_one_of(const std::string& path, std::string_view known) {
+  return known.ends_with('.') ? path.starts_with(known) : path == known;
+}
+
+/// Throws for what would be missed: entries that are on, and degrees of parallelism above 1.
+void refuse_changes(DeepspeedEntries& entries) {
+  const auto refuse = [&](const std::string& path, const std::string& value, const char* instead) {
+    throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", value),
+                      .why = "it changes the training, and does not exist here",
+                      .hint = text::concat("leave it out; ", instead)});
+  };
+  for (const auto& path : entries.unread()) {
+    for (const auto& [known, instead] : changing) {
+      if (is_one_of(path, known) && entries.is_true(path)) refuse(path, "true", instead);
+    }
+  }
+  if (const auto ranks = entries.count("tensor_parallel.autotp_size", 0).value_or(0); ranks > 1)
+    refuse("tensor_parallel.autotp_size", std::to_string(ranks), "set parallel.tensor and a plan, or --tensor");
+  if (const auto ranks = entries.count("sequence_parallel_size", 0).value_or(0); ranks > 1)
+    refuse("sequence_parallel_size", std::to_string(ranks), "set parallel.context, or --context");
+}
 
 /// The offload target of a section: "none", "cpu", or "nvme" with a folder.
 std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string& section) {
   const auto device = entries.text(section + ".device", R"("none", "cpu" or "nvme" is needed)");
   const auto folder = entries.text(section + ".nvme_path", "a folder is needed");
-  if (device.empty() || device == "none") return {};
+  if (device.empty() || device == "none" || device == "auto") return {};
   if (device == "cpu") return "cpu";
   if (device == "nvme" && !folder.empty()) return folder;
   throw UsageError({.what = text::concat(entries.file(), ": ", section, ".device is ", text::quote(device),
@@ -88,21 +149,34 @@ std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string&
 
 void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options) {
   if (const auto stage = entries.count("zero_optimization.stage", 0)) options.zero.stage = static_cast<int>(*stage);
-  if (const auto ranks = entries.count("zero_optimization.zero_hpz_partition_size", 1); ranks && *ranks > 1)
-    options.zero.shard_group = static_cast<int>(*ranks);
+  for (const auto* group : {"zero_optimization.zero_hpz_partition_size", "zero_optimization.mics_shard_size"}) {
+    if (const auto ranks = entries.count(group, -1); ranks && *ranks > 1)
+      options.zero.shard_group = static_cast<int>(*ranks);
+  }
+  const bool old_optimizer = entries.onoff("zero_optimization.cpu_offload").value_or(false);
+  const bool old_parameters = entries.onoff("zero_optimization.cpu_offload_params").value_or(false);
+  if (old_optimizer) options.zero.offload_optimizer = "cpu";
+  if (old_parameters && options.zero.stage.value_or(3) == 3) options.zero.offload_parameters = "cpu";
   if (auto place = offloaded_to(entries, "zero_optimization.offload_optimizer"); !place.empty())
     options.zero.offload_optimizer = std::move(place);
-  if (auto place = offloaded_to(entries, "zero_optimization.offload_param"); !place.empty())
-    options.zero.offload_parameters = std::move(place);
+  // DeepSpeed offloads parameters at stage 3 only.
+  auto place = offloaded_to(entries, "zero_optimization.offload_param");
+  if (!place.empty() && options.zero.stage.value_or(3) == 3) options.zero.offload_parameters = std::move(place);
 }
 
 void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
   const auto fp16 = entries.onoff("fp16.enabled");
-  const auto bf16 = entries.onoff("bf16.enabled");
+  auto bf16 = entries.onoff("bf16.enabled");
+  if (const auto old_name = entries.onoff("bfloat16.enabled")) bf16 = old_name;
   if (fp16.value_or(false) && bf16.value_or(false))
     throw UsageError({.what = entries.file() + ": fp16 and bf16 are both enabled", .hint = "enable one of them"});
   if (fp16.value_or(false)) options.mixed_precision = Precision::fp16;
   if (bf16.value_or(false)) options.mixed_precision = Precision::bf16;
+  if (entries.onoff("torch_autocast.enabled").value_or(false)) {
+    const auto type = entries.text("torch_autocast.dtype", R"("bfloat16" or "float16" is needed)");
+    const bool is_half = type == "float16" || type == "fp16" || type == "torch.float16";
+    options.mixed_precision = is_half ? Precision::fp16 : Precision::bf16;
+  }
   if (const auto power = entries.number("fp16.initial_scale_power")) options.grad_scaler.init_scale = std::exp2(*power);
   if (const auto window = entries.count("fp16.loss_scale_window", 1)) options.grad_scaler.growth_interval = *window;
   if (const auto scale = entries.number("fp16.loss_scale"); scale && *scale > 0) {
@@ -132,9 +206,8 @@ void read_communication(DeepspeedEntries& entries, AcceleratorOptions& options) 
 }
 
 bool has_no_effect(const std::string& path) {
-  return std::any_of(without_effect.begin(), without_effect.end(), [&](std::string_view known) {
-    return known.ends_with('.') ? path.starts_with(known) : path == known;
-  });
+  return std::any_of(without_effect.begin(), without_effect.end(),
+                     [&](std::string_view known) { return is_one_of(path, known); });
 }
 
 /// "train_batch_size is 32, the run has 64"
@@ -188,6 +261,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   config.gradient_clipping = entries.number("gradient_clipping");
   config.train_micro_batch_size_per_gpu = entries.count("train_micro_batch_size_per_gpu", 1);
   config.train_batch_size = entries.count("train_batch_size", 1);
+  refuse_changes(entries);
   for (const auto& path : entries.unread()) (has_no_effect(path) ? config.ignored : config.unknown).push_back(path);
   return config;
 }

@@ -40,6 +40,12 @@ std::optional<bool> DeepspeedEntries::onoff(const std::string& path) {
   refuse(path, *value, "true or false is needed, or \"auto\"");
 }
 
+bool DeepspeedEntries::is_true(const std::string& path) const {
+  const auto found = values_.find(path);
+  const auto* value = found == values_.end() ? nullptr : std::get_if<bool>(&found->second.content);
+  return value != nullptr && *value;
+}
+
 std::string DeepspeedEntries::text(const std::string& path, const char* expected) {
   const auto* value = take(path);
   if (value == nullptr) return {};

@@ -1,0 +1,45 @@
+#include "accelerator/training/clipping.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "accelerator/training/training.hpp"
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "step/gradients/clip.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+// Agrees, since gradients may differ between ranks if the program has changed them. @collective
+void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communicator& host) {
+  mpi::all_or_none(host, [&] {
+    const auto value = norm.item<double>();
+    if (std::isfinite(value)) return;
+    throw Error({.what = text::concat("The gradients' norm of type ", norm_type, " is ", value),
+                 .why = "ClipOptions::error_if_nonfinite is set",
+                 .hint = "look for a loss that is not finite, or unset error_if_nonfinite"});
+  });
+}
+
+}  // namespace
+
+at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
+                     const ClipOptions& options) {
+  step::check_limit(max_norm, "max_norm");
+  training.synchronise_gradients();
+  if (!training.control.is_partial()) training.control.unscale_gradients_of(parameters);
+  const at::NoGradGuard no_grad;
+  const auto holders = training.prepared.gradient_holders(parameters);
+  const auto gradients = step::gradient_groups(holders.all());
+  auto norm = holders.are_whole() ? step::total_norm(gradients, norm_type)
+                                  : step::total_norm(holders, norm_type, training.channels.ranks_of_norms());
+  if (training.control.is_partial()) return norm;
+  if (options.error_if_nonfinite) require_finite(norm, norm_type, training.host());
+  step::scale_to_norm(gradients, norm, max_norm);
+  return norm;
+}
+
+}  // namespace hortator::accelerator
