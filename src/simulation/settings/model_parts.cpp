@@ -2,6 +2,7 @@
 
 #include "simulation/networks/networks.hpp"
 #include "simulation/settings/optimizer.hpp"
+#include "simulation/settings/schedule.hpp"
 
 namespace hortator::simulation {
 

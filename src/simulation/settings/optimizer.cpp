@@ -6,12 +6,13 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <functional>
-#include <hortator/training/schedules.hpp>
+#include <hortator/training/optimizers.hpp>
 #include <map>
 #include <string>
 
-#include "core/text/text.hpp"
+#include "simulation/settings/choice_of.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -33,16 +34,19 @@ MadeOptimizer make_sgd(const Section& section, const Parameters& parameters) {
                                                              .nesterov(section.flag("nesterov", false)));
 }
 
-std::tuple<double, double> betas_of(const Section& section) {
-  const auto betas = section.numbers("betas", {0.9, 0.999});
-  if (betas.size() != 2) throw section.error("betas", "expected two numbers: [0.9, 0.999]");
+Betas betas_of(const Section& section, Betas absent) {
+  const auto betas = section.numbers("betas", {absent[0], absent[1]});
+  const bool are_weights = std::ranges::all_of(betas, [](double beta) { return beta >= 0 && beta < 1; });
+  if (betas.size() != 2 || !are_weights)
+    throw section.error("betas", "expected two numbers from 0 and below 1, such as [0.9, 0.999]");
   return {betas[0], betas[1]};
 }
 
 template <typename Optimizer, typename Options>
 MadeOptimizer make_adam(const Section& section, const Parameters& parameters, double decay) {
+  const auto [beta1, beta2] = betas_of(section, {0.9, 0.999});
   return std::make_unique<Optimizer>(parameters, Options(learning_rate(section, 1e-3))
-                                                     .betas(betas_of(section))
+                                                     .betas({beta1, beta2})
                                                      .eps(section.number("eps", 1e-8))
                                                      .weight_decay(section.number("weight_decay", decay))
                                                      .amsgrad(section.flag("amsgrad", false)));
@@ -64,6 +68,36 @@ MadeOptimizer make_adagrad(const Section& section, const Parameters& parameters)
                                                                  .weight_decay(section.number("weight_decay", 0)));
 }
 
+MadeOptimizer make_lion(const Section& section, const Parameters& parameters) {
+  LionOptions options;
+  options.lr = learning_rate(section, options.lr);
+  options.betas = betas_of(section, options.betas);
+  options.weight_decay = section.number("weight_decay", options.weight_decay);
+  return std::make_unique<Lion>(parameters, options);
+}
+
+/// Reads what all relatives of Adam have.
+template <typename Options>
+Options adam_like(const Section& section) {
+  Options options;
+  options.lr = learning_rate(section, options.lr);
+  options.betas = betas_of(section, options.betas);
+  options.eps = section.number("eps", options.eps);
+  options.weight_decay = section.number("weight_decay", options.weight_decay);
+  options.decoupled_weight_decay = section.flag("decoupled_weight_decay", options.decoupled_weight_decay);
+  return options;
+}
+
+MadeOptimizer make_nadam(const Section& section, const Parameters& parameters) {
+  auto options = adam_like<NAdamOptions>(section);
+  options.momentum_decay = section.number("momentum_decay", options.momentum_decay);
+  return std::make_unique<NAdam>(parameters, options);
+}
+
+MadeOptimizer make_radam(const Section& section, const Parameters& parameters) {
+  return std::make_unique<RAdam>(parameters, adam_like<RAdamOptions>(section));
+}
+
 const std::map<std::string, std::function<MadeOptimizer(const Section&, const Parameters&)>> optimizers = {
     {"sgd", make_sgd},
     {"adam",
@@ -71,75 +105,21 @@ const std::map<std::string, std::function<MadeOptimizer(const Section&, const Pa
     {"adamw", [](const auto& s,
                  const auto& p) { return make_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(s, p, 1e-2); }},
     {"rmsprop", make_rmsprop},
-    {"adagrad", make_adagrad}};
-
-using MakeSchedule = std::function<Schedule(const Section&, torch::optim::Optimizer&)>;
-
-const std::map<std::string, MakeSchedule> schedules = {
-    {"constant_warmup",
-     [](const auto& s, auto& optimizer) {
-       return constant_warmup(optimizer, {.warmup_steps = s.integer("warmup_steps", 0)});
-     }},
-    {"linear_warmup",
-     [](const auto& s, auto& optimizer) {
-       return linear_warmup(
-           optimizer, {.warmup_steps = s.integer("warmup_steps", 0, 0), .total_steps = s.integer("total_steps", 1)});
-     }},
-    {"cosine_warmup",
-     [](const auto& s, auto& optimizer) {
-       return cosine_warmup(optimizer, {.warmup_steps = s.integer("warmup_steps", 0, 0),
-                                        .total_steps = s.integer("total_steps", 1),
-                                        .num_cycles = s.number("num_cycles", 0.5),
-                                        .floor = s.number("floor", 0)});
-     }},
-    {"one_cycle",
-     [](const auto& s, auto& optimizer) {
-       return one_cycle(optimizer, {.max_lr = s.number("max_lr"),
-                                    .total_steps = s.integer("total_steps", 1),
-                                    .pct_start = s.number("pct_start", 0.3)});
-     }},
-    {"step",
-     [](const auto& s, auto& optimizer) {
-       return step_lr(optimizer, {.step_size = s.integer("step_size", 1), .gamma = s.number("gamma", 0.1)});
-     }},
-    {"multi_step",
-     [](const auto& s, auto& optimizer) {
-       return multi_step_lr(optimizer, {.milestones = s.integers("milestones", 0), .gamma = s.number("gamma", 0.1)});
-     }},
-    {"exponential",
-     [](const auto& s, auto& optimizer) { return exponential_lr(optimizer, {.gamma = s.number("gamma", 0.9)}); }},
-    {"cosine_annealing", [](const auto& s, auto& optimizer) {
-       return cosine_annealing(optimizer,
-                               {.half_period = s.integer("half_period", 1), .eta_min = s.number("eta_min", 0)});
-     }}};
-
-/// The entry of `makers` for the type that `key` names. Throws UsageError with the nearest type.
-template <typename Makers>
-const auto& maker_of(const Section& model, const char* key, const std::string& type, const Makers& makers) {
-  if (const auto found = makers.find(type); found != makers.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [name, maker] : makers) known.push_back(name);
-  throw model.error(key, text::concat("unknown type ", text::quote(type)), text::suggestion(type, known));
-}
+    {"adagrad", make_adagrad},
+    {"lion", make_lion},
+    {"nadam", make_nadam},
+    {"radam", make_radam}};
 
 }  // namespace
 
 MadeOptimizer make_optimizer(const Section& model, const Parameters& parameters) {
   if (!model.has("optimizer")) return nullptr;
   const auto [type, section] = model.typed("optimizer");
-  const auto& make = maker_of(model, "optimizer", type, optimizers);
+  const auto& make = choice_of(model, "optimizer", type, optimizers);
   if (parameters.empty()) throw model.error("optimizer", "the model has no parameters that learn");
   auto optimizer = make(section, parameters);
   section.finish();
   return optimizer;
-}
-
-std::optional<Schedule> make_schedule(const Section& model, torch::optim::Optimizer& optimizer) {
-  if (!model.has("schedule")) return {};
-  const auto [type, section] = model.typed("schedule");
-  auto schedule = maker_of(model, "schedule", type, schedules)(section, optimizer);
-  section.finish();
-  return schedule;
 }
 
 }  // namespace hortator::simulation

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <hortator/schedule.hpp>
+#include <torch/optim/optimizer.h>
+
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "simulation/settings/section.hpp"
@@ -13,8 +13,5 @@ namespace hortator::simulation {
 /// unknown type or option.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Section& model,
                                                         const std::vector<at::Tensor>& parameters);
-
-/// Makes the schedule that `schedule:` asks for; nothing if there is none.
-std::optional<Schedule> make_schedule(const Section& model, torch::optim::Optimizer& optimizer);
 
 }  // namespace hortator::simulation
