@@ -2,6 +2,7 @@
 set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on if all parts are found), ON (an error if one is missing), OFF")
 set_property(CACHE HORTATOR_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(HORTATOR_WITH_ROCM "AMD devices and RCCL, with a LibTorch for ROCm" OFF)
+option(HORTATOR_WITH_XPU "Intel devices, with a LibTorch for XPU" OFF)
 set(HORTATOR_MPI "" CACHE STRING "The distribution's MPI to use: openmpi, mpich, or empty for its default")
 set_property(CACHE HORTATOR_MPI PROPERTY STRINGS "" openmpi mpich)
 option(HORTATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})

@@ -116,7 +116,7 @@ void RunStatus::look_at_device(observe::RankStatus& status) {
   status.device_peak_bytes = static_cast<std::int64_t>(memory.peak_bytes);
   const auto* const library = machine::kind_of(device_)->monitor;
   if (library == nullptr) return;
-  if (!monitor_) monitor_.emplace(machine::identify(device_).uuid, library);
+  if (!monitor_) monitor_.emplace(machine::identify(device_), *library);
   const auto use = monitor_->last();
   if (!use) return;
   status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);

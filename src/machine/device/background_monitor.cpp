@@ -4,8 +4,10 @@
 
 namespace hortator::machine {
 
-BackgroundMonitor::BackgroundMonitor(std::string uuid, const char* library)
-    : thread_([this, uuid = std::move(uuid), library](const std::stop_token& stop) { answer(stop, uuid, library); }) {}
+BackgroundMonitor::BackgroundMonitor(DeviceIdentity device, MonitorLibrary library)
+    : thread_([this, device = std::move(device), library](const std::stop_token& stop) {
+        answer(stop, device, library);
+      }) {}
 
 std::optional<DeviceUse> BackgroundMonitor::last() {
   const std::scoped_lock lock(mutex_);
@@ -14,13 +16,14 @@ std::optional<DeviceUse> BackgroundMonitor::last() {
   return last_;
 }
 
-void BackgroundMonitor::answer(const std::stop_token& stop, const std::string& uuid, const char* library) {
-  const DeviceMonitor monitor(uuid, library);
+void BackgroundMonitor::answer(const std::stop_token& stop, const DeviceIdentity& device,
+                               const MonitorLibrary& library) {
+  const auto monitor = library.open(library.file, device);
   std::unique_lock lock(mutex_);
   while (asked_.wait(lock, stop, [this] { return is_asked_; })) {
     is_asked_ = false;
     lock.unlock();
-    const auto use = monitor.look();
+    const auto use = monitor->look();
     lock.lock();
     last_ = use;
   }

@@ -3,9 +3,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
+#include "machine/device/device.hpp"
 #include "machine/device/monitor.hpp"
 
 namespace hortator::machine {
@@ -14,14 +14,14 @@ namespace hortator::machine {
 /// time.
 class BackgroundMonitor {
  public:
-  BackgroundMonitor(std::string uuid, const char* library);
+  BackgroundMonitor(DeviceIdentity device, MonitorLibrary library);
 
   /// The last answer, and asks for the next one. Empty until the first has come, and if the device is unknown. Does not
   /// wait.
   std::optional<DeviceUse> last();
 
  private:
-  void answer(const std::stop_token& stop, const std::string& uuid, const char* library);
+  void answer(const std::stop_token& stop, const DeviceIdentity& device, const MonitorLibrary& library);
 
   std::mutex mutex_;
   std::condition_variable_any asked_;

@@ -12,6 +12,8 @@
 
 namespace hortator::machine {
 
+struct MonitorLibrary;
+
 /// A kind of accelerator. Callers ask what its devices can do; they do not compare types. A new kind needs a row in
 /// device_kind.cpp and the functions that device/cuda/ defines for CUDA.
 struct DeviceKind {
@@ -23,9 +25,9 @@ struct DeviceKind {
   std::string_view tool;          ///< the vendor's command that lists devices: "nvidia-smi"
   std::string_view file_prefix;   ///< of the device files in /dev, before a number: "nvidia"
   torch::profiler::impl::ActivityType activity = torch::profiler::impl::ActivityType::PrivateUse1;  ///< of its profile
-  const char* monitor = nullptr;   ///< the library that DeviceMonitor loads; null: devices are not monitored
-  bool records_steps = false;      ///< whether a Graph can be recorded
-  bool has_fused_kernels = false;  ///< whether LibTorch has the optimizers' fused kernels
+  const MonitorLibrary* monitor = nullptr;  ///< null: devices are not monitored
+  bool records_steps = false;               ///< whether a Graph can be recorded
+  bool has_fused_kernels = false;           ///< whether LibTorch has the optimizers' fused kernels
 };
 
 /// All kinds for which Hortator can be built, whether or not this build is for them.

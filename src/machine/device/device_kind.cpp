@@ -1,11 +1,16 @@
-#include "machine/device/device.hpp"
-
 #include <array>
+
+#include "machine/device/device.hpp"
+#include "machine/device/monitor.hpp"
 
 namespace hortator::machine {
 namespace {
 
-constexpr std::array<DeviceKind, 2> kinds = {{
+constexpr MonitorLibrary nvml = {.file = "libnvidia-ml.so.1", .open = open_nvml};
+constexpr MonitorLibrary amdsmi = {.file = "libamd_smi.so", .open = open_amdsmi};
+constexpr MonitorLibrary level_zero = {.file = "libze_loader.so.1", .open = open_level_zero};
+
+constexpr std::array<DeviceKind, 3> kinds = {{
     {.type = c10::kCUDA,
      .name = "cuda",
      .title = "CUDA",
@@ -14,7 +19,7 @@ constexpr std::array<DeviceKind, 2> kinds = {{
      .tool = "nvidia-smi",
      .file_prefix = "nvidia",
      .activity = torch::profiler::impl::ActivityType::CUDA,
-     .monitor = "libnvidia-ml.so.1",
+     .monitor = &nvml,
      .records_steps = true,
      .has_fused_kernels = true},
     // LibTorch calls ROCm's devices "cuda" as well.
@@ -26,7 +31,17 @@ constexpr std::array<DeviceKind, 2> kinds = {{
      .tool = "rocm-smi",
      .file_prefix = "dri/renderD",
      .activity = torch::profiler::impl::ActivityType::CUDA,
+     .monitor = &amdsmi,
      .has_fused_kernels = true},
+    {.type = c10::kXPU,
+     .name = "xpu",
+     .title = "XPU",
+     .build_option = "HORTATOR_WITH_XPU",
+     .visibility = "ZE_AFFINITY_MASK",
+     .tool = "xpu-smi",
+     .file_prefix = "dri/renderD",
+     .activity = torch::profiler::impl::ActivityType::XPU,
+     .monitor = &level_zero},
 }};
 
 }  // namespace

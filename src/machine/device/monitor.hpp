@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 
 namespace hortator::machine {
+
+struct DeviceIdentity;
 
 /// The use of a device by all processes.
 struct DeviceUse {
@@ -13,22 +15,30 @@ struct DeviceUse {
   std::uint64_t total_bytes = 0;
 };
 
-/// Monitors a device through NVIDIA's management library (DeviceKind::monitor), which comes with the driver. It is
-/// loaded at run time: Hortator is not linked to it. Without the library, or if it does not know the device, look()
-/// returns nothing.
+/// Monitors a device through the management library that comes with the vendor's driver. It is loaded at run time:
+/// Hortator is not linked to it. Without the library, or if it does not know the device, look() returns nothing.
 class DeviceMonitor {
  public:
-  explicit DeviceMonitor(const std::string& uuid, const char* library);
-  ~DeviceMonitor();
+  DeviceMonitor() = default;
+  virtual ~DeviceMonitor() = default;
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  std::optional<DeviceUse> look() const;
-
- private:
-  void* library_;
-  bool is_started_;
-  void* device_ = nullptr;  ///< nvmlDevice_t
+  virtual std::optional<DeviceUse> look() = 0;
 };
+
+/// A vendor's library, and how it is used.
+struct MonitorLibrary {
+  const char* file;  ///< "libnvidia-ml.so.1"
+  std::unique_ptr<DeviceMonitor> (*open)(const char* file, const DeviceIdentity& device);
+};
+
+/// NVIDIA's NVML, which knows devices by their UUID.
+std::unique_ptr<DeviceMonitor> open_nvml(const char* file, const DeviceIdentity& device);
+/// AMD's amdsmi, which knows devices by their PCI address.
+std::unique_ptr<DeviceMonitor> open_amdsmi(const char* file, const DeviceIdentity& device);
+/// The system management of Intel's Level Zero, which knows devices by their PCI address. The share of time is that
+/// since the last look.
+std::unique_ptr<DeviceMonitor> open_level_zero(const char* file, const DeviceIdentity& device);
 
 }  // namespace hortator::machine

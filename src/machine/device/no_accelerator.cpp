@@ -5,7 +5,7 @@
 #include "core/text/text.hpp"
 #include "machine/device/device.hpp"
 #include "machine/device/graph.hpp"
-#include "machine/device/memory.hpp"
+#include "machine/device/kind_memory.hpp"
 #include "machine/device/stream.hpp"
 
 namespace hortator::machine {
@@ -30,10 +30,9 @@ std::size_t free_memory(c10::Device device) { refuse(device.index()); }
 
 c10::Stream stream_of_native(void* /*native*/, c10::Device device) { refuse(device.index()); }
 
-std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
+std::shared_ptr<void> lock_pages(std::size_t /*bytes*/, std::string& /*reason*/) { refuse(0); }
 
-void on_out_of_memory(std::function<void(std::uint64_t)> /*act*/) {}
-void report_out_of_memory(std::uint64_t /*asked_bytes*/) {}
+void observe_out_of_memory() {}
 
 struct Graph::Recorded {};
 Graph::Graph(c10::Device device) { refuse(device.index()); }

@@ -1,10 +1,10 @@
 // What the room `device` asks of a kind of accelerator (src/machine/device/), in place of device/cuda/.
-#include <mutex>
 #include <optional>
 
 #include "core/text/text.hpp"
 #include "machine/device/device.hpp"
 #include "machine/device/graph.hpp"
+#include "machine/device/kind_memory.hpp"
 #include "machine/device/memory.hpp"
 #include "machine/device/stream.hpp"
 #include "support/sim/current.hpp"
@@ -17,19 +17,6 @@
 #include <c10/core/StreamGuard.h>
 
 namespace hortator::machine {
-namespace {
-
-std::mutex act_mutex;
-std::function<void(std::uint64_t)> current_act;
-
-}  // namespace
-
-void report_out_of_memory(std::uint64_t asked) {
-  std::unique_lock lock(act_mutex);
-  const auto act = current_act;
-  lock.unlock();
-  if (act) act(asked);
-}
 
 const DeviceKind* accelerator_kind() {
   static constexpr DeviceKind kind = {.type = c10::kPrivateUse1,
@@ -50,15 +37,10 @@ DeviceIdentity identify(c10::Device device) {
           .pci_address = text::concat("0000:0", int{device.index()}, ":00.0")};
 }
 
-std::shared_ptr<void> page_locked(std::size_t bytes) { return sim::page_locked_memory(bytes); }
+std::shared_ptr<void> lock_pages(std::size_t bytes, std::string& /*reason*/) { return sim::page_locked_memory(bytes); }
 
-void on_out_of_memory(std::function<void(std::uint64_t)> act) {
-  static std::once_flag observed;
-  std::call_once(observed, [] {
-    sim::observe_out_of_memory([](int /*device*/, std::size_t asked) { report_out_of_memory(asked); });
-  });
-  const std::scoped_lock lock(act_mutex);
-  current_act = std::move(act);
+void observe_out_of_memory() {
+  sim::observe_out_of_memory([](int /*device*/, std::size_t asked) { report_out_of_memory(asked); });
 }
 
 // A handle is the number of a stream.

@@ -7,6 +7,7 @@
 #include <list>
 #include <vector>
 
+#include "support/sim/current.hpp"
 #include "support/sim/memory.hpp"
 #include "support/sim/state.hpp"
 #include "support/sim/streams.hpp"
@@ -72,6 +73,7 @@ class HostAllocator final : public c10::Allocator {
 };
 
 void wait_and_destroy(void* address) {
+  make_context(current_device());
   run_all();
   destroy(block_at(address));
 }
@@ -85,6 +87,7 @@ c10::Allocator* host_allocator() {
 
 std::shared_ptr<void> page_locked_memory(std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  make_context(current_device());
   return {make_block(bytes)->memory, wait_and_destroy};
 }
 

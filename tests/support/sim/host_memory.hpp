@@ -11,7 +11,8 @@ namespace hortator::sim {
 /// way at its release have ended.
 c10::Allocator* host_allocator();
 
-/// Exactly `bytes` of page-locked memory. Releasing it waits for all devices, as CUDA does.
+/// Exactly `bytes` of page-locked memory. Releasing it waits for all devices, as CUDA does. Both make a context on the
+/// calling thread's device.
 std::shared_ptr<void> page_locked_memory(std::size_t bytes);
 
 bool is_page_locked(const void* address);

@@ -70,7 +70,8 @@ TEST_CASE("HORTATOR_DEVICE selects the device, and all ranks throw where it diff
   };
   {
     const With odd("HORTATOR_DEVICE", where("abacus"));
-    CHECK_THROWS_WITH(World({}), ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm, got 'abacus'"));
+    CHECK_THROWS_WITH(World({}),
+                      ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm or xpu, got 'abacus'"));
   }
   {
     const With cuda("HORTATOR_DEVICE", where("cuda"));

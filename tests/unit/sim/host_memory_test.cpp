@@ -1,8 +1,33 @@
 // Copies between the simulated accelerator and the host: page-locked memory is read and written late.
 #include "machine/device/memory.hpp"
+
+#include <atomic>
+#include <thread>
+
 #include "sim_fixture.hpp"
 
 using namespace hortator;
+
+namespace {
+
+/// Copies page-locked memory to the device on a stream of its own, and releases it while the copy is under way. Returns
+/// the number of wrong copies.
+int copy_repeatedly(int device) {
+  const c10::StreamGuard guard(test::side_stream(device));
+  int wrong = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t count = 100 + 7 * device + i;
+    at::Tensor copy;
+    {
+      const auto memory = machine::page_locked(static_cast<std::size_t>(count) * sizeof(float));
+      copy = at::from_blob(memory.get(), {count}, at::kFloat).fill_(100 * device + i).to(sim::device(device), true);
+    }
+    wrong += at::equal(copy.cpu(), at::full({count}, 100 * device + i, at::kFloat)) ? 0 : 1;
+  }
+  return wrong;
+}
+
+}  // namespace
 
 TEST_CASE("non-blocking copies read page-locked memory late, and other memory before they return", "[sim]") {
   test::start_clean(sim::Policy::late);
@@ -55,6 +80,34 @@ TEST_CASE("page-locked memory of the program's own has the requested size, and i
   memory.reset();
   CHECK(sim::pinned_bytes() == before);
   CHECK(copy.sum().item<float>() == 2000);
+}
+
+TEST_CASE("several threads take, copy and release page-locked memory at the same time", "[sim]") {
+  for (const auto policy : test::policies) {
+    test::start_clean(policy);
+    const auto before = sim::pinned_bytes();
+    std::atomic<int> wrong = 0;
+    {
+      std::vector<std::jthread> threads;
+      for (int device = 0; device < sim::devices; ++device)
+        threads.emplace_back([&wrong, device] { wrong += copy_repeatedly(device); });
+    }
+    CHECK(wrong == 0);
+    CHECK(sim::pinned_bytes() == before);
+    CHECK(sim::take_findings().empty());
+  }
+}
+
+TEST_CASE("a thread that takes or releases page-locked memory makes no context on another device", "[sim]") {
+  test::start_clean(sim::Policy::eager);
+  sim::forget_contexts();
+  const c10::DeviceGuard guard(sim::device(2));
+  REQUIRE(sim::contexts() == std::vector<int>{2});
+  std::shared_ptr<void> memory;
+  std::thread([&] { memory = machine::page_locked(64); }).join();
+  CHECK(sim::contexts() == std::vector<int>{2});
+  std::thread([&] { memory.reset(); }).join();
+  CHECK(sim::contexts() == std::vector<int>{2});
 }
 
 TEST_CASE("the host that reads page-locked memory before the copy has ended is named", "[sim]") {

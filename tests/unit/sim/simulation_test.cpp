@@ -136,6 +136,26 @@ TEST_CASE("a training step on arrays of the device does not wait for it", "[sim]
   sim::set_policy(sim::Policy::eager);
 }
 
+TEST_CASE("an array of the device on one rank is not kept on any", "[ranks]") {
+  int rank = 0;
+  int ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::ofstream("keep.yaml") << "seed: 1\nrun_dir: run_keep\ntrackers: []\n";
+  MPI_Barrier(MPI_COMM_WORLD);
+  hortator_run* run = nullptr;
+  REQUIRE(hortator_begin(MPI_Comm_c2f(MPI_COMM_WORLD), "keep.yaml", &run) == HORTATOR_OK);
+  const auto field = at::ones({4}, at::TensorOptions().device(sim::device(0)));
+  const auto copy = at::ones({4});
+  const auto array = rank + 1 == ranks ? on_device(field, nullptr) : on_host(copy);
+  CHECK(hortator_keep(run, "field", &array, HORTATOR_EACH) == HORTATOR_USAGE);
+  CHECK_THAT(hortator_last_error(), ContainsSubstring("hortator_keep got the device array 'field'") &&
+                                        ContainsSubstring("keep a copy in the host's memory"));
+  const auto right = on_host(copy);
+  CHECK(hortator_keep(run, "field", &right, HORTATOR_EACH) == HORTATOR_OK);  // the name is still free
+  CHECK(hortator_end(run, nullptr) == HORTATOR_OK);
+}
+
 TEST_CASE("an array on the device is refused in a run on CPUs", "[sim]") {
   auto* run = begin(true);
   hortator_batch* batch = nullptr;

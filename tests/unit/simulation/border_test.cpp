@@ -22,9 +22,12 @@ models:
   wrong_optimizer: {type: mlp, layers: [3, 2], optimizer: rmsprob}
   wrong_key: {type: mlp, layers: [3, 2], optimizer: {type: adam, learning_rate: 1}}
   missing_file: {type: torchscript, file: nowhere.pt}
+  wrong_normal: {type: mlp, layers: [3, 2], flatten: true, normalize: true}
   normal: {type: mlp, layers: [3, 2], normalize: true, optimizer: sgd}
 buffers:
   samples: {type: ring, capacity: 4, batch_size: 2}
+  counted: {type: ring, capacity: 4, batch_size: 2, statistics: true}
+  urgent: {type: priority, capacity: 4, batch_size: 2}
 )";
 
 std::vector<float> numbers(std::size_t count) {
@@ -54,11 +57,13 @@ TEST_CASE("begin reports a missing file, an unknown key and a bad communicator o
 TEST_CASE("a model that cannot be made is a status with a text on all ranks", "[simulation]") {
   const CRun run(settings_file("models", settings));
   REQUIRE(run.status() == HORTATOR_OK);
-  const auto [name, text] = GENERATE(table<const char*, const char*>({{"lin", "did you mean 'line'?"},
-                                                                      {"wrong_type", "did you mean 'mlp'?"},
-                                                                      {"wrong_optimizer", "did you mean 'rmsprop'?"},
-                                                                      {"wrong_key", "learning_rate is not a known key"},
-                                                                      {"missing_file", "does not exist"}}));
+  const auto [name, text] =
+      GENERATE(table<const char*, const char*>({{"lin", "did you mean 'line'?"},
+                                                {"wrong_type", "did you mean 'mlp'?"},
+                                                {"wrong_optimizer", "did you mean 'rmsprop'?"},
+                                                {"wrong_key", "learning_rate is not a known key"},
+                                                {"missing_file", "does not exist"},
+                                                {"wrong_normal", "only models that know their features"}}));
   hortator_model* model = nullptr;
   const auto status = hortator_model_create(run, name, &model);
   CHECK(status == HORTATOR_USAGE);
@@ -307,6 +312,50 @@ TEST_CASE("an argument that is missing on one rank is a status on all", "[simula
   check(hortator_buffer_train(buffer, foreign, 1, nullptr));
   CHECK(error_has("belong to different runs"));
   CHECK(hortator_end(other, nullptr) == HORTATOR_OK);
+}
+
+TEST_CASE("a normalised model needs a buffer with statistics of inputs and targets", "[simulation]") {
+  const CRun run(settings_file("normal", settings));
+  auto* model = run.model("normal");
+  auto data = numbers(12);
+  auto target = numbers(8);
+  CBatch without_target(run);
+  without_target.add(HORTATOR_INPUT, Array(data, {4, 3}));
+  const auto check = [&](const char* name, const char* text) {
+    auto* buffer = run.buffer(name);
+    REQUIRE(hortator_buffer_put(buffer, without_target) == HORTATOR_OK);
+    const auto status = hortator_buffer_train(buffer, model, 1, nullptr);
+    CHECK(status == HORTATOR_USAGE);
+    CHECK(same_on_all(status));
+    CAPTURE(hortator_last_error());
+    CHECK(error_has(text));
+  };
+  check("samples", "is normalised, the buffer 'samples' keeps no statistics");
+  check("counted", "The samples of 'counted' have no targets");
+}
+
+TEST_CASE("a buffer by priority refuses samples without a number from 0 for each", "[simulation]") {
+  const CRun run(settings_file("urgent", settings));
+  auto* buffer = run.buffer("urgent");
+  auto data = numbers(12);
+  const auto put = [&](std::vector<float> priorities) {
+    const auto count = static_cast<std::int64_t>(priorities.size());
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, Array(data, {4, 3}));
+    if (count > 0) batch.add(HORTATOR_PRIORITY, Array(priorities, {count}));
+    return hortator_buffer_put(buffer, batch);
+  };
+  CHECK(put({}) == HORTATOR_USAGE);
+  CHECK(error_has("The buffer 'urgent' keeps samples by priority; the batch has none for 4 samples"));
+  const std::vector<std::vector<float>> all_wrong = {{1, 2}, {1, 2, -3, 4}, {1, 2, std::nanf(""), 4}};
+  for (const auto& wrong : all_wrong) {
+    CHECK(put(wrong) == HORTATOR_USAGE);
+    CHECK(error_has("other priorities than one number from 0 for each of 4 samples"));
+  }
+  std::int64_t count = -1;
+  CHECK(hortator_buffer_count(buffer, &count) == HORTATOR_OK);
+  CHECK(count == 0);
+  CHECK(put({1, 2, 0, 4}) == HORTATOR_OK);
 }
 
 TEST_CASE("twenty failing calls of each kind leak nothing", "[simulation]") {

@@ -196,7 +196,8 @@ TEST_CASE("a C++ program makes a model from settings", "[simulation]") {
   std::ofstream(file) << "models:\n"
                          "  line: {type: mlp, layers: [3, 1], loss: l1, optimizer: {type: sgd, lr: 0.5},\n"
                          "         schedule: {type: step, step_size: 1, gamma: 0.5}, clip_grad_norm: 2}\n"
-                         "  frozen: {type: mlp, layers: [3, 1]}\n";
+                         "  frozen: {type: mlp, layers: [3, 1]}\n"
+                         "  scaled: {type: mlp, layers: [3, 1], normalize: true}\n";
   auto model = from_settings(file, "line");
   CHECK(model.network->parameters().size() == 2);
   const auto x = at::randn({4, 3});
@@ -213,6 +214,8 @@ TEST_CASE("a C++ program makes a model from settings", "[simulation]") {
   CHECK(model.clip_grad_norm == 2);
   CHECK_FALSE(from_settings(file, "frozen").optimizer);
   CHECK_THROWS_WITH(from_settings(file, "lime"), ContainsSubstring("did you mean 'line'?"));
+  CHECK_THROWS_WITH(from_settings(file, "scaled"),
+                    ContainsSubstring("only a run of a simulation code has the statistics of a buffer"));
   CHECK_THROWS_WITH(from_settings("nowhere.yaml", "line"), ContainsSubstring("cannot be read"));
   std::filesystem::remove(file);
 }

@@ -18,7 +18,8 @@ constexpr auto sharing_settings =
     "  other: {type: mlp, layers: [2, 4, 1]}\n"
     "buffers:\n"
     "  outbox: {type: ring, capacity: 64, batch_size: 1}\n"
-    "  samples: {type: reservoir, capacity: 256, batch_size: 32}\n";
+    "  samples: {type: reservoir, capacity: 256, batch_size: 32}\n"
+    "  urgent: {type: priority, capacity: 64, batch_size: 4}\n";
 
 bool is_trainer() { return world_rank() == world_size() - 1; }
 
@@ -162,6 +163,30 @@ TEST_CASE("samples of different shapes do not move, and stay where they are", "[
   CHECK(status == HORTATOR_USAGE);
   CHECK(same_on_all(status));
   CHECK(count_of(buffer) == (is_trainer() ? 0 : world_rank() == 0 ? 2 : 3));
+}
+
+TEST_CASE("a buffer by priority gives samples to other ranks, and takes none", "[simulation]") {
+  if (world_size() == 1) return;
+  const PartOfRun run("urgent");
+  Field field;
+  field.fill(0);
+  std::vector<float> priorities(8, 1);
+  CBatch batch(run);
+  batch.add(HORTATOR_INPUT, Array(field.inputs, {8, 2})).add(HORTATOR_TARGET, Array(field.targets, {8, 1}));
+  batch.add(HORTATOR_PRIORITY, Array(priorities, {8}));
+  auto* urgent = run.buffer("urgent");
+  auto* plain = run.buffer(is_trainer() ? "samples" : "outbox");
+  if (!is_trainer()) REQUIRE(hortator_buffer_put(urgent, batch) == HORTATOR_OK);
+  if (!is_trainer()) REQUIRE(hortator_buffer_put(plain, batch) == HORTATOR_OK);
+  const auto status = share_samples(is_trainer() ? urgent : plain);
+  CHECK(status == HORTATOR_USAGE);
+  CHECK(same_on_all(status));
+  CHECK(error_has("rank " + std::to_string(world_size() - 1) +
+                  ": A buffer of type priority cannot take samples of other ranks"));
+  CHECK(count_of(plain) == (is_trainer() ? 0 : 8));
+  CHECK(count_of(urgent) == (is_trainer() ? 0 : 8));
+  CHECK(share_samples(is_trainer() ? plain : urgent) == HORTATOR_OK);
+  CHECK(count_of(plain) == (is_trainer() ? 8 * (world_size() - 1) : 8));
 }
 
 TEST_CASE("runs that were resumed from different moments do not share samples", "[simulation]") {

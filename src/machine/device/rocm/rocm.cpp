@@ -1,15 +1,12 @@
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <hip/hip_runtime_api.h>
 
 #include <algorithm>
 #include <array>
-#include <hortator/error.hpp>
 #include <map>
 #include <mutex>
 
 #include "core/text/text.hpp"
 #include "machine/device/device.hpp"
-#include "machine/device/stream.hpp"
 
 namespace hortator::machine {
 namespace {
@@ -53,17 +50,6 @@ DeviceIdentity identify(c10::Device device) {
   if (const auto found = known.find(device.index()); found != known.end()) return found->second;
   DeviceIdentity identity{.name = name_of(device), .uuid = uuid_of(device), .pci_address = pci_address_of(device)};
   return known.emplace(device.index(), std::move(identity)).first->second;
-}
-
-c10::Stream stream_of_native(void* native, c10::Device device) {
-  if (native == nullptr) return c10::impl::VirtualGuardImpl(device.type()).getDefaultStream(device);
-  throw UsageError({.what = "An array has a stream of its own, on a ROCm device",
-                    .why = "LibTorch's streams cannot be made of HIP's yet",
-                    .hint = "let the default stream wait for it, and leave the stream out"});
-}
-
-void* Stream::native() const {
-  return c10::impl::VirtualGuardImpl(stream_.device_type()).getStreamNativeHandle(stream_);
 }
 
 }  // namespace hortator::machine
