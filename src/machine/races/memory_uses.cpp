@@ -17,7 +17,7 @@ void forget(AccessHistory& history, Condition condition) {
 void end_ownership(AccessHistory& history, const MemoryOwner& old, int next_timeline) {
   const bool was_waited_for = old.timeline != next_timeline || old.timeline == host_timeline;
   forget(history, [&](const Access& access) {
-    const bool is_inside = old.begin <= access.begin && access.end <= old.end;
+    const bool is_inside = old.begin <= access.bytes.begin && access.bytes.end <= old.end;
     return is_inside && (was_waited_for || std::ranges::find(old.kept_for, access.timeline) != old.kept_for.end());
   });
 }

@@ -60,7 +60,9 @@ OperatorMemory inspect_memory(const c10::OperatorHandle& op, c10::DeviceType typ
   memory.is_copy = memory.name == "aten::copy_";
   memory.only_allocates = contains(allocations, memory.name);
   memory.keeps_for_stream = memory.name == "aten::record_stream";
-  memory.waits = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+  memory.waits_for_masks = memory.name == "aten::index";  // its tag says so of numbers as well
+  memory.waits = !memory.waits_for_masks &&
+                 (op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape));
   const bool is_view = makes_alias && !writes_any;
   const bool touches = !is_view && !contains(about_tensors, memory.name) && !memory.only_allocates;
   memory.touches_device = touches && (memory.is_copy || !is_composite(op, type));

@@ -17,6 +17,7 @@ struct OperatorMemory {
   bool only_allocates = false;
   bool keeps_for_stream = false;  ///< aten::record_stream
   bool waits = false;             ///< the host waits for the result
+  bool waits_for_masks = false;   ///< it waits if an argument is a mask, which selects by data
   /// It reads and writes. Otherwise it only looks at shapes, or consists of operators that are seen themselves.
   bool touches_device = false;
   bool touches_host = false;

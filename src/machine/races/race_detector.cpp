@@ -6,11 +6,6 @@
 #include "core/text/text.hpp"
 
 namespace hortator::machine {
-namespace {
-
-bool overlap(const Access& a, const Access& b) { return a.begin < b.end && b.begin < a.end; }
-
-}  // namespace
 
 Clock& RaceDetector::clock(int timeline) {
   if (timeline == host_timeline) return host_;
@@ -42,7 +37,7 @@ std::string RaceDetector::describe(const Access& access) const {
 }
 
 void RaceDetector::compare(const Access& earlier, const Access& now, std::string_view kind) {
-  if (!overlap(earlier, now) || tick_of(clock(now.timeline), earlier.timeline) >= earlier.tick) return;
+  if (tick_of(clock(now.timeline), earlier.timeline) >= earlier.tick || !share_bytes(earlier.bytes, now.bytes)) return;
   const auto* const comma = now.user.site == nullptr ? "" : ",";
   add_finding(text::concat(kind, ": ", describe(now), comma, " is not ordered after ", describe(earlier)));
 }
@@ -54,23 +49,23 @@ void RaceDetector::forget_ordered(std::vector<Access>& accesses) const {
   std::erase_if(accesses, [&](const Access& access) { return tick_of(host_, access.timeline) >= access.tick; });
 }
 
-void RaceDetector::use(AccessHistory& block, int timeline, const MemoryUser& user, std::size_t begin, std::size_t end,
+void RaceDetector::use(AccessHistory& block, int timeline, const MemoryUser& user, const PatternedRange& bytes,
                        bool writes) {
   if (timeline == host_timeline) advance(host_, host_timeline);
-  const Access now{begin, end, timeline, tick_of(clock(timeline), timeline), user};
+  const Access now{bytes, timeline, tick_of(clock(timeline), timeline), user};
   for (const auto& earlier : block.writes) compare(earlier, now, writes ? "Two writes" : "Read of a write");
   if (writes)
     for (const auto& earlier : block.reads) compare(earlier, now, "Write over a read");
   // An access that covers an earlier one replaces it: whatever comes after the later one comes after both.
-  const auto covers = [&](const Access& earlier) {
-    return now.begin <= earlier.begin && earlier.end <= now.end && (writes || earlier.timeline == timeline);
+  const auto replaces = [&](const Access& earlier) {
+    return (writes || earlier.timeline == timeline) && covers(bytes, earlier.bytes);
   };
   if (writes) {
-    std::erase_if(block.writes, covers);
-    std::erase_if(block.reads, covers);
+    std::erase_if(block.writes, replaces);
+    std::erase_if(block.reads, replaces);
     block.writes.push_back(now);
   } else {
-    std::erase_if(block.reads, covers);
+    std::erase_if(block.reads, replaces);
     block.reads.push_back(now);
   }
   forget_ordered(block.writes);

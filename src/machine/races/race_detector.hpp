@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/races/byte_pattern.hpp"
 #include "machine/races/clock.hpp"
 
 namespace hortator::machine {
@@ -18,10 +19,9 @@ struct MemoryUser {
   const void* site = nullptr;  ///< the return address of its call in the program; null: unknown
 };
 
-/// A use of bytes [begin, end) of a block.
+/// A use of bytes of a block.
 struct Access {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  PatternedRange bytes = {};
   int timeline = host_timeline;
   std::uint64_t tick = 0;
   MemoryUser user = {};
@@ -45,7 +45,7 @@ class RaceDetector {
   /// The next work of a stream is submitted: it comes after all that the host has waited for.
   void submit(int stream);
   /// Work of `timeline` that has just been submitted uses bytes of a block.
-  void use(AccessHistory& block, int timeline, const MemoryUser& user, std::size_t begin, std::size_t end, bool writes);
+  void use(AccessHistory& block, int timeline, const MemoryUser& user, const PatternedRange& bytes, bool writes);
 
   Clock clock_of(int stream) const;
   void order_stream_after(int stream, const Clock& clock);

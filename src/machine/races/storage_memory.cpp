@@ -1,12 +1,19 @@
 #include "machine/races/storage_memory.hpp"
 
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace hortator::machine {
 namespace {
 
 std::uintptr_t begin_of(c10::StorageImpl& storage) {
   return reinterpret_cast<std::uintptr_t>(storage._mutable_data_ptr_no_checks().get());  // NOLINT
+}
+
+std::vector<c10::intrusive_ptr<c10::StorageImpl>>& looked_at() {
+  thread_local std::vector<c10::intrusive_ptr<c10::StorageImpl>> storages;
+  return storages;
 }
 
 }  // namespace
@@ -23,12 +30,14 @@ std::optional<StorageRange> range_of(const at::Tensor& tensor) {
   return StorageRange{begin, begin + storage->nbytes()};
 }
 
-StorageRange used_range(const at::Tensor& tensor, const StorageRange& whole) {
+PatternedRange used_bytes(const at::Tensor& tensor, const StorageRange& whole) {
   std::int64_t elements = 1;
   for (std::int64_t i = 0; i < tensor.dim(); ++i) elements += (tensor.size(i) - 1) * tensor.stride(i);
   const auto element = tensor.element_size();
   const auto begin = whole.begin + static_cast<std::size_t>(tensor.storage_offset()) * element;
-  return {begin, begin + static_cast<std::size_t>(elements) * element};
+  const std::span sizes(tensor.sizes().data(), tensor.sizes().size());
+  const std::span strides(tensor.strides().data(), tensor.strides().size());
+  return {begin, begin + static_cast<std::size_t>(elements) * element, pattern_of(sizes, strides, element)};
 }
 
 bool is_allocated(c10::StorageImpl& storage) {
@@ -42,9 +51,19 @@ MemoryOwner owner_of(const at::Tensor& tensor, const StorageRange& range, int ti
           .storage = storage_of(tensor),
           .timeline = tensor.is_cpu() ? host_timeline : timeline,
           .is_gone = [weak = std::move(weak), begin = range.begin] {
-            const auto storage = weak.lock();
-            return !storage || begin_of(*storage) != begin;
+            auto storage = weak.lock();
+            if (!storage) return true;
+            const bool has_other_memory = begin_of(*storage) != begin;
+            looked_at().push_back(std::move(storage));
+            return has_other_memory;
           }};
+}
+
+StorageDiscarder::~StorageDiscarder() {
+  while (!looked_at().empty()) {
+    const auto storage = std::move(looked_at().back());
+    looked_at().pop_back();
+  }
 }
 
 }  // namespace hortator::machine

@@ -17,6 +17,27 @@ AccessHistory& history_of(MemoryUses& memory, const at::Tensor& tensor, const St
 
 }  // namespace
 
+/// The lock of the state while it looks at memory. What is found is reported, and what is released goes, after that.
+class WatchState::Session {
+ public:
+  explicit Session(WatchState& state) : state_(state), lock_(state.mutex_) {}
+  ~Session() {
+    const auto findings = state_.new_findings();
+    if (findings.empty()) return;
+    const auto report = state_.report_;
+    lock_.unlock();
+    if (!report) return;
+    for (const auto& finding : findings) report(finding);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+ private:
+  WatchState& state_;
+  StorageDiscarder discarder_;  ///< before the lock: it ends after it
+  std::unique_lock<std::recursive_mutex> lock_;
+};
+
 WatchState& watch_state() {
   static auto& state = *new WatchState;
   return state;
@@ -63,32 +84,30 @@ void WatchState::submit(const c10::Stream& stream) {
 void WatchState::allocated(const at::Tensor& tensor, const c10::Stream& stream) {
   const auto range = range_of(tensor);
   if (!range) return;
-  const std::scoped_lock lock(mutex_);
+  const Session session(*this);
   history_of(memory_, tensor, *range, timeline_of(stream));
 }
 
 void WatchState::use(const at::Tensor& tensor, const c10::Stream& stream, const MemoryUser& user, bool writes) {
   const auto range = range_of(tensor);
   if (!range || tensor.numel() == 0) return;
-  const auto [begin, end] = used_range(tensor, *range);
-  const std::scoped_lock lock(mutex_);
+  const auto bytes = used_bytes(tensor, *range);
+  const Session session(*this);
   const auto timeline = timeline_of(stream);
-  detector_.use(history_of(memory_, tensor, *range, timeline), timeline, user, begin, end, writes);
-  report_findings();
+  detector_.use(history_of(memory_, tensor, *range, timeline), timeline, user, bytes, writes);
 }
 
 void WatchState::use_by_host(const at::Tensor& tensor, const MemoryUser& user, bool writes) {
   const auto range = range_of(tensor);
   if (!range || tensor.numel() == 0) return;
-  const auto [begin, end] = used_range(tensor, *range);
-  const std::scoped_lock lock(mutex_);
+  const auto bytes = used_bytes(tensor, *range);
+  const Session session(*this);
   if (memory_.find(range->begin, range->end) == nullptr) return;
-  detector_.use(history_of(memory_, tensor, *range, host_timeline), host_timeline, user, begin, end, writes);
-  report_findings();
+  detector_.use(history_of(memory_, tensor, *range, host_timeline), host_timeline, user, bytes, writes);
 }
 
 void WatchState::keep(const c10::DataPtr& data, const c10::Stream& stream) {
-  const std::scoped_lock lock(mutex_);
+  const Session session(*this);
   memory_.keep_for(reinterpret_cast<std::uintptr_t>(data.get()), timeline_of(stream));  // NOLINT
 }
 
@@ -137,9 +156,10 @@ void WatchState::host_waited(const Clock& clock) {
   detector_.order_host_after(clock);
 }
 
-void WatchState::report_findings() {
-  for (const auto& finding : detector_.take_findings())
-    if (reported_.insert(finding).second && report_) report_(finding);
+std::vector<std::string> WatchState::new_findings() {
+  auto findings = detector_.take_findings();
+  std::erase_if(findings, [&](const std::string& finding) { return !reported_.insert(finding).second; });
+  return findings;
 }
 
 }  // namespace hortator::machine

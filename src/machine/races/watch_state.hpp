@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "machine/races/memory_uses.hpp"
 #include "machine/races/race_detector.hpp"
@@ -50,8 +51,10 @@ class WatchState {
   void host_waited(const Clock& clock);
 
  private:
+  class Session;
+
   int timeline_of(const c10::Stream& stream);
-  void report_findings();
+  std::vector<std::string> new_findings();
 
   std::recursive_mutex mutex_;
   std::atomic<bool> is_on_ = false;

@@ -30,6 +30,14 @@ void for_tensors(const IValue& value, Act act) {
 
 c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
+bool holds_mask(const IValue& indices) {
+  bool found = false;
+  for_tensors(indices, [&](const at::Tensor& tensor) {
+    found = found || tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
+  });
+  return found;
+}
+
 bool has_memory(const at::Tensor& tensor) { return range_of(tensor).has_value(); }
 
 /// One call of an operator, until it returns.
@@ -37,6 +45,7 @@ class WatchedCall final : public at::ObserverContext {
  public:
   WatchedCall(const OperatorMemory& memory, const at::RecordFunction& call) : memory_(memory) {
     find_streams(call.inputs());
+    has_mask_ = memory_.waits_for_masks && holds_mask(call.inputs()[1]);
     if (streams_.empty() ? !memory_.touches_host : !memory_.touches_device) return;
     user_ = {.name = memory_.name, .site = program_frame()};
     for (const auto& stream : streams_) watch_state().submit(stream);
@@ -112,7 +121,10 @@ class WatchedCall final : public at::ObserverContext {
     watch_state().use(tensor, stream, user_, true);
   }
 
-  bool is_waited_for() const { return memory_.is_copy ? is_blocking_ && has_host_side_ : memory_.waits; }
+  bool is_waited_for() const {
+    if (memory_.is_copy) return is_blocking_ && has_host_side_;
+    return memory_.waits || has_mask_;
+  }
 
   const OperatorMemory& memory_;
   MemoryUser user_;
@@ -120,6 +132,7 @@ class WatchedCall final : public at::ObserverContext {
   std::vector<std::pair<at::Tensor, bool>> absent_;
   bool is_blocking_ = false;
   bool has_host_side_ = false;
+  bool has_mask_ = false;
 };
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
@@ -129,7 +142,9 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
   if (memory == nullptr) return nullptr;
   if (memory->keeps_for_stream) {
     const auto& tensor = call.inputs()[0].toTensor();
-    if (watch_state().is_watched(tensor)) watch_state().keep(tensor.storage().data_ptr(), call.inputs()[1].toStream());
+    if (!watch_state().is_watched(tensor)) return nullptr;
+    watch_state().allocated(tensor, current_stream(tensor.device()));  // it may be unknown so far
+    watch_state().keep(tensor.storage().data_ptr(), call.inputs()[1].toStream());
     return nullptr;
   }
   if (!memory->touches_device && !memory->touches_host && !memory->only_allocates) return nullptr;

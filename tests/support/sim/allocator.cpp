@@ -28,7 +28,7 @@ class Allocator final : public c10::DeviceAllocator {
     auto* const source = near(const_cast<void*>(from));  // NOLINT
     submit(current_stream(current_device()),
            {.name = "copy_data",
-            .uses = {{block_at(source), 0, bytes, false}, {block_at(target), 0, bytes, true}},
+            .uses = {{block_at(source), {0, bytes}, false}, {block_at(target), {0, bytes}, true}},
             .run = [=](const Dice&) { std::copy_n(source, bytes, target); }});
   }
   bool initialized() override { return true; }

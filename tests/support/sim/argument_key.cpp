@@ -56,7 +56,11 @@ bool append_key(std::string& key, const c10::IValue& argument) {
     key += 'b';
     for (const bool bit : argument.toBoolList()) key += bit ? '1' : '0';
     key += '.';
-  } else if (argument.isTensorList() || argument.isOptionalTensorList()) {
+  } else if (argument.isOptionalTensorList()) {  // where none is given matters
+    key += '[';
+    for (const auto& tensor : argument.toOptionalTensorVector()) append_tensor(key, tensor.value_or(at::Tensor()));
+    key += ']';
+  } else if (argument.isTensorList()) {
     key += '[';
     for_tensors(argument, [&](const at::Tensor& tensor) { append_tensor(key, tensor); });
     key += ']';

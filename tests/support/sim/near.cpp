@@ -2,6 +2,8 @@
 
 #include <ATen/core/TensorBase.h>
 
+#include <span>
+
 #include "support/sim/memory.hpp"
 
 namespace hortator::sim {
@@ -27,7 +29,10 @@ void add_use(std::vector<BlockUse>& uses, const at::Tensor& tensor, bool writes)
   const auto element = static_cast<std::size_t>(tensor.element_size());
   const auto begin =
       static_cast<std::size_t>(first - block->memory) + static_cast<std::size_t>(tensor.storage_offset()) * element;
-  uses.push_back({block, begin, begin + static_cast<std::size_t>(elements) * element, writes});
+  const std::span sizes(tensor.sizes().data(), tensor.sizes().size());
+  const std::span strides(tensor.strides().data(), tensor.strides().size());
+  const auto pattern = machine::pattern_of(sizes, strides, element);
+  uses.push_back({block, {begin, begin + static_cast<std::size_t>(elements) * element, pattern}, writes});
 }
 
 }  // namespace hortator::sim

@@ -17,7 +17,9 @@ void fill(OperatorFacts& facts, const c10::OperatorHandle& op) {
   facts.name = c10::toString(op.operator_name());
   facts.is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   facts.no_meta = !op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta);
-  facts.waits = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
+  facts.waits_for_masks = schema.name() == "aten::index";  // its tag says so of numbers as well
+  facts.waits =
+      !facts.waits_for_masks && (op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output));
   for (const auto& result : schema.returns()) {
     if (!is_tensors(result.type())) facts.waits = true;
     if (result.alias_info() == nullptr || !result.alias_info()->isWrite()) facts.makes_tensors = true;

@@ -15,6 +15,7 @@ struct OperatorFacts {
   bool is_random = false;
   int generator = -1;                 ///< the argument's number
   std::atomic<bool> waits = false;    ///< what it returns depends on data: the host has to wait
+  bool waits_for_masks = false;       ///< the same, if an argument is a mask, which selects by data
   std::atomic<bool> no_meta = false;  ///< no kernel tells its shapes: a dry run does
 };
 

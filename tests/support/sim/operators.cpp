@@ -38,7 +38,19 @@ class Call {
   }
 
  private:
-  bool needs_shapes() const { return !facts_.waits && (facts_.makes_tensors || facts_.has_outputs); }
+  bool needs_shapes() const {
+    return !facts_.waits && !(facts_.waits_for_masks && has_mask()) && (facts_.makes_tensors || facts_.has_outputs);
+  }
+  bool has_mask() const {
+    bool found = false;
+    for (const auto& one : arguments_) {
+      if (!one.isOptionalTensorList()) continue;
+      for_tensors(one, [&](const at::Tensor& tensor) {
+        found = found || tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
+      });
+    }
+    return found;
+  }
   const c10::Argument& argument(std::size_t i) const { return op_.schema().arguments()[i]; }
 
   int device_of_arguments() const {

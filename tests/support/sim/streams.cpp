@@ -123,8 +123,7 @@ void push(int stream, Task task) {
 
 void check_uses(int stream, const Task& task) {
   races().submit(stream);
-  for (const auto& use : task.uses)
-    races().use(use.block->history, stream, {.name = task.name}, use.begin, use.end, use.writes);
+  for (const auto& use : task.uses) races().use(use.block->history, stream, {.name = task.name}, use.bytes, use.writes);
 }
 
 }  // namespace
@@ -157,7 +156,7 @@ void submit(int stream, Task task) {
 
 void submit_poison(Block& block) {
   Task task{.name = "free",
-            .uses = {{&block, 0, block.bytes, true}},
+            .uses = {{&block, {0, block.bytes}, true}},
             .run = [memory = block.memory, bytes = block.bytes](const Dice&) { std::memset(memory, 0xff, bytes); }};
   auto* const recording = recording_of(block.stream);
   if (recording != nullptr && block.pool == recording->pool) return add_task(*recording, block.stream, std::move(task));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/races/byte_pattern.hpp"
 #include "machine/races/clock.hpp"
 
 namespace hortator::sim {
@@ -14,8 +15,7 @@ struct Recording;
 
 struct BlockUse {
   Block* block;
-  std::size_t begin;
-  std::size_t end;
+  machine::PatternedRange bytes;
   bool writes;
 };
 

@@ -38,7 +38,7 @@ void resize_tensor(const at::Tensor& tensor, at::IntArrayRef sizes) {
       auto* const to = near(next.get());
       submit(current_stream(tensor.device().index()),
              {.name = "resize_",
-              .uses = {{block_at(from), 0, kept, false}, {block_at(to), 0, kept, true}},
+              .uses = {{block_at(from), {0, kept}, false}, {block_at(to), {0, kept}, true}},
               .run = [from, to, kept](const Dice&) { std::memcpy(to, from, kept); }});
     }
     storage.set_data_ptr_noswap(std::move(next));

@@ -46,7 +46,7 @@ void note_uses(const at::RecordFunction& call) {
     });
     const std::scoped_lock lock(state_lock());
     for (const auto& use : uses)
-      races().use(use.block->history, machine::host_timeline, {.name = call.name()}, use.begin, use.end, use.writes);
+      races().use(use.block->history, machine::host_timeline, {.name = call.name()}, use.bytes, use.writes);
   }
 }
 

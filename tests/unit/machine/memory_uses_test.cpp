@@ -26,7 +26,7 @@ struct Storages {
 };
 
 void read(machine::AccessHistory& history, std::uintptr_t begin, std::uintptr_t end, int timeline) {
-  history.reads.push_back({.begin = begin, .end = end, .timeline = timeline, .tick = 1});
+  history.reads.push_back({.bytes = {begin, end}, .timeline = timeline, .tick = 1});
 }
 
 }  // namespace

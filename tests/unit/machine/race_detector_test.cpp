@@ -9,7 +9,7 @@ TEST_CASE("a finding names both operators, their streams and the kind of conflic
   machine::AccessHistory block;
   const auto use = [&](int stream, const char* name, std::size_t begin, std::size_t end, bool writes) {
     detector.submit(stream);
-    detector.use(block, stream, {.name = name}, begin, end, writes);
+    detector.use(block, stream, {.name = name}, {begin, end}, writes);
   };
   use(1, "fill", 0, 8, true);
   use(1, "sum", 0, 8, false);
@@ -36,9 +36,9 @@ TEST_CASE("a finding names timelines as they are called, and the places of both 
   detector.name_timeline(1, "the copy stream");
   const auto* const site = reinterpret_cast<const void*>(&std::abort);  // NOLINT: any address of code
   detector.submit(1);
-  detector.use(block, 1, {.name = "copy", .site = static_cast<const char*>(site) + 1}, 0, 8, true);
+  detector.use(block, 1, {.name = "copy", .site = static_cast<const char*>(site) + 1}, {0, 8}, true);
   detector.submit(2);
-  detector.use(block, 2, {.name = "sum", .site = static_cast<const char*>(site) + 1}, 0, 8, false);
+  detector.use(block, 2, {.name = "sum", .site = static_cast<const char*>(site) + 1}, {0, 8}, false);
   const auto findings = detector.take_findings();
   REQUIRE(findings.size() == 1);
   CHECK_THAT(findings.front(), StartsWith("Read of a write: 'sum' on stream 2, called at ") &&
@@ -50,7 +50,7 @@ TEST_CASE("uses that the host has waited for are forgotten, others are not") {
   machine::AccessHistory block;
   const auto read = [&](int stream, std::size_t byte) {
     detector.submit(stream);
-    detector.use(block, stream, {.name = "read"}, byte, byte + 1, false);
+    detector.use(block, stream, {.name = "read"}, {byte, byte + 1}, false);
   };
   for (std::size_t byte = 0; byte < 100; ++byte) read(1, byte);
   CHECK(block.reads.size() == 100);
@@ -59,6 +59,20 @@ TEST_CASE("uses that the host has waited for are forgotten, others are not") {
   CHECK(block.reads.size() == 1);
   CHECK(detector.take_findings().empty());
   detector.submit(3);
-  detector.use(block, 3, {.name = "write"}, 0, 100, true);
+  detector.use(block, 3, {.name = "write"}, {0, 100}, true);
   CHECK(detector.take_findings().size() == 1);
+}
+
+TEST_CASE("columns of a matrix are other bytes than its other columns") {
+  machine::RaceDetector detector;
+  machine::AccessHistory block;
+  const auto use_columns = [&](int stream, std::size_t first, std::size_t width) {
+    detector.submit(stream);
+    detector.use(block, stream, {.name = "mul"}, {first, first + 90 + width, {.width = width, .period = 10}}, true);
+  };
+  use_columns(1, 0, 4);
+  use_columns(2, 4, 6);
+  CHECK(detector.take_findings().empty());
+  use_columns(3, 3, 2);
+  CHECK(detector.take_findings().size() == 2);
 }
