@@ -20,6 +20,29 @@ std::uint64_t new_number() {
   return ((static_cast<std::uint64_t>(world_rank) + 1) << 32) + ++count;
 }
 
+/// While it lives, MPI returns the errors of calls that have no valid communicator.
+class ErrorsReturned {
+ public:
+  ErrorsReturned() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      MPI_Comm_get_errhandler(comms_[i], &before_[i]);
+      MPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
+    }
+  }
+  ~ErrorsReturned() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      MPI_Comm_set_errhandler(comms_[i], before_[i]);
+      MPI_Errhandler_free(&before_[i]);
+    }
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  std::array<MPI_Comm, 2> comms_ = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  std::array<MPI_Errhandler, 2> before_ = {};
+};
+
 }  // namespace
 
 void check(int code, std::string_view operation, std::source_location where) {
@@ -35,11 +58,21 @@ void check(int code, std::string_view operation, std::source_location where) {
 
 Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 
-// Open MPI makes a null pointer of a Fortran handle that does not exist.
+// Open MPI makes a null pointer of a Fortran handle that does not exist; MPICH reports it in the next call.
 Communicator Communicator::duplicate(MPI_Comm other) {
-  if (other == MPI_COMM_NULL || other == MPI_Comm{}) {
-    throw UsageError({.what = "The communicator is null, or its handle is not valid",
-                      .hint = "pass the handle of a communicator of this rank, as MPI_Comm_c2f gives it"});
+  int is_inter = 0;
+  const ErrorsReturned scope;
+  if (other == MPI_COMM_NULL || other == MPI_Comm{} || MPI_Comm_test_inter(other, &is_inter) != MPI_SUCCESS) {
+    throw UsageError({.what = "The communicator is null, or its handle is not valid on this rank",
+                      .why = "the other ranks are not told: they have only that communicator in common with this one, "
+                             "and wait for it",
+                      .hint = "pass the handle of a communicator of this rank, as MPI_Comm_c2f gives it, and end the "
+                              "program on all ranks"});
+  }
+  if (is_inter != 0) {
+    throw UsageError({.what = "The communicator joins two groups of ranks (an inter-communicator)",
+                      .why = "all ranks of a run have numbers in one group",
+                      .hint = "merge the groups with MPI_Intercomm_merge"});
   }
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");

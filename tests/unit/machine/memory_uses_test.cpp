@@ -1,8 +1,12 @@
 // Memory that is released and handed out again: which uses the next owner has to come after.
 #include "machine/races/memory_uses.hpp"
 
+#include <ATen/ops/from_blob.h>
+
+#include <array>
 #include <memory>
 
+#include "machine/races/storage_memory.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -87,4 +91,20 @@ TEST_CASE("a storage is known by its address and its memory") {
   CHECK(memory.find(100, 200, owner.storage) != nullptr);
   CHECK(memory.find(100, 200, &memory) == nullptr);
   CHECK(memory.find(100, 300, owner.storage) == nullptr);
+}
+
+TEST_CASE("a storage that is released while it is looked at goes after the locks") {
+  std::array<float, 4> data = {};
+  int released = 0;
+  auto tensor = at::from_blob(
+      data.data(), {4}, [&](void*) { ++released; }, at::TensorOptions());
+  const auto owner = machine::owner_of(tensor, *machine::range_of(tensor), stream);
+  {
+    const machine::StorageDiscarder discarder;
+    CHECK_FALSE(owner.is_gone());
+    tensor.reset();
+    CHECK(released == 0);
+  }
+  CHECK(released == 1);
+  CHECK(owner.is_gone());
 }

@@ -99,6 +99,23 @@ std::vector<at::Tensor> train_some_net(c10::Device device) {
 
 }  // namespace
 
+TEST_CASE("an index with numbers does not wait, wherever they stand; one with a mask does", "[sim]") {
+  test::start_clean(sim::Policy::late);
+  const auto whole = at::arange(12, at::kFloat).view({3, 4});
+  const auto numbers = at::arange(2, at::kLong);
+  const auto far = whole.to(sim::device());
+  const auto far_numbers = numbers.to(sim::device());
+  const auto before = sim::counts().host_waits;
+  const auto rows = at::index(far, {far_numbers, std::nullopt});
+  const auto columns = at::index(far, {std::nullopt, far_numbers});
+  CHECK(sim::counts().host_waits == before);
+  const auto selected = at::index(far, {far.gt(5)});
+  CHECK(sim::counts().host_waits == before + 1);
+  CHECK(at::equal(rows.cpu(), at::index(whole, {numbers, std::nullopt})));
+  CHECK(at::equal(columns.cpu(), at::index(whole, {std::nullopt, numbers})));
+  CHECK(at::equal(selected.cpu(), at::index(whole, {whole.gt(5)})));
+}
+
 TEST_CASE("operators give the CPU's results under each policy", "[sim]") {
   torch::manual_seed(1);
   const auto here = at::randn({4, 5});

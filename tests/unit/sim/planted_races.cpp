@@ -54,6 +54,21 @@ RaceProgram parts(int count) {
           }};
 }
 
+// The same with columns of a matrix: their ranges of bytes overlap, and their bytes do not.
+RaceProgram columns(int count) {
+  return {std::to_string(count) + " streams on columns of a matrix", [count](Ordering& ordering) {
+            auto whole = at::full({30, 100}, 1.0, sim::device());
+            const auto streams = sides(count);
+            for (int i = 0; i < count; ++i) {
+              ordering.after(current_stream(), streams[static_cast<std::size_t>(i)]);
+              on(streams[static_cast<std::size_t>(i)], [&] { return whole.narrow(1, 10 * i, 10).mul_(2); });
+            }
+            for (const auto& stream : streams) ordering.after(stream, current_stream());
+            whole.add_(1);
+            wait_for_all();
+          }};
+}
+
 // A buffer that is filled again and again: its readers come before the next write.
 RaceProgram ring(int rounds) {
   return {"a buffer used " + std::to_string(rounds) + " times", [rounds](Ordering& ordering) {
@@ -217,6 +232,8 @@ std::vector<RaceProgram> race_programs() {
           parts(1),
           parts(3),
           parts(5),
+          columns(2),
+          columns(4),
           ring(1),
           ring(3),
           released(1),

@@ -3,6 +3,7 @@
 #include "machine/races/stream_watch.hpp"
 
 #include <hortator/error.hpp>
+#include <thread>
 
 #include "machine/device/stream.hpp"
 #include "planted_races.hpp"
@@ -90,6 +91,56 @@ TEST_CASE("reading a number makes the host wait, and with it all later work", "[
           const c10::StreamGuard guard(test::side_stream());
           value.add_(1);
         }).empty());
+}
+
+TEST_CASE("an index with numbers is not a wait of the host, one with a mask is", "[sim]") {
+  for (const bool is_mask : {false, true}) {
+    const auto findings = findings_of([&] {
+      const auto value = at::full({100}, 1, sim::device());
+      const auto index = is_mask ? value.gt(0) : at::zeros({3}, at::TensorOptions(sim::device()).dtype(at::kLong));
+      static_cast<void>(at::index(at::ones({100}, sim::device()), {index}));
+      const c10::StreamGuard guard(test::side_stream());
+      value.add_(1);
+    });
+    CHECK(findings.empty() == is_mask);
+  }
+}
+
+TEST_CASE("memory that is recorded on a stream before any operator was seen may be reused", "[sim]") {
+  for (const bool is_recorded : {true, false}) {
+    auto value = at::full({3000}, 1, sim::device());  // before the watch
+    const auto findings = findings_of([&] {
+      sim::set_policy(sim::Policy::eager);
+      const auto side = test::side_stream();
+      test::order(test::current_stream(), side);
+      if (is_recorded) value.record_stream(side);
+      at::Tensor sum;
+      {
+        const c10::StreamGuard guard(side);
+        sum = value.sum();
+      }
+      value.reset();
+      static_cast<void>(at::full({3000}, -1, sim::device()));  // where the value was
+    });
+    CHECK(findings.empty() == is_recorded);
+  }
+}
+
+TEST_CASE("a report may wait for another thread that works on the device", "[sim]") {
+  test::start_clean(sim::Policy::late);
+  int reports = 0;
+  {
+    const machine::StreamWatch watch(c10::kPrivateUse1, [&](const std::string&) {
+      ++reports;
+      std::thread([] { static_cast<void>(at::ones({10}, sim::device()) + 1); }).join();
+    });
+    const auto value = at::full({100}, 1, sim::device());
+    const c10::StreamGuard guard(test::side_stream());
+    value.zero_();
+  }
+  CHECK(reports == 1);
+  test::wait_for_all();
+  sim::take_findings();
 }
 
 TEST_CASE("backward of work on several streams is in order: LibTorch orders it", "[sim]") {

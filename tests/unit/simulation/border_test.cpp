@@ -54,6 +54,41 @@ TEST_CASE("begin reports a missing file, an unknown key and a bad communicator o
   CHECK(hortator_end(nullptr, nullptr) == HORTATOR_USAGE);
 }
 
+TEST_CASE("a communicator that is not valid is a status on its rank at once", "[simulation]") {
+  const auto file = settings_file("handle", settings);
+  hortator_run* run = nullptr;
+  if (world_rank() == 0) {  // the others do not call, and are not waited for
+    for (const int handle : {123456789, static_cast<int>(MPI_Comm_c2f(MPI_COMM_NULL))}) {
+      CHECK(hortator_begin(handle, file.c_str(), &run) == HORTATOR_USAGE);
+      CHECK(error_has("The communicator is null, or its handle is not valid on this rank"));
+      CHECK(hortator_share_samples(handle, nullptr, nullptr) == HORTATOR_USAGE);
+    }
+  }
+  MPI_Comm freed = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+  const auto old = MPI_Comm_c2f(freed);
+  MPI_Comm_free(&freed);
+  CHECK(hortator_begin(old, file.c_str(), &run) == HORTATOR_USAGE);
+  CHECK(run == nullptr);
+}
+
+TEST_CASE("a communicator of two groups is refused on all ranks", "[simulation]") {
+  if (world_size() < 2) return;
+  const auto file = settings_file("groups", settings);
+  const bool is_first = world_rank() == 0;
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm both = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, is_first ? 0 : 1, 0, &own);
+  MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, is_first ? 1 : 0, 7, &both);
+  hortator_run* run = nullptr;
+  const auto status = hortator_begin(MPI_Comm_c2f(both), file.c_str(), &run);
+  CHECK(status == HORTATOR_USAGE);
+  CHECK(same_on_all(status));
+  CHECK(error_has("MPI_Intercomm_merge"));
+  MPI_Comm_free(&both);
+  MPI_Comm_free(&own);
+}
+
 TEST_CASE("a model that cannot be made is a status with a text on all ranks", "[simulation]") {
   const CRun run(settings_file("models", settings));
   REQUIRE(run.status() == HORTATOR_OK);
