@@ -1,4 +1,5 @@
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <hortator/training/capture.hpp>
@@ -45,6 +46,13 @@ std::vector<at::Tensor> stepped_parameters(const accelerator::Training& training
     for (const auto& parameter : optimizer->parameters()) all.push_back(parameter);
   }
   return all;
+}
+
+/// For memory of the graph's stream that the program uses on the current one, and may release there.
+void keep_for_current_stream(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.device().is_cpu() || !tensor.has_storage()) return;
+  const c10::impl::VirtualGuardImpl device(tensor.device().type());
+  device.recordDataPtrOnStream(tensor.storage().data_ptr(), device.getStream(tensor.device()));
 }
 
 /// The gradients of all prepared optimizers and their scales. They are restored when a recording has failed.
@@ -121,6 +129,8 @@ class CapturedStep::State {
     if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device());
     at::Tensor result;
     graph_->rehearse([&] { result = step_(inputs); });
+    keep_for_current_stream(result);
+    for (const auto& parameter : stepped_parameters(training_)) keep_for_current_stream(parameter.grad());
     return detached(result);
   }
 

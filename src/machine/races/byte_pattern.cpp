@@ -8,7 +8,7 @@ namespace hortator::machine {
 namespace {
 
 // How far b begins behind a place of a's pattern.
-std::size_t distance(std::size_t a, std::size_t b, std::size_t period) {
+std::size_t steps_behind(std::size_t a, std::size_t b, std::size_t period) {
   return (b % period + period - a % period) % period;
 }
 
@@ -42,7 +42,7 @@ bool share_bytes(const PatternedRange& a, const PatternedRange& b) {
   const auto period = a.pattern.period == 0 ? b.pattern.period : std::min(a.pattern.period, b.pattern.period);
   if (a.pattern.period % period != 0 || b.pattern.period % period != 0) return true;
   const auto width = a.pattern.period == 0 ? last - first : a.pattern.width;
-  const auto behind = distance(a.pattern.period == 0 ? first : a.begin, b.begin, period);
+  const auto behind = steps_behind(a.pattern.period == 0 ? first : a.begin, b.begin, period);
   return behind < width || period - behind < b.pattern.width;
 }
 
@@ -52,7 +52,7 @@ bool covers(const PatternedRange& all, const PatternedRange& part) {
   if (period == 0) return true;
   if (part.pattern.period != 0 && part.pattern.period != period) return false;
   const auto width = part.pattern.period == 0 ? part.end - part.begin : part.pattern.width;
-  return distance(all.begin, part.begin, period) + width <= all.pattern.width;
+  return steps_behind(all.begin, part.begin, period) + width <= all.pattern.width;
 }
 
 }  // namespace hortator::machine

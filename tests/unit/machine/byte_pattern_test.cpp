@@ -57,7 +57,7 @@ std::set<std::size_t> bytes_of(const at::Tensor& tensor) {
   std::set<std::size_t> bytes;
   const auto numbers = tensor.flatten().contiguous();
   for (std::int64_t i = 0; i < numbers.numel(); ++i)
-    for (std::size_t byte = 0; byte < numbers.element_size(); ++byte)
+    for (std::size_t byte = 0; byte < sizeof(std::int32_t); ++byte)
       bytes.insert(static_cast<std::size_t>(numbers.const_data_ptr<std::int32_t>()[i]) * numbers.element_size() + byte);
   return bytes;
 }

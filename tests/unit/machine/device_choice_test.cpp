@@ -65,7 +65,7 @@ TEST_CASE("an unavailable kind of device is an error with the reason") {
   CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("stays on the CPU"));
   request.environment = "gpu";
   CHECK_THROWS_WITH(machine::wants_accelerator(request),
-                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm, got 'gpu'"));
+                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda or rocm or xpu, got 'gpu'"));
   constexpr DeviceKind far{.type = c10::kPrivateUse1, .name = "far", .title = "Far", .visibility = "FAR_DEVICES"};
   request = {.environment = "far", .kind = &far};
   CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("No Far device is visible") &&

@@ -63,7 +63,8 @@ TEST_CASE("XPU's devices are those of Level Zero, and are monitored by it") {
 }
 
 TEST_CASE("XPU's page-locked memory is LibTorch's, and without it an error") {
-  CHECK_THROWS_WITH(machine::page_locked(4096), ContainsSubstring("Cannot allocate 4.0 KiB of page-locked memory"));
+  CHECK_THROWS_WITH(machine::page_locked(4096),
+                    ContainsSubstring("Cannot allocate 4.0 KiB of page-locked memory: this LibTorch has none for XPU"));
   FakeHostAllocator allocator;
   at::setHostAllocator(c10::kXPU, &allocator);
   {

@@ -112,8 +112,9 @@ TEST_CASE("memory that is recorded on a stream before any operator was seen may 
     const auto findings = findings_of([&] {
       sim::set_policy(sim::Policy::eager);
       const auto side = test::side_stream();
-      test::order(test::current_stream(), side);
       if (is_recorded) value.record_stream(side);
+      value.add_(1);
+      test::order(test::current_stream(), side);
       at::Tensor sum;
       {
         const c10::StreamGuard guard(side);

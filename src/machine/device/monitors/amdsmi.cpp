@@ -7,8 +7,8 @@ namespace hortator::machine {
 namespace {
 
 // Of amdsmi.h.
-constexpr std::uint64_t init_gpus = 2;
-constexpr int device_memory = 0;
+constexpr std::uint64_t amdsmi_gpus = 2;
+constexpr int amdsmi_device_memory = 0;
 
 // amdsmi_bdf_t: 3 bits of the function, 5 of the device, 8 of the bus, 48 of the domain.
 std::uint64_t packed(const PciAddress& address) {
@@ -18,7 +18,7 @@ std::uint64_t packed(const PciAddress& address) {
 class AmdsmiMonitor final : public DeviceMonitor {
  public:
   AmdsmiMonitor(const char* file, const std::string& pci_address)
-      : library_(file), is_started_(library_.call("amdsmi_init", init_gpus)) {
+      : library_(file), is_started_(library_.call("amdsmi_init", amdsmi_gpus)) {
     const auto address = parse_pci_address(pci_address);
     if (!is_started_ || !address || !library_.call("amdsmi_get_processor_handle_from_bdf", packed(*address), &device_))
       device_ = nullptr;
@@ -29,8 +29,9 @@ class AmdsmiMonitor final : public DeviceMonitor {
 
   std::optional<DeviceUse> look() override {
     DeviceUse use;
-    if (device_ == nullptr || !library_.call("amdsmi_get_gpu_memory_total", device_, device_memory, &use.total_bytes) ||
-        !library_.call("amdsmi_get_gpu_memory_usage", device_, device_memory, &use.used_bytes))
+    if (device_ == nullptr ||
+        !library_.call("amdsmi_get_gpu_memory_total", device_, amdsmi_device_memory, &use.total_bytes) ||
+        !library_.call("amdsmi_get_gpu_memory_usage", device_, amdsmi_device_memory, &use.used_bytes))
       return {};
     std::uint32_t percent = 0;
     if (library_.call("amdsmi_get_gpu_busy_percent", device_, &percent)) use.busy = percent / 100.0;

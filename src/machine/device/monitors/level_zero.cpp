@@ -9,12 +9,12 @@ namespace hortator::machine {
 namespace {
 
 // Of zes_api.h.
-constexpr std::uint32_t pci_kind = 0x2;
-constexpr std::uint32_t engine_kind = 0x5;
-constexpr std::uint32_t memory_kind = 0x1e;
+constexpr std::uint32_t sysman_pci_kind = 0x2;
+constexpr std::uint32_t sysman_engine_kind = 0x5;
+constexpr std::uint32_t sysman_memory_kind = 0x1e;
 constexpr std::uint32_t all_engines = 0;
 struct EngineProperties {
-  LevelZeroHeader header{.kind = engine_kind};
+  LevelZeroHeader header{.kind = sysman_engine_kind};
   std::uint32_t group = 0;
   std::uint8_t is_of_part = 0;
   std::uint32_t part = 0;
@@ -24,7 +24,7 @@ struct EngineTime {
   std::uint64_t now = 0;
 };
 struct MemoryState {
-  LevelZeroHeader header{.kind = memory_kind};
+  LevelZeroHeader header{.kind = sysman_memory_kind};
   std::uint32_t health = 0;
   std::uint64_t free = 0;
   std::uint64_t total = 0;
@@ -62,7 +62,7 @@ class LevelZeroMonitor final : public DeviceMonitor {
   void find_device(const PciAddress& address) {
     for (auto* const driver : level_zero_handles(library_, "zesDriverGet")) {
       for (auto* const device : level_zero_handles(library_, "zesDeviceGet", driver)) {
-        LevelZeroPci pci{.header = {.kind = pci_kind}};
+        LevelZeroPci pci{.header = {.kind = sysman_pci_kind}};
         if (library_.call("zesDevicePciGetProperties", device, &pci) && pci.address == address) device_ = device;
       }
     }

@@ -8,13 +8,13 @@ namespace hortator::machine {
 namespace {
 
 // Of ze_api.h.
-constexpr std::uint32_t init_gpus = 1;
-constexpr std::uint32_t gpu = 1;
-constexpr std::uint32_t is_integrated = 1;
-constexpr std::uint32_t properties_kind = 0x3;
-constexpr std::uint32_t pci_kind = 0x10008;
-struct Properties {
-  LevelZeroHeader header{.kind = properties_kind};
+constexpr std::uint32_t core_gpus = 1;
+constexpr std::uint32_t core_gpu = 1;
+constexpr std::uint32_t core_integrated = 1;
+constexpr std::uint32_t core_properties_kind = 0x3;
+constexpr std::uint32_t core_pci_kind = 0x10008;
+struct CoreProperties {
+  LevelZeroHeader header{.kind = core_properties_kind};
   std::uint32_t type = 0;
   std::uint32_t vendor = 0;
   std::uint32_t device = 0;
@@ -29,7 +29,7 @@ struct Properties {
 };
 
 // As xpu-smi prints it: the last byte first.
-std::string text_of(const std::array<std::uint8_t, 16>& uuid) {
+std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
   std::string text;
   for (int i = 15; i >= 0; --i) {
     char pair[3];
@@ -46,16 +46,16 @@ std::vector<DeviceIdentity> level_zero_devices(const char* file) {
   std::vector<DeviceIdentity> separate;
   std::vector<DeviceIdentity> integrated;
   const LoadedLibrary library(file);
-  if (!library.call("zeInit", init_gpus)) return {};
+  if (!library.call("zeInit", core_gpus)) return {};
   for (auto* const driver : level_zero_handles(library, "zeDriverGet")) {
     for (auto* const device : level_zero_handles(library, "zeDeviceGet", driver)) {
-      Properties properties;
-      LevelZeroPci pci{.header = {.kind = pci_kind}};
-      if (!library.call("zeDeviceGetProperties", device, &properties) || properties.type != gpu) continue;
+      CoreProperties properties;
+      LevelZeroPci pci{.header = {.kind = core_pci_kind}};
+      if (!library.call("zeDeviceGetProperties", device, &properties) || properties.type != core_gpu) continue;
       const bool has_address = library.call("zeDevicePciGetPropertiesExt", device, &pci);
-      ((properties.flags & is_integrated) != 0 ? integrated : separate)
+      ((properties.flags & core_integrated) != 0 ? integrated : separate)
           .push_back({.name = properties.name,
-                      .uuid = text_of(properties.uuid),
+                      .uuid = uuid_text(properties.uuid),
                       .pci_address = has_address ? to_text(pci.address) : std::string()});
     }
   }

@@ -26,14 +26,18 @@ DeviceIdentity identify(c10::Device device) {
 
 // LibTorch's memory for non-blocking copies, which rounds up to powers of two: exact sizes need SYCL.
 std::shared_ptr<void> lock_pages(std::size_t bytes, std::string& reason) {
+  auto* const allocator = at::getHostAllocator(c10::kXPU);
+  if (allocator == nullptr) {
+    reason = "this LibTorch has none for XPU";
+    return nullptr;
+  }
   try {
-    const auto memory = std::make_shared<c10::DataPtr>(at::getHostAllocator(c10::kXPU)->allocate(bytes));
-    if (memory->get() != nullptr) return {memory, memory->get()};
-    reason = "LibTorch returned none";
+    const auto memory = std::make_shared<c10::DataPtr>(allocator->allocate(bytes));
+    return {memory, memory->get()};
   } catch (const c10::Error& error) {
     reason = error.what_without_backtrace();
+    return nullptr;
   }
-  return nullptr;
 }
 
 // LibTorch's allocator for XPU has no observers: only allocations of Hortator's own report.
