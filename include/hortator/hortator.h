@@ -83,7 +83,7 @@ typedef struct hortator_array {
 /* Begins a run of the ranks of `comm`, a Fortran handle (MPI_Comm_c2f), which is duplicated. On CPUs any thread level
  * of MPI will do. `settings` names a YAML file, which rank 0 reads for all ranks: share/doc/simulations.md lists its
  * keys. Collective over comm. A handle that is not valid is HORTATOR_USAGE on its rank only, while the others wait:
- * there is no communicator by which they could be told. */
+ * there is no communicator by which they could be notified. */
 HORTATOR_C_API hortator_status hortator_begin(int32_t comm, const char* settings, hortator_run** run);
 
 /* Ends the run: completes checkpoints and logs, and frees its models and buffers, whose handles are invalid afterwards,

@@ -63,11 +63,12 @@ Communicator Communicator::duplicate(MPI_Comm other) {
   int is_inter = 0;
   const ErrorsReturned scope;
   if (other == MPI_COMM_NULL || other == MPI_Comm{} || MPI_Comm_test_inter(other, &is_inter) != MPI_SUCCESS) {
-    throw UsageError({.what = "The communicator is null, or its handle is not valid on this rank",
-                      .why = "the other ranks are not told: they have only that communicator in common with this one, "
-                             "and wait for it",
-                      .hint = "pass the handle of a communicator of this rank, as MPI_Comm_c2f gives it, and end the "
-                              "program on all ranks"});
+    throw UsageError(
+        {.what = "The communicator is null, or its handle is not valid on this rank",
+         .why = "the other ranks cannot be notified: they have only that communicator in common with this one, "
+                "and wait for it",
+         .hint = "pass the handle of a communicator of this rank, as MPI_Comm_c2f gives it, and end the "
+                 "program on all ranks"});
   }
   if (is_inter != 0) {
     throw UsageError({.what = "The communicator joins two groups of ranks (an inter-communicator)",
