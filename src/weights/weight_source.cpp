@@ -15,6 +15,7 @@
 #include "formats/file/file_error.hpp"
 #include "formats/safetensors/source.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "weights/deepspeed/zero_weights.hpp"
 #include "weights/distributed_weights.hpp"
 #include "weights/gguf_weights.hpp"
 #include "weights/offload_folder_weights.hpp"
@@ -161,6 +162,9 @@ class IndexedWeights : public WeightSource {
   std::map<std::string, const WeightSource*> source_of_;
 };
 
+/// The folder within one of save_state() into which Accelerate puts a model that FSDP has sharded.
+constexpr auto accelerates_sharded_model = "pytorch_model_fsdp_0";
+
 bool is_index(const fs::path& path) { return path.filename().string().ends_with(".index.json"); }
 
 /// Returns the file to open for a folder, empty if there is none. A single file is preferred to an index, and
@@ -171,6 +175,9 @@ fs::path find_in(const fs::path& folder) {
     if (fs::exists(folder / name)) return folder / name;
   }
   if (fs::exists(folder / DistributedWeights::metadata_file)) return folder / DistributedWeights::metadata_file;
+  if (const auto sharded = folder / accelerates_sharded_model / DistributedWeights::metadata_file; fs::exists(sharded))
+    return sharded;
+  if (const auto zero = find_zero_folder(folder)) return *zero;
   if (fs::exists(folder / OffloadFolderWeights::index_file)) return folder / OffloadFolderWeights::index_file;
   std::vector<fs::path> found, quantised;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -209,12 +216,14 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
     return open_file(path);
   }
   const auto found = find_in(path);
+  if (!found.empty() && fs::is_directory(found)) return std::make_unique<ZeroWeights>(found);
   if (!found.empty()) return open_weights(found);
   throw formats::FileError({.what = text::concat("The folder ", path, " holds no weights"),
                             .hint =
                                 "known are model.safetensors, pytorch_model.bin, their .index.json, one .gguf file, "
-                                "folders of torch.distributed.checkpoint (.metadata), offload folders of Accelerate "
-                                "(index.json), and the folders of save_state"});
+                                "folders of torch.distributed.checkpoint (.metadata) and of DeepSpeed's ZeRO "
+                                "(*_model_states.pt), offload folders of Accelerate (index.json), and the folders of "
+                                "save_state"});
 }
 
 bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }

@@ -51,7 +51,7 @@ class WeightSource {
 
 /// Opens a safetensors, GGUF or torch.save file, an index of several files (`.index.json`), the `.metadata` of
 /// torch.distributed.checkpoint, the `index.json` of an offload folder of Accelerate, or a folder that holds one of
-/// them. File names in an index must not lead out of its folder.
+/// them, or the files of DeepSpeed's ZeRO. File names in an index must not lead out of its folder.
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
 
 /// Whether open_weights() would find something in this folder.

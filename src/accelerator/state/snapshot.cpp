@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "accelerator/interop/accelerate/python_order.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/random_state.hpp"
@@ -239,8 +240,10 @@ SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration) {
   for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
     put_model(draft, numbered("models", i), training, *training.prepared.models()[i]);
   const auto names = training.prepared.stepped_names();
-  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     put_optimizer(draft, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
+    put_python_order(common, i, training.prepared.optimizers()[i]->optimizer(), names);
+  }
   for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
     common.put_all(numbered("schedules", i), training.prepared.schedules()[i].state());
   for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)

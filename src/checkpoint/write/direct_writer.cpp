@@ -83,7 +83,7 @@ RankReport write_part(const SaveTask& task, const Advance& advance) {
   if (task.makes_file()) report.file = write_structure_of(task, file);
   SliceWriter writer(file);
   for (const auto& source : task.sources) {
-    writer.add(source, offset_of(task.layout, source.slice));
+    writer.add(source.read ? source.loaded() : source, offset_of(task.layout, source.slice));
     if (advance) advance(source.slice.elements.size() * static_cast<std::int64_t>(source.tensor.element_size()));
   }
   report.blocks = writer.finish();

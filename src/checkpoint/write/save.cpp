@@ -66,6 +66,8 @@ std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layou
 std::vector<TensorSource> sources_of(const Snapshot& snapshot, const Layout& layout, int rank) {
   auto sources = sources_of(slices_of_rank(layout, rank), tensors_of(snapshot, layout, rank));
   for (auto& source : sources) {
+    const auto reader = snapshot.readers.find(layout.tensors[source.slice.tensor].name);
+    if (source.slice.tensor < layout.common_tensors && reader != snapshot.readers.end()) source.read = reader->second;
     if (layout.tensors[source.slice.tensor].of_ranks.empty()) continue;
     source.first = source.slice.elements.begin;
     source.is_part = true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <hortator/checkpoint.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <map>
@@ -28,6 +29,9 @@ struct Snapshot {
   StateDict common = {};  ///< the same names, shapes, types and values on all ranks
   StateDict own = {};     ///< this rank's own, such as the state of its random number generators
   std::map<std::string, ShardedTensor> shards = {};  ///< share the names of `common`; each rank writes its part
+  /// Of tensors of `common` on the meta device: called when one is written, and its result is released afterwards. Only
+  /// the direct writer calls them.
+  std::map<std::string, std::function<at::Tensor()>> readers = {};
 };
 
 struct SaveOptions {

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <hortator/training/state_dict.hpp>
 #include <vector>
 
@@ -15,8 +16,15 @@ struct TensorSource {
   at::Tensor tensor;
   std::int64_t first = 0;
   TensorSlice slice;
-  bool is_part = false;  ///< other ranks' bytes may be adjacent to it in the file
+  bool is_part = false;                   ///< other ranks' bytes may be adjacent to it in the file
+  std::function<at::Tensor()> read = {};  ///< gets the elements when they are written, where `tensor` has none
 
+  /// The source with its elements in memory.
+  TensorSource loaded() const {
+    auto source = *this;
+    if (read) source.tensor = read();
+    return source;
+  }
   core::Range in_tensor() const { return {slice.elements.begin - first, slice.elements.end - first}; }
 };
 

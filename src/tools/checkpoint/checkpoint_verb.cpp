@@ -103,10 +103,13 @@ const std::vector<Verb>& verbs_of_checkpoint() {
       {"prune", "removes all but the newest: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
        checkpoints::prune},
       {"diff", "compares two checkpoints or models: diff A B; exit code 1 if they differ", checkpoints::diff},
-      {"export", "writes the weights of a model: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
+      {"export",
+       "writes the weights of a model: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load; or all of it for "
+       "Python: export CHECKPOINT --to accelerate OUT",
        checkpoints::export_weights},
       {"merge",
-       "writes one file from the parts that FSDP saved, as accelerate merge-weights: merge FOLDER OUT.safetensors",
+       "writes one file from the parts that FSDP or DeepSpeed saved, as accelerate merge-weights: merge FOLDER "
+       "OUT.safetensors",
        checkpoints::merge_weights},
       {"import", "converts weights to a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
        checkpoints::import_weights},

@@ -1,23 +1,22 @@
 #include "tools/checkpoint/transfer.hpp"
 
+#include <ATen/ops/empty.h>
+
 #include <hortator/error.hpp>
 #include <iostream>
-#include <map>
 #include <memory>
 
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "checkpoint/write/save.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "formats/file/raw_file.hpp"
-#include "formats/file/replacement.hpp"
-#include "formats/safetensors/writer.hpp"
 #include "formats/torch/pickle/writer.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "mpi/environment.hpp"
+#include "tools/checkpoint/accelerate_export.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/listing.hpp"
+#include "tools/checkpoint/weights_file.hpp"
 #include "weights/distributed_weights.hpp"
 #include "weights/weight_source.hpp"
 
@@ -32,7 +31,9 @@ Options transfer_options(bool chooses_model) {
   options.named.add_options()("help,h", "print this help");
   if (chooses_model) {
     options.named.add_options()("model", po::value<std::size_t>()->default_value(0)->value_name("N"),
-                                "number of the model in a checkpoint with several");
+                                "number of the model in a checkpoint with several")(
+        "to", po::value<std::string>()->value_name("accelerate"),
+        "write a folder that load_state() of Hugging Face Accelerate resumes from");
   }
   return options;
 }
@@ -48,53 +49,6 @@ Route route_in(const po::variables_map& chosen, const std::string& usage) {
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (paths.size() == 2) return {.from = paths[0], .to = paths[1]};
   throw UsageError({.what = text::concat("Expected two paths, got ", paths.size()), .hint = usage});
-}
-
-std::int64_t bytes_of(const weights::WeightSource& source) {
-  std::int64_t bytes = 0;
-  for (const auto& name : source.names()) bytes += source.spec(name).bytes();
-  return bytes;
-}
-
-observe::Audience audience_of(const mpi::Communicator& comm) {
-  return comm.rank() == 0 ? observe::Audience::people : observe::Audience::nobody;
-}
-
-/// Calls `work(comm)` on all ranks; initialises and finalises MPI unless somebody else does.
-template <typename Work>
-int on_all_ranks(const Work& work) {
-  mpi::ensure_initialized();
-  try {
-    work(mpi::Communicator::world());
-  } catch (const Error& error) {
-    if (error.rank()) mpi::finalize_if_ours();  // all ranks have thrown it together
-    throw;
-  }
-  mpi::finalize_if_ours();
-  return 0;
-}
-
-/// @collective
-void write_safetensors(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
-  std::map<std::string, formats::TensorSpec> specs;
-  for (const auto& name : source.names()) specs.emplace(name, source.spec(name));
-  const fs::path staged = path.string() + ".new-" + mpi::broadcast(comm, formats::replacement_id());
-  try {
-    ByteBar bar("export", bytes_of(source) / comm.size(), audience_of(comm));
-    formats::write_safetensors(
-        comm, {{.path = staged, .plan = formats::plan_safetensors(specs)}},
-        [&](const std::string& name) { return source.tensor(name); }, [&](std::int64_t bytes) { bar.advance(bytes); });
-    mpi::all_or_none(comm, [&] {
-      source.require_unchanged();
-      if (comm.rank() != 0) return;
-      formats::rename(staged, path);
-      formats::sync_folder(path.parent_path());
-    });
-  } catch (...) {
-    std::error_code ignored;
-    if (comm.rank() == 0) fs::remove(staged, ignored);
-    throw;
-  }
 }
 
 /// Rank 0 writes. @collective
@@ -138,9 +92,17 @@ int print_transfer_help(const std::string& usage, const std::string& what, bool 
   return 0;
 }
 
-constexpr auto export_usage = "hortator checkpoint export CHECKPOINT OUT.safetensors|OUT.pt";
+constexpr auto export_usage = "hortator checkpoint export CHECKPOINT OUT.safetensors|OUT.pt, or --to accelerate OUT";
 constexpr auto merge_usage = "hortator checkpoint merge FOLDER OUT.safetensors|OUT.pt";
 constexpr auto import_usage = "hortator checkpoint import IN OUT";
+
+/// Adds a tensor that is read when it is written.
+void add_weight(checkpoint::Snapshot& snapshot, const weights::WeightSource& source, const std::string& name) {
+  const auto spec = source.spec(name);
+  const auto path = "models/0/" + name;
+  snapshot.common.put(path, at::empty(spec.shape, at::TensorOptions(spec.type).device(at::kMeta)));
+  snapshot.readers[path] = [&source, name] { return source.tensor(name); };
+}
 
 int write_weights(const Arguments& arguments, const char* usage) {
   const auto chosen = parse(arguments, with_text(transfer_options(true), "paths"));
@@ -151,11 +113,21 @@ int write_weights(const Arguments& arguments, const char* usage) {
         "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads. CHECKPOINT is a folder as\n"
         "`checkpoint list` takes it; of a folder with several checkpoints the newest complete one is taken. Folders "
         "of\n"
-        "torch.distributed.checkpoint, such as FSDP's pytorch_model_fsdp_0, are read as well, a tensor at a time:\n"
-        "`hortator checkpoint merge` is the same verb.\n",
+        "torch.distributed.checkpoint, such as FSDP's pytorch_model_fsdp_0, and of DeepSpeed's ZeRO, whose parameters\n"
+        "are written in fp32, are read as well, a tensor at a time: `hortator checkpoint merge` is the same verb.\n\n"
+        "--to accelerate writes the whole checkpoint as a folder of Python: model.safetensors, optimizer.bin,\n"
+        "scheduler.bin, random_states_N.pkl of each rank, scaler.pt, and custom_checkpoint_N.pkl of registered "
+        "objects.\n",
         true);
   }
   const auto route = route_in(chosen, usage);
+  if (chosen.count("to") > 0) {
+    if (const auto& program = chosen["to"].as<std::string>(); program != "accelerate") {
+      throw UsageError({.what = text::concat("--to: expected accelerate, got ", text::quote(program)),
+                        .hint = "for a file of weights, leave --to out"});
+    }
+    return export_for_accelerate(route.from, route.to);
+  }
   const auto extension = route.to.extension().string();
   const bool is_pickle = extension == ".pt" || extension == ".pth" || extension == ".bin";
   if (!is_pickle && extension != ".safetensors") {
@@ -181,9 +153,10 @@ int import_weights(const Arguments& arguments) {
   if (chosen.count("help") > 0) {
     return print_transfer_help(
         import_usage,
-        "Converts the weights of a model to a checkpoint. IN is a file of safetensors or torch.save (.pt, .pth,\n"
-        ".bin), an index (.index.json), or a folder. load_checkpoint_in_model reads the result. A folder that\n"
-        "Accelerate saved needs no import: load_state reads it, optimizers included.\n",
+        "Converts the weights of a model to a checkpoint, a tensor at a time. IN is a file of safetensors or\n"
+        "torch.save (.pt, .pth, .bin), an index (.index.json), or a folder, also of torch.distributed.checkpoint or\n"
+        "DeepSpeed's ZeRO. load_checkpoint_in_model reads the result. A folder that Accelerate saved needs no import:\n"
+        "load_state reads it, optimizers included.\n",
         false);
   }
   const auto route = route_in(chosen, import_usage);
@@ -191,7 +164,7 @@ int import_weights(const Arguments& arguments) {
     const auto source = open(comm, route.from, 0);
     checkpoint::Snapshot snapshot;
     mpi::all_or_none(comm, [&] {
-      for (const auto& name : source->names()) snapshot.common.put("models/0/" + name, source->tensor(name));
+      for (const auto& name : source->names()) add_weight(snapshot, *source, name);
     });
     snapshot.common.put("run/models", 1);
     ByteBar bar("import", bytes_of(*source) / comm.size(), audience_of(comm));

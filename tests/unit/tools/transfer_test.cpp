@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <c10/core/Allocator.h>
 #include <torch/nn/module.h>
 
 #include <filesystem>
@@ -6,6 +7,7 @@
 #include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/bigmodel/weights.hpp>
 #include <limits>
+#include <memory>
 
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
@@ -14,6 +16,7 @@
 #include "run_checkpoint.hpp"
 #include "support/catch.hpp"
 #include "tools/checkpoint/difference.hpp"
+#include "weights/weight_source.hpp"
 
 using namespace hortator;
 using test::run_verb;
@@ -153,6 +156,80 @@ TEST_CASE("tied tensors are exported under each name and imported from one or bo
   CHECK(run_verb({"checkpoint", "import", "one_name.pt", "tied_to"}).code == 0);
   Embedding untied(false);
   CHECK_THROWS_WITH(load_checkpoint_in_model(untied, "tied_to"), ContainsSubstring("missing 'head'"));
+}
+
+namespace {
+
+/// While it lives, counts the bytes of CPU tensors that are in memory at once.
+class TensorBytes final : public c10::Allocator {
+ public:
+  TensorBytes() : inner_(c10::GetAllocator(at::kCPU)) { c10::SetAllocator(at::kCPU, this, max_priority); }
+  ~TensorBytes() override { c10::SetAllocator(at::kCPU, inner_, max_priority); }
+  TensorBytes(const TensorBytes&) = delete;
+  TensorBytes& operator=(const TensorBytes&) = delete;
+
+  std::int64_t peak() const { return peak_; }
+  c10::DataPtr allocate(std::size_t bytes) override {
+    auto block = std::make_unique<Block>(Block{inner_->allocate(bytes), static_cast<std::int64_t>(bytes), this});
+    held_ += block->bytes;
+    peak_ = std::max(peak_, held_);
+    auto* data = block->memory.get();
+    return {data, block.release(), &release, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+ private:
+  static constexpr std::uint8_t max_priority = 255;
+  struct Block {
+    c10::DataPtr memory;
+    std::int64_t bytes;
+    TensorBytes* owner;
+  };
+  static void release(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    block->owner->held_ -= block->bytes;
+  }
+
+  c10::Allocator* inner_;
+  std::int64_t held_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("parts of FSDP and DeepSpeed become one file or a checkpoint with one tensor in memory at a time") {
+  for (const std::string name : {"deepspeed/stage1", "deepspeed/stage2", "deepspeed/stage3", "fsdp/sharded"}) {
+    INFO(name);
+    const auto from = (fs::path(PARTS_CASES) / name).string();
+    const auto python = (fs::path(PARTS_CASES) / (name + ".safetensors")).string();
+    const auto source = weights::open_weights(from);
+    std::int64_t largest = 0, all = 0;
+    for (const auto& tensor : source->names()) {
+      largest = std::max(largest, source->spec(tensor).bytes());
+      all += source->spec(tensor).bytes();
+    }
+    REQUIRE(largest < all);
+    fs::remove_all("parts_to");
+    for (const auto& verb : {tools::Arguments{"checkpoint", "merge", from, "parts.safetensors"},
+                             {"checkpoint", "merge", from, "parts.pt"},
+                             {"checkpoint", "import", from, "parts_to"}}) {
+      INFO(verb[1] << " to " << verb[3]);
+      const TensorBytes bytes;
+      const auto outcome = run_verb(verb);
+      INFO(outcome.output);
+      CHECK(outcome.code == 0);
+      CHECK(bytes.peak() <= largest);
+      CHECK(bytes.peak() > 0);
+    }
+    for (const auto* result : {"parts.safetensors", "parts.pt", "parts_to"}) {
+      INFO(result);
+      CHECK_THAT(run_verb({"checkpoint", "diff", from, result}).output, ContainsSubstring("differ"));
+      CHECK(run_verb({"checkpoint", "diff", from, result}).code == 0);
+    }
+    const SafetensorsFile merged("parts.safetensors"), whole(python);
+    for (const auto& tensor : merged.names()) CHECK(is_same(merged.get(tensor), whole.get(tensor)));
+  }
 }
 
 TEST_CASE("export and import refuse invalid input and leave no files") {

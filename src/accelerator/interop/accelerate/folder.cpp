@@ -4,6 +4,7 @@
 
 #include "checkpoint/format.hpp"
 #include "core/text/text.hpp"
+#include "weights/deepspeed/zero_folder.hpp"
 #include "weights/distributed_weights.hpp"
 
 namespace hortator::accelerator {
@@ -21,12 +22,6 @@ std::size_t count_from_0(const PathOf& path_of) {
 }
 
 bool has_parts(const fs::path& folder) { return fs::exists(folder / weights::DistributedWeights::metadata_file); }
-
-bool has_deepspeed_states(const fs::path& folder) {
-  return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
-    return entry.path().filename().string().ends_with("model_states.pt");
-  });
-}
 
 }  // namespace
 
@@ -55,7 +50,13 @@ std::size_t AccelerateFolder::optimizers() const {
 fs::path AccelerateFolder::optimizer(std::size_t index) const {
   auto file = numbered("optimizer", index, ".bin");
   auto parts = folder_ / text::concat("optimizer_", index);
-  return !fs::exists(file) && has_parts(parts) ? parts : file;
+  if (fs::exists(file)) return file;
+  return has_parts(parts) ? parts : zero_folder(index).value_or(file);
+}
+
+std::optional<fs::path> AccelerateFolder::zero_folder(std::size_t index) const {
+  const auto found = weights::find_zero_folder(numbered("pytorch_model", index, ""));
+  return found || index > 0 ? found : weights::find_zero_folder(folder_);
 }
 
 fs::path AccelerateFolder::model(std::size_t index) const {
@@ -64,11 +65,11 @@ fs::path AccelerateFolder::model(std::size_t index) const {
   auto parts = folder_ / text::concat("pytorch_model_fsdp_", index);
   if (has_parts(parts)) return parts;
   auto gathered = numbered("pytorch_model_fsdp", index, ".bin");
-  return fs::exists(gathered) ? gathered : numbered("pytorch_model", index, ".bin");
+  if (fs::exists(gathered)) return gathered;
+  return zero_folder(index).value_or(numbered("pytorch_model", index, ".bin"));
 }
 
 std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
-  const auto place = folder_.string();
   for (const auto& entry : fs::directory_iterator(folder_)) {
     auto name = entry.path().filename().string();
     const bool is_fsdps = name.starts_with("pytorch_model_fsdp_") || name.starts_with("optimizer_");
@@ -83,12 +84,6 @@ std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
       return Pieces{.library = "FSDP",
                     .name = std::move(name),
                     .way = "load them with Python and save with FSDP's FULL_STATE_DICT, which load_state reads"};
-    }
-    if (name.starts_with("pytorch_model") && entry.is_directory() && has_deepspeed_states(entry.path())) {
-      auto way = text::concat("make it whole with Python: python ", place, "/zero_to_fp32.py ", place,
-                              " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); the "
-                              "optimizer starts from scratch");
-      return Pieces{.library = "DeepSpeed", .name = std::move(name), .way = std::move(way)};
     }
   }
   return {};

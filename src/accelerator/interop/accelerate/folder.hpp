@@ -25,15 +25,15 @@ class AccelerateFolder {
   std::size_t processes() const;
   std::size_t objects() const;
 
-  /// A file, or a folder of parts.
+  /// A file, or a folder of parts: of torch.distributed.checkpoint, or of DeepSpeed.
   std::filesystem::path model(std::size_t index) const;
-  /// A file; or a folder of parts, which FSDP's SHARDED_STATE_DICT writes.
+  /// A file; or a folder of parts, which FSDP's SHARDED_STATE_DICT and DeepSpeed write.
   std::filesystem::path optimizer(std::size_t index) const;
   std::filesystem::path schedule(std::size_t index) const { return numbered("scheduler", index, ".bin"); }
   std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
   std::filesystem::path random_states(int process) const;
   std::filesystem::path object(std::size_t index) const;
-  /// A state that FSDP or DeepSpeed saved in pieces that cannot be read here, and what to do; nothing if there is none.
+  /// A state that FSDP saved in pieces that cannot be read here, and what to do; nothing if there is none.
   struct Pieces {
     std::string library;
     std::string name;
@@ -47,6 +47,8 @@ class AccelerateFolder {
   /// "name.bin", "name_1.bin", "name_2.bin", ...
   std::filesystem::path numbered(const std::string& name, std::size_t index, const char* extension) const;
   std::size_t count(const std::string& name, const char* extension) const;
+  /// Where DeepSpeed saved a model and its optimizer; nothing if it did not.
+  std::optional<std::filesystem::path> zero_folder(std::size_t index) const;
 
   std::filesystem::path folder_;
 };

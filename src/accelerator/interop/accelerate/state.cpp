@@ -8,6 +8,7 @@
 #include "accelerator/interop/accelerate/optimizer.hpp"
 #include "accelerator/interop/accelerate/python_values.hpp"
 #include "accelerator/interop/accelerate/schedule.hpp"
+#include "accelerator/interop/deepspeed/zero_optimizer.hpp"
 #include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
@@ -15,6 +16,7 @@
 #include "accelerator/weights/loading.hpp"
 #include "core/text/text.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "weights/deepspeed/zero_folder.hpp"
 #include "weights/filling.hpp"
 
 namespace hortator::accelerator {
@@ -35,6 +37,7 @@ struct Converted {
 };
 
 std::unique_ptr<formats::PickleSource> open_state(const fs::path& path) {
+  if (weights::find_zero_folder(path)) return std::make_unique<ZeroOptimizer>(path);
   if (fs::is_directory(path)) return std::make_unique<DistributedState>(path);
   return std::make_unique<PickleFile>(path, ForeignObjects::kept);
 }

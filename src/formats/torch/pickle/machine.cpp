@@ -88,12 +88,24 @@ class PickleMachine {
     if (name == "torch._utils._rebuild_tensor_v2") return heap_.make(rebuild_tensor(arguments));
     if (name == "torch._utils._rebuild_tensor_v3") return heap_.make(rebuild_tensor_of_type(arguments));
     if (name == "torch._utils._rebuild_parameter") return heap_.make(rebuild_parameter(arguments));
+    if (name == "torch._tensor._rebuild_from_type_v2") return made_with_attributes(arguments);
     if (name == ordered_dict && arguments.items.empty()) return heap_.make(Dict{});
     if (name == size_class && arguments.items.size() == 1 &&
         std::holds_alternative<Tuple>(arguments.items.front()->content))
       return arguments.items.front();
     if (foreign_ == ForeignObjects::refused) refuse_foreign(name);
     return heap_.make(Foreign{.name = name, .arguments = arguments.items});
+  }
+
+  /// A tensor with attributes of its own, which are dropped: the arguments are the function that makes it, its class,
+  /// the function's arguments, and the attributes.
+  Ref made_with_attributes(const Tuple& arguments) {
+    const bool is_call = arguments.items.size() == 4;
+    const auto* function = is_call ? std::get_if<Class>(&arguments.items[0]->content) : nullptr;
+    const auto* inner = is_call ? std::get_if<Tuple>(&arguments.items[2]->content) : nullptr;
+    if (function == nullptr || inner == nullptr || !function->name.starts_with("torch._utils._rebuild_"))
+      input_.fail("it rebuilds a tensor by a value that is not a function for it");
+    return made_by(function->name, *inner);
   }
 
   // Sets the attributes of an object. Those of a dict, such as the versions of a state dict's modules, are dropped.

@@ -1,70 +1,15 @@
 #include "formats/torch/pickle/writer.hpp"
 
-#include <limits>
-
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/tensor/tensor_ranges.hpp"
-#include "formats/torch/pickle/plan.hpp"
+#include "formats/torch/pickle/pickler.hpp"
 #include "formats/torch/pickle/types.hpp"
 #include "formats/torch/zip/writer.hpp"
 
 namespace hortator::formats {
 namespace {
-
-/// Writes the opcodes of protocol 2 that torch.save uses.
-class Pickler {
- public:
-  const std::string& bytes() const { return bytes_; }
-
-  void code(char c) { bytes_ += c; }
-  void text(std::string_view text) {
-    code('X');
-    number(static_cast<std::uint32_t>(text.size()));
-    bytes_ += text;
-  }
-  void integer(std::int64_t value) {
-    if (value >= 0 && value <= 0xff) {
-      code('K');
-      number(static_cast<std::uint8_t>(value));
-    } else if (value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max()) {
-      code('J');
-      number(static_cast<std::int32_t>(value));
-    } else {
-      code('\x8a');
-      number(std::uint8_t{sizeof value});
-      number(value);
-    }
-  }
-  void integers(const std::vector<std::int64_t>& values) {
-    code('(');
-    for (const auto value : values) integer(value);
-    code('t');
-  }
-  /// A class or function with its module: "torch._utils._rebuild_tensor_v2".
-  void named(std::string_view name) {
-    const auto point = name.rfind('.');
-    code('c');
-    bytes_ += name.substr(0, point);
-    bytes_ += '\n';
-    bytes_ += name.substr(point + 1);
-    bytes_ += '\n';
-  }
-  void empty_ordered_dict() {
-    named("collections.OrderedDict");
-    code(')');
-    code('R');
-  }
-
- private:
-  template <typename Number>
-  void number(Number value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-
-  std::string bytes_;
-};
 
 /// A persistent object: ("storage", class, name, device, size).
 void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
@@ -78,6 +23,34 @@ void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::St
   out.code('t');
   out.code('Q');
 }
+
+constexpr auto archive_folder = "archive/";
+constexpr std::int64_t storage_piece_bytes = std::int64_t{1} << 23;
+
+void write_storage(ZipWriter& archive, const at::Tensor& storage, const WriteProgress& advance) {
+  const auto max_elements = storage_piece_bytes / static_cast<std::int64_t>(storage.element_size());
+  for_each_piece(storage, {0, storage.numel()}, max_elements, [&](const at::Tensor& piece) {
+    const auto flat = ready_to_store(piece);
+    archive.append(flat.const_data_ptr(), flat.nbytes());
+    if (advance) advance(static_cast<std::int64_t>(flat.nbytes()));
+  });
+}
+
+void write_archive(const RawFile& file, const std::string& pickle, std::size_t storages, const StorageSource& source,
+                   const WriteProgress& advance) {
+  ZipWriter archive(file);
+  archive.add(text::concat(archive_folder, "data.pkl"), pickle);
+  archive.add(text::concat(archive_folder, "byteorder"), "little");
+  for (std::size_t i = 0; i < storages; ++i) {
+    archive.begin(text::concat(archive_folder, "data/", i));
+    write_storage(archive, source(i), advance);
+    archive.end();
+  }
+  archive.add(text::concat(archive_folder, "version"), "3\n");
+  archive.finish();
+}
+
+}  // namespace
 
 void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
   const bool has_class = !storage_of_type(tensor.spec.type).empty();
@@ -94,41 +67,13 @@ void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Sto
   out.code('R');
 }
 
-constexpr auto archive_folder = "archive/";
-constexpr std::int64_t storage_piece_bytes = std::int64_t{1} << 23;
-
-using StorageSource = std::function<at::Tensor(std::size_t storage)>;
-
-void write_storage(ZipWriter& archive, const at::Tensor& storage, const WriteProgress& advance) {
-  const auto max_elements = storage_piece_bytes / static_cast<std::int64_t>(storage.element_size());
-  for_each_piece(storage, {0, storage.numel()}, max_elements, [&](const at::Tensor& piece) {
-    const auto flat = ready_to_store(piece);
-    archive.append(flat.const_data_ptr(), flat.nbytes());
-    if (advance) advance(static_cast<std::int64_t>(flat.nbytes()));
-  });
-}
-
-void write_archive(const RawFile& file, const PicklePlan& plan, const StorageSource& source,
-                   const WriteProgress& advance) {
-  ZipWriter archive(file);
-  archive.add(text::concat(archive_folder, "data.pkl"), pickle_of(plan));
-  archive.add(text::concat(archive_folder, "byteorder"), "little");
-  for (std::size_t i = 0; i < plan.storages.size(); ++i) {
-    archive.begin(text::concat(archive_folder, "data/", i));
-    write_storage(archive, source(i), advance);
-    archive.end();
-  }
-  archive.add(text::concat(archive_folder, "version"), "3\n");
-  archive.finish();
-}
-
-void write_pickle_file(const std::filesystem::path& path, const PicklePlan& plan, const StorageSource& source,
-                       const WriteProgress& advance) {
+void write_pickle_archive(const std::filesystem::path& path, const std::string& pickle, std::size_t storages,
+                          const StorageSource& source, const WriteProgress& advance) {
   const auto target = std::filesystem::absolute(path);
   const auto staged = target.string() + ".new-" + replacement_id();
   try {
     auto file = RawFile::create(staged);
-    write_archive(file, plan, source, advance);
+    write_archive(file, pickle, storages, source, advance);
     file.sync();
     file.close();
     formats::rename(staged, target);
@@ -139,8 +84,6 @@ void write_pickle_file(const std::filesystem::path& path, const PicklePlan& plan
     throw;
   }
 }
-
-}  // namespace
 
 std::string pickle_of(const PicklePlan& plan) {
   Pickler out;
@@ -159,14 +102,16 @@ std::string pickle_of(const PicklePlan& plan) {
 
 void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors, const WriteProgress& advance) {
   const auto tied = plan_tied_pickle(tensors);
-  write_pickle_file(
-      path, tied.plan, [&](std::size_t storage) { return tied.storages[storage]; }, advance);
+  write_pickle_archive(
+      path, pickle_of(tied.plan), tied.storages.size(), [&](std::size_t storage) { return tied.storages[storage]; },
+      advance);
 }
 
 void write_pickle(const std::filesystem::path& path, const NamedSpecs& tensors,
                   const std::function<at::Tensor(const std::string& name)>& source, const WriteProgress& advance) {
-  write_pickle_file(
-      path, plan_pickle(tensors), [&](std::size_t storage) { return source(tensors[storage].first); }, advance);
+  write_pickle_archive(
+      path, pickle_of(plan_pickle(tensors)), tensors.size(),
+      [&](std::size_t storage) { return source(tensors[storage].first); }, advance);
 }
 
 }  // namespace hortator::formats

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "formats/torch/pickle/value.hpp"
+
+namespace hortator::formats {
+
+/// Writes a value that Python's torch.load(weights_only=True) returns: numbers, texts, lists, tuples, dicts and
+/// tensors, nested. Of a tensor its spec counts, and its storage, a name of its own under which `source` gets it: it is
+/// requested when it is written, and released afterwards. The file is written under another name and renamed. Throws
+/// UsageError, before anything is written, for values that cannot be stored. One rank calls it.
+void write_pickle_value(const std::filesystem::path& path, const PickleValue& value,
+                        const std::function<at::Tensor(const std::string& storage)>& source);
+
+}  // namespace hortator::formats
