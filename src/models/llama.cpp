@@ -1,8 +1,10 @@
-// Llama and its relatives: Mistral (sliding window), Qwen2 (biases) and Qwen3 (normalised queries and keys).
+// Llama and its relatives: Mistral (sliding window), Mixtral (mixtures of experts), Qwen2 (biases) and Qwen3
+// (normalised queries and keys).
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <hortator/models/key_value_cache.hpp>
+#include <hortator/nn/moe.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -24,6 +26,8 @@ struct LlamaShape {
   std::optional<std::int64_t> padding;  ///< the token of padding
   bool query_bias, output_bias, mlp_bias, normalises_heads;
   std::vector<std::optional<std::int64_t>> windows;  ///< of each layer
+  std::optional<nn::MoEOptions> experts;             ///< of each layer; nothing: an MLP
+  bool computes_balance;                             ///< ModelOutputs::aux_loss
 };
 
 constexpr std::optional<std::int64_t> default_window = 4096;
@@ -35,6 +39,10 @@ std::vector<std::optional<std::int64_t>> windows_of(const ConfigFields& fields, 
                                                     std::int64_t layers) {
   std::vector<std::optional<std::int64_t>> windows(static_cast<std::size_t>(layers));
   if (family == "llama") return windows;
+  if (family == "mixtral") {
+    windows.assign(windows.size(), fields.optional_integer("sliding_window"));
+    return windows;
+  }
   const auto window = fields.is_absent("sliding_window") ? default_window : fields.optional_integer("sliding_window");
   if (family == "mistral") {
     windows.assign(windows.size(), window);
@@ -58,6 +66,16 @@ std::vector<std::optional<std::int64_t>> windows_of(const ConfigFields& fields, 
   return windows;
 }
 
+nn::MoEOptions experts_of(const ConfigFields& fields, const LlamaShape& shape) {
+  nn::MoEOptions experts{.width = shape.width, .inner = shape.inner, .activation = shape.activation};
+  experts.experts = fields.has("num_local_experts") ? fields.layers("num_local_experts") : 8;
+  experts.top_k = fields.integer("num_experts_per_tok", 2);
+  fields.require(experts.top_k <= experts.experts, "num_experts_per_tok", "expected at most num_local_experts");
+  fields.require_value("router_jitter_noise", 0.0);
+  fields.skip("router_aux_loss_coef");  // ModelConfig has it
+  return experts;
+}
+
 LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
   const bool is_qwen2 = family == "qwen2", is_qwen3 = family == "qwen3";
   LlamaShape shape{};
@@ -67,7 +85,8 @@ LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
   shape.inner = fields.integer("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
   shape.heads = fields.integer("num_attention_heads");
-  const std::int64_t key_heads = family == "llama" ? shape.heads : family == "mistral" ? 8 : 32;
+  const bool is_mixtral = family == "mixtral", is_mistral = family == "mistral" || is_mixtral;
+  const std::int64_t key_heads = family == "llama" ? shape.heads : is_mistral ? 8 : 32;
   shape.key_heads =
       fields.integer("num_key_value_heads", fields.is_absent("num_key_value_heads") ? key_heads : shape.heads);
   fields.require(shape.heads % shape.key_heads == 0, "num_key_value_heads",
@@ -76,7 +95,7 @@ LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
                  "expected a multiple of num_attention_heads");
   shape.head_width = fields.integer("head_dim", is_qwen3 ? qwen3_head_width : shape.width / shape.heads);
   shape.positions = fields.integer("max_position_embeddings");
-  shape.epsilon = fields.number("rms_norm_eps", 1e-6);
+  shape.epsilon = fields.number("rms_norm_eps", is_mixtral ? 1e-5 : 1e-6);
   shape.dropout = fields.probability("attention_dropout", 0);
   shape.activation = activation_of(fields, "hidden_act", "silu");
   const bool has_bias = (family == "llama" || is_qwen3) && fields.flag("attention_bias", false);
@@ -85,6 +104,10 @@ LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
   shape.mlp_bias = family == "llama" && fields.flag("mlp_bias", false);
   shape.normalises_heads = is_qwen3;
   shape.windows = windows_of(fields, family, shape.layers);
+  if (is_mixtral) {
+    shape.experts = experts_of(fields, shape);
+    shape.computes_balance = fields.flag("output_router_logits", false);
+  }
   return shape;
 }
 
@@ -149,18 +172,25 @@ class LlamaDecoderLayerImpl final : public torch::nn::Module {
  public:
   explicit LlamaDecoderLayerImpl(const LlamaShape& shape)
       : self_attn_(register_module("self_attn", LlamaAttention(shape))),
-        mlp_(register_module("mlp", LlamaMlp(shape))),
         input_layernorm_(register_module("input_layernorm", RmsNorm(shape.width, shape.epsilon))),
-        post_attention_layernorm_(register_module("post_attention_layernorm", RmsNorm(shape.width, shape.epsilon))) {}
+        post_attention_layernorm_(register_module("post_attention_layernorm", RmsNorm(shape.width, shape.epsilon))) {
+    if (shape.experts) {
+      experts_ = register_module("mlp", nn::MoE(*shape.experts));
+    } else {
+      mlp_ = register_module("mlp", LlamaMlp(shape));
+    }
+  }
 
   at::Tensor forward(at::Tensor x, const AttentionMask& mask, const LlamaStep& step, std::size_t layer) {
     x = x + self_attn_(input_layernorm_(x), mask, step, layer);
-    return x + mlp_(post_attention_layernorm_(x));
+    const auto hidden = post_attention_layernorm_(x);
+    return x + (mlp_ ? mlp_(hidden) : experts_(hidden));
   }
 
  private:
   LlamaAttention self_attn_;
-  LlamaMlp mlp_;
+  LlamaMlp mlp_ = nullptr;
+  nn::MoE experts_ = nullptr;
   RmsNorm input_layernorm_, post_attention_layernorm_;
 };
 TORCH_MODULE(LlamaDecoderLayer);
@@ -169,6 +199,7 @@ class Llama final : public PretrainedModel {
  public:
   Llama(const LlamaShape& shape, RotaryEmbedding rotary)
       : windows_(shape.windows),
+        computes_balance_(shape.computes_balance),
         rotary_(std::move(rotary)),
         embed_tokens_(register_module("embed_tokens", embedding(shape.vocabulary, shape.width, shape.padding))),
         layers_(register_module("layers", torch::nn::ModuleList())),
@@ -198,7 +229,10 @@ class Llama final : public PretrainedModel {
       };
       x = recomputes_layers() && inputs.cache == nullptr ? recompute(layer, x) : layer(x);
     }
-    return {.last_hidden_state = norm_(x)};
+    ModelOutputs outputs{.last_hidden_state = norm_(x)};
+    if (computes_balance_ && inputs.cache == nullptr)
+      outputs.aux_loss = nn::load_balancing_loss(*layers_, inputs.attention_mask);
+    return outputs;
   }
 
   const at::Tensor& token_embedding() const { return embed_tokens_->weight; }
@@ -208,6 +242,7 @@ class Llama final : public PretrainedModel {
 
  private:
   std::vector<std::optional<std::int64_t>> windows_;
+  bool computes_balance_;
   RotaryEmbedding rotary_;
   torch::nn::Embedding embed_tokens_;
   torch::nn::ModuleList layers_;
@@ -219,7 +254,8 @@ class Llama final : public PretrainedModel {
 std::shared_ptr<PretrainedModel> make_llama(const ConfigFields& fields, const Architecture& architecture) {
   const auto shape = llama_shape(fields, architecture.family);
   const bool is_tied = fields.flag("tie_word_embeddings", false);
-  const auto llama = std::make_shared<Llama>(shape, RotaryEmbedding(fields, shape.head_width, shape.positions));
+  const double theta = architecture.family == "mixtral" ? 1e6 : 1e4;
+  const auto llama = std::make_shared<Llama>(shape, RotaryEmbedding(fields, shape.head_width, shape.positions, theta));
   const Body body{.model = llama, .name = std::string(architecture.prefix), .width = shape.width};
   const auto score = [&](bool bias, double dropout) {
     return LinearHead{.name = "score", .outputs = fields.num_labels(), .bias = bias, .dropout = dropout};

@@ -56,6 +56,13 @@ TensorPlan llama_plan(int head) {
           tokens("lm_head")};
 }
 
+/// Experts are divided by parallel.experts, not here.
+TensorPlan mixtral_plan(int head) {
+  auto plan = llama_plan(head);
+  std::erase_if(plan, [](const TensorRule& rule) { return rule.pattern.starts_with("mlp."); });
+  return plan;
+}
+
 TensorPlan gpt2_plan(int head) {
   return {transposed(by_heads("attn.c_attn", columns, head), 3),
           transposed(by_heads("attn.c_proj", rows, head)),
@@ -99,8 +106,9 @@ TensorPlan vit_plan(int head) {
 
 const std::map<std::string_view, TensorPlan (*)(int)>& plans() {
   static const std::map<std::string_view, TensorPlan (*)(int)> all = {
-      {"llama", llama_plan}, {"mistral", llama_plan}, {"qwen2", llama_plan},           {"qwen3", llama_plan},
-      {"gpt2", gpt2_plan},   {"bert", bert_plan},     {"distilbert", distilbert_plan}, {"vit", vit_plan}};
+      {"llama", llama_plan}, {"mistral", llama_plan},         {"mixtral", mixtral_plan},
+      {"qwen2", llama_plan}, {"qwen3", llama_plan},           {"gpt2", gpt2_plan},
+      {"bert", bert_plan},   {"distilbert", distilbert_plan}, {"vit", vit_plan}};
   return all;
 }
 

@@ -11,6 +11,7 @@
 #include "paging/deferred/recording.hpp"
 #include "paging/interception/claims.hpp"
 #include "parallel/data_parallel/replicate.hpp"
+#include "parallel/experts/divided_experts.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/precision/precision.hpp"
 
@@ -83,8 +84,20 @@ void make_values(const at::Tensor& parameter, const parallel::DataParallel& para
   parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
 }
 
+// Null unless the module has experts that are divided. @collective
+std::unique_ptr<parallel::DividedModule> divide_experts(torch::nn::Module& module,
+                                                        const parallel::DataParallel& parallel, bool learns) {
+  std::unique_ptr<parallel::DividedModule> divided;
+  mpi::all_or_none(parallel.first_weights_host(), [&] {
+    if (learns || parallel::has_experts(module)) divided = parallel::divide_experts(module, parallel.experts);
+  });
+  return divided;
+}
+
 // Null unless the plan divides a parameter. All ranks have the same weights. @collective
-std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const parallel::DataParallel& parallel) {
+std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const parallel::DataParallel& parallel,
+                                                bool learns) {
+  if (parallel.experts != nullptr) return divide_experts(module, parallel, learns);
   if (parallel.tensor == nullptr) return nullptr;
   TensorPlan plan;
   mpi::all_or_none(parallel.first_weights_host(), [&] {
@@ -139,6 +152,18 @@ std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::FlatParameters
   }
 }
 
+// Experts are equal on the ranks that hold the same ones, all other parameters on all ranks. @collective
+void check_equal(std::vector<parallel::NamedParameter> parameters, const std::string& model,
+                 const parallel::DataParallel& parallel) {
+  if (parallel.holders != nullptr) {
+    const auto is_common = [](const auto& one) { return !parallel::is_divided(one.tensor); };
+    const auto experts = std::stable_partition(parameters.begin(), parameters.end(), is_common);
+    parallel::check_replicas({experts, parameters.end()}, model, parallel.holders->host);
+    parameters.erase(experts, parameters.end());
+  }
+  parallel::check_replicas(parameters, model, parallel.host);
+}
+
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> buffers;
   TensorSet seen;
@@ -157,7 +182,8 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               bool learns) {
   parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(parallel, learns),
                       passed_through(parallel, learns));
-  auto divided = divide(module, parallel);
+  auto divided = divide(module, parallel, learns);
+  if (learns) parallel::count_tokens_over(module, parallel.counted);
   const parallel::PartsOnly each_rank_has;
   parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
   auto parameters = distinct_parameters(module);
@@ -273,8 +299,7 @@ void ModelCore::check_replicas_when_due() {
   ++reductions_;
   const auto every = parallel_.options.check_replicas_every;
   const parallel::PartsOnly each_rank_has;
-  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0)
-    parallel::check_replicas(parameters_, name_, parallel_.host);
+  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_equal(parameters_, name_, parallel_);
 }
 
 void ModelCore::lend_parameters() {

@@ -33,7 +33,7 @@ class ModelCore {
     std::vector<parallel::NamedParameter> parameters;
     std::vector<at::Tensor> own;
     bool learns;
-    std::unique_ptr<parallel::DividedModule> divided;  ///< null unless divided among tensor ranks
+    std::unique_ptr<parallel::DividedModule> divided;  ///< null unless divided among ranks
     std::unique_ptr<parallel::FlatParameters> flat;    ///< null unless sharded
     std::unique_ptr<parallel::GradientReducer> reducer;
     std::unique_ptr<parallel::GradientScatter> scatter;  ///< null unless gradients are sharded
@@ -75,7 +75,7 @@ class ModelCore {
   /// Null unless this model's parameters are sharded.
   parallel::FlatParameters* flat() const { return flat_.get(); }
   bool scatters_gradients() const { return scatter_ != nullptr; }
-  /// Null unless this model's parameters are divided among tensor ranks.
+  /// Null unless this model's parameters are divided among tensor ranks, or its experts among ranks.
   parallel::DividedModule* divided() const { return divided_.get(); }
   GradientTimes times() const;
 
@@ -96,7 +96,7 @@ class ModelCore {
   /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where
   /// they are sharded), or is lost. Does nothing unless they are lent.
   void take_back_parameters(bool keep_changes);
-  /// Gives the module whole parameters that its ranks have divided, for good. @collective along the axis tensor
+  /// Gives the module whole parameters that its ranks have divided, for good. @collective over these ranks
   void rejoin_parameters();
   /// Gives all ranks `root`'s parameters and buffers. @collective
   void copy_from(int root);

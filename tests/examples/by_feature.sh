@@ -159,6 +159,22 @@ tensor_parallel() {
   expect_code 2
 }
 
+mixture_of_experts() {
+  last() { line 'last loss' | sed -E 's/.*last loss ([0-9.e-]+), .*/\1/'; }
+  two --experts 1
+  local whole all
+  whole=$(last)
+  awk -v loss="$whole" 'BEGIN { exit !(loss < 0.5) }' || wrong 'it has not learned'
+  awk -v balance="$(line 'last loss' | sed -E 's/.*balance ([0-9.]+) .*/\1/')" 'BEGIN { exit !(balance < 2.4) }' || wrong 'some experts are preferred'
+  two --experts 2 --run-dir divided
+  expect_near "$whole" "$(last)"
+  read -r held all < <(line 'rank 0 holds' | sed -E 's/.*holds ([0-9]+) of ([0-9]+) .*/\1 \2/')
+  [ "$((held * 2))" -lt "$((all * 11 / 10))" ] || wrong "rank 0 holds $held of $all"
+  [ "$(stat -c %s divided/weights/model.safetensors)" -gt $((all * 4)) ] || wrong 'the saved weights are not whole'
+  run "${launcher[@]}" "$program" --experts 3
+  expect_code 2
+}
+
 offload() {
   two --scratch "$scratch"
   local offloaded

@@ -35,8 +35,11 @@ struct ModelOutputs {
   at::Tensor logits = {};             ///< of the model's head
   at::Tensor last_hidden_state = {};  ///< [batch, time, width], of images [batch, channels, height, width] or patches
   at::Tensor pooler_output = {};      ///< one vector a row
+  /// Of a mixture of experts whose config.json has output_router_logits: nn::load_balancing_loss of its layers, to be
+  /// added to the loss with the coefficient ModelConfig::router_aux_loss_coef.
+  at::Tensor aux_loss = {};
 
-  auto fields() { return std::tie(logits, last_hidden_state, pooler_output); }
+  auto fields() { return std::tie(logits, last_hidden_state, pooler_output, aux_loss); }
 };
 
 /// What a program needs to know about a model.
@@ -50,6 +53,7 @@ struct ModelConfig {
   std::int64_t num_labels = 0;                   ///< outputs of a classification head
   std::vector<std::int64_t> eos_token_ids = {};  ///< tokens that end a text
   std::optional<std::int64_t> pad_token_id = {};
+  double router_aux_loss_coef = 0;  ///< of a mixture of experts
 };
 
 /// A model that was made from a config.json.

@@ -11,7 +11,7 @@ namespace hortator {
 /// `context`, `shard`, `replicate` and `pipeline`. Ranks that differ along replicate and shard get different batches;
 /// along the other axes they get the same ones, which the loop itself reads: random numbers that a data set draws
 /// depend on the batch. 1 counts as not set. What a program does not set is taken from HORTATOR_REPLICATE,
-/// HORTATOR_SHARD, HORTATOR_TENSOR, HORTATOR_CONTEXT and HORTATOR_PIPELINE, which `hortator launch
+/// HORTATOR_SHARD, HORTATOR_TENSOR, HORTATOR_CONTEXT, HORTATOR_EXPERTS and HORTATOR_PIPELINE, which `hortator launch
 /// --tensor 2` and a file's `tensor: 2` set. Must be equal on all ranks.
 ///
 ///     hortator::Accelerator accelerator({.parallel = {.tensor = 2}});  // on 8 ranks: replicate 4 x tensor 2
@@ -27,6 +27,11 @@ struct ParallelConfig {
   /// Ranks that compute each batch together, with its sequences divided among them: see
   /// Accelerator::maybe_context_parallel(). (cp_size, sp_size)
   std::optional<int> context = {};
+  /// Ranks among which the experts of each hortator::nn::MoE are divided. It is not an axis of its own: each group of
+  /// that many ranks with different batches holds every expert once, and tokens travel to the ranks of their experts
+  /// and back. Other parameters are replicated as always. Must divide the number of ranks with different batches, and
+  /// the number of experts. Not with ZeRO or `tensor`.
+  std::optional<int> experts = {};
   /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
   std::optional<int> pipeline = {};
   /// How prepared models are divided along `tensor`. Default: the plan that the model brings (HasTensorPlan), as the

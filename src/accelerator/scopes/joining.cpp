@@ -19,6 +19,11 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
                       .why = "ranks without batches cannot follow what the others exchange in the middle of a pass",
                       .hint = "leave DataOptions::even_batches on"});
   }
+  if (training_.channels.expert_ranks()) {
+    throw UsageError({.what = "join_uneven_inputs was called with parallel.experts",
+                      .why = "tokens of other ranks travel to the experts of ranks without batches",
+                      .hint = "leave DataOptions::even_batches on"});
+  }
   training_.control.refuse_protection_in("join_uneven_inputs");
   if (training_.data().size() == 1) return;
   enabled_ = !options.even_batches.value_or(training_.options().data.even_batches);

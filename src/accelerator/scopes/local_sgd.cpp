@@ -40,6 +40,11 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
          .why = "ranks along tensor and context train one model together and cannot train their own",
          .hint = "leave parallel.tensor and parallel.context out, or train without LocalSGD"});
   }
+  if (training.channels.expert_ranks()) {
+    throw UsageError({.what = "LocalSGD was called with parallel.experts",
+                      .why = "ranks that hold different experts train one model together and cannot train their own",
+                      .hint = "leave parallel.experts out, or train without LocalSGD"});
+  }
   training.control.refuse_protection_in("LocalSGD");
   if (training.data().size() == 1) return;
   if (training.channels.zero()) {

@@ -11,8 +11,10 @@ namespace {
 
 using parallel::Axis;
 
-/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie.
+/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie, or the first
+/// that hold all experts.
 bool writes(const parallel::MeshShape& mesh, int rank) {
+  if (mesh.experts() > 1) return mesh.expert_group(rank) == 0;
   return std::ranges::all_of(parallel::all_axes, [&](Axis axis) {
     return axis == Axis::tensor || axis == Axis::shard || mesh.index(axis, rank) == 0;
   });
@@ -22,8 +24,11 @@ bool writes(const parallel::MeshShape& mesh, int rank) {
 /// other in.
 core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t elements) {
   if (!writes(mesh, rank)) return {};
-  const std::int64_t together = mesh.size(Axis::tensor), ranks = mesh.size(Axis::shard) * together;
-  const auto index = mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
+  const bool are_experts = mesh.experts() > 1;
+  const std::int64_t together = mesh.size(Axis::tensor);
+  const std::int64_t ranks = are_experts ? mesh.experts() : mesh.size(Axis::shard) * together;
+  const std::int64_t index =
+      are_experts ? mesh.expert_index(rank) : mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
   return {.begin = elements * index / ranks, .end = elements * (index + 1) / ranks};
 }
 

@@ -7,8 +7,9 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
-/// Tensors divided among tensor ranks in checkpoints. They are stored under the names and shapes of the whole tensors,
-/// so that any mesh can read them. To write them, the ranks of a group exchange their parts for ranges of elements.
+/// Tensors divided among tensor ranks, and experts divided among ranks, in checkpoints. They are stored under the names
+/// and shapes of the whole tensors, so that any mesh can read them. To write them, the ranks of a group exchange their
+/// parts for ranges of elements.
 namespace hortator::accelerator {
 
 /// How a parameter of a prepared model is divided.

@@ -78,20 +78,24 @@ void observe_batches(LoaderBinding& binding, Training& training, std::size_t loa
 parallel::DataParallel model_binding(Training& training, const std::string& name) {
   const auto& ranks = training.averaging();
   auto& control = training.control;
-  const bool on_cpu = training.device().is_cpu();
+  // A bucket of experts may be the last, and does not reach all ranks.
+  const bool is_behind = training.device().is_cpu() && training.channels.expert_ranks() == nullptr;
   return {.communicator = ranks.on_device,
           .host = ranks.host,
           .options = training.options().ddp,
           .pass = control.backward_pass(),
           // Votes must reach all ranks: gradients carry them only if all ranks average them together.
           .votes = ranks.size() == training.host().size() ? &control.stopping().votes() : nullptr,
-          .signals = on_cpu ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
+          .signals = is_behind ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),
           .device = training.device(),
           .everyone = &training.channels.mesh().all(),
           .tensor = training.channels.tensor_ranks(),
-          .plan = &training.options().parallel.plan};
+          .plan = &training.options().parallel.plan,
+          .experts = training.channels.expert_ranks(),
+          .holders = training.channels.holders(),
+          .counted = training.channels.counted_ranks()};
 }
 
 LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool device_placement) {

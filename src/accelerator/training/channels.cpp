@@ -46,7 +46,18 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
     tensor_ = std::make_shared<parallel::TensorRanks>(group.on_device, group.on_cpu);
     tensor_->set_strict(axes.strict);
   }
+  connect_experts();
   if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, world_, *mesh_);
+}
+
+// @collective
+void Channels::connect_experts() {
+  if (const auto& ranks = mesh_->averaging(); ranks.size() > 1)
+    counted_ = std::make_shared<parallel::TensorRanks>(ranks.on_device, ranks.on_cpu);
+  if (mesh_->shape().experts() == 1) return;
+  const auto& group = mesh_->connect_experts();
+  mesh_->connect_holders();
+  experts_ = std::make_shared<parallel::TensorRanks>(group.on_device, group.on_cpu);
 }
 
 // All ranks of a group take its first rank's state, or none: afterwards every generator has drawn the same numbers.
@@ -56,15 +67,18 @@ void Channels::share_random_numbers() {
 }
 
 step::NormRanks Channels::ranks_of_norms() {
-  return {.shards = zero_ ? &zero_->sharding().group : nullptr,
-          .parts = tensor_ ? &mesh_->connect(parallel::Axis::tensor).on_device : nullptr};
+  auto* parts = experts_ ? &mesh_->connect_experts().on_device : nullptr;
+  if (tensor_) parts = &mesh_->connect(parallel::Axis::tensor).on_device;
+  return {.shards = zero_ ? &zero_->sharding().group : nullptr, .parts = parts};
 }
 
 void Channels::disconnect() {
   shared_statistics_.reset();
   zero_.reset();
-  if (tensor_) tensor_->close();  // tensors that users hold outlive the communicators
-  tensor_.reset();
+  for (auto* ranks : {&tensor_, &experts_, &counted_}) {
+    if (*ranks) (*ranks)->close();  // tensors that users hold outlive the communicators
+    ranks->reset();
+  }
   current_.reset();
   draw_as_newest_mesh();
   mesh_.reset();

@@ -55,12 +55,20 @@ class Channels {
   step::NormRanks ranks_of_norms();
   /// The ranks among which models are divided; null if the axis tensor has one rank.
   const std::shared_ptr<parallel::TensorRanks>& tensor_ranks() const { return tensor_; }
+  /// The ranks among which experts are divided; null if each rank has all.
+  const std::shared_ptr<parallel::TensorRanks>& expert_ranks() const { return experts_; }
+  /// The ranks that have the same experts; null if each rank has all. Does not communicate after connect().
+  const parallel::RankGroup* holders() { return experts_ ? &mesh_->connect_holders() : nullptr; }
+  /// The ranks whose tokens count in balance losses; null if this is the only one.
+  const std::shared_ptr<parallel::TensorRanks>& counted_ranks() const { return counted_; }
 
   /// Takes this rank out of the collectives of all communicators: comm::Communicator::abandon. Returns whether the
   /// other ranks are free as well.
   bool abandon(std::string_view reason) noexcept;
 
  private:
+  void connect_experts();
+
   runtime::World& world_;
   std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
@@ -70,6 +78,8 @@ class Channels {
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
   std::unique_ptr<ZeroRanks> zero_;
   std::shared_ptr<parallel::TensorRanks> tensor_;
+  std::shared_ptr<parallel::TensorRanks> experts_;
+  std::shared_ptr<parallel::TensorRanks> counted_;
 };
 
 }  // namespace hortator::accelerator

@@ -46,6 +46,11 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "a virtual shard is computed by one rank",
                       .hint = "leave parallel.context out"});
   }
+  if (options.reproducible && options.parallel.experts.value_or(1) > 1) {
+    throw UsageError({.what = text::concat("reproducible = true with parallel.experts = ", *options.parallel.experts),
+                      .why = "a virtual shard is computed by one rank",
+                      .hint = "leave parallel.experts out"});
+  }
   if (options.protection.on_nonfinite != OnNonfinite::proceed &&
       (options.reproducible || options.grad_scaler.late_verdict)) {
     throw UsageError({.what = text::concat("protection.on_nonfinite with ",

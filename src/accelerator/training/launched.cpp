@@ -74,6 +74,7 @@ ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
   read(config.tensor, "HORTATOR_TENSOR", "PARALLELISM_CONFIG_TP_SIZE");
   read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_CP_SIZE");
   read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_SP_SIZE");
+  read(config.experts, "HORTATOR_EXPERTS", nullptr);
   read(config.pipeline, "HORTATOR_PIPELINE", nullptr);
   return config;
 }

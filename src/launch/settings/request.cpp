@@ -36,6 +36,16 @@ std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& 
   return Gpus{.count = *each * counts.ranks_per_node.value_or(counts.ranks / counts.nodes.value_or(1))};
 }
 
+// Throws unless the ranks that get different batches are whole groups of those that hold all experts.
+void check_experts(const Settings& settings, int ranks) {
+  const int experts = settings.number("experts").value_or(1);
+  for (const auto* axis : {"tensor", "context", "pipeline"}) ranks /= settings.number(axis).value_or(1);
+  if (ranks % experts == 0) return;
+  throw UsageError({.what = text::concat("--experts ", experts, ": it does not divide ", text::count(ranks, "rank")),
+                    .why = "each group of that many ranks with different batches holds every expert once",
+                    .hint = "change --ranks, or use a divisor of their number"});
+}
+
 // Throws unless the ranks along the axes of the mesh divide the ranks. (The program may set further axes.)
 void check_axes(const Settings& settings, int ranks) {
   long long product = 1;
@@ -46,7 +56,7 @@ void check_axes(const Settings& settings, int ranks) {
     if (size != 1) factors.push_back(text::concat("--", axis, ' ', size));
     if (product > ranks) break;
   }
-  if (ranks % product == 0) return;
+  if (ranks % product == 0) return check_experts(settings, ranks);
   throw UsageError(
       {.what = text::concat(text::join(factors, ", "), ": they do not divide ", text::count(ranks, "rank")),
        .why = "each rank has one position along each axis of the mesh",

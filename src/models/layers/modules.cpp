@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <hortator/nn/moe.hpp>
+
 namespace hortator::models {
 
 torch::nn::Module& module_at(torch::nn::Module& root, const std::string& path) {
@@ -50,6 +52,9 @@ void initialise_normal(torch::nn::Module& module, double deviation) {
       if (layer->bias.defined()) layer->bias.zero_();
     } else if (auto* table = one->as<torch::nn::Embedding>()) {
       table->weight.normal_(0, deviation);
+    } else if (auto* experts = one->as<nn::Experts>()) {
+      experts->gate_up_proj.normal_(0, deviation);
+      experts->down_proj.normal_(0, deviation);
     } else if (auto* convolution = one->as<Conv1D>()) {
       convolution->weight.normal_(0, deviation);
     }

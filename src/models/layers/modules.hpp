@@ -51,8 +51,8 @@ class Conv1DImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Conv1D);
 
-/// Gives linear layers and embeddings of a module the random weights from which transformers trains: normal with this
-/// deviation, zero biases, norms of one.
+/// Gives linear layers, experts and embeddings of a module the random weights from which transformers trains: normal
+/// with this deviation, zero biases, norms of one.
 void initialise_normal(torch::nn::Module& module, double deviation);
 
 }  // namespace hortator::models

@@ -11,8 +11,6 @@
 namespace hortator::models {
 namespace {
 
-constexpr double default_theta = 10'000;
-
 /// The older names: rope_theta in config.json itself, and rope_scaling with "type".
 ConfigFields rope_fields(const ConfigFields& fields) {
   auto older = fields.object("rope_scaling");
@@ -24,13 +22,14 @@ double magnitude(double factor, double slope) { return factor <= 1 ? 1.0 : 0.1 *
 
 }  // namespace
 
-RotaryEmbedding::RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions)
+RotaryEmbedding::RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions,
+                                 double theta)
     : width_(width), max_positions_(max_positions) {
   fields.require(width % 2 == 0, "head_dim", "expected an even number");
   const auto rope = rope_fields(fields);
   type_ = rope.text("rope_type", rope.text("type", "default"));
   rope.require_one_of("rope_type", type_, {"default", "linear", "dynamic", "yarn", "llama3"});
-  theta_ = rope.number("rope_theta", fields.number("rope_theta", default_theta));
+  theta_ = rope.number("rope_theta", fields.number("rope_theta", theta));
   rope.require(theta_ > 1, "rope_theta", "expected a number above 1");
   rope.require_value("partial_rotary_factor", 1.0);
   fields.require_value("partial_rotary_factor", 1.0);

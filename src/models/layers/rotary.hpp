@@ -15,8 +15,8 @@ class ConfigFields;
 /// The scaling types stretch a model to longer texts: default, linear, dynamic, yarn and llama3.
 class RotaryEmbedding {
  public:
-  /// Reads rope_parameters, or the older rope_theta and rope_scaling.
-  RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions);
+  /// Reads rope_parameters, or the older rope_theta and rope_scaling. `theta` is the base where none is given.
+  RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions, double theta = 1e4);
 
   /// The cosines and sines of the angles, of which the first half has the opposite sign.
   struct Rotation {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "models/pretrained/expert_names.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "weights/filling.hpp"
 #include "weights/matching.hpp"
@@ -78,6 +79,7 @@ class LoadedWeights {
         options_(weights),
         source_(weights::open_weights(weights.folder)),
         weights_(weights::weights_of(model)),
+        parts_(stored_parts(weights_, source_->names())),
         rename_(renaming_of(architecture, source_->names())) {}
 
   std::vector<std::string> load() {
@@ -89,13 +91,15 @@ class LoadedWeights {
     require_fit(matching);
     require_tied();
     convert();
-    std::vector<weights::Filling> fillings;
     std::vector<at::Tensor> filled;
-    for (const auto& [wanted, stored] : matching.loads) {
-      filled.push_back(weights_[indices_[wanted]].tensor);
-      fillings.push_back({.stored = stored, .tensor = filled.back()});
-    }
+    for (const auto& [wanted, stored] : matching.loads)
+      filled.push_back(weights_[parts_[indices_[wanted]].weight].tensor);
     paging::give_lacking_memory(filled);
+    std::vector<weights::Filling> fillings;
+    for (std::size_t i = 0; i < filled.size(); ++i) {
+      const auto& [wanted, stored] = matching.loads[i];
+      fillings.push_back({.stored = stored, .tensor = parts_[indices_[wanted]].of(filled[i])});
+    }
     weights::fill(*source_, fillings);
     return missing();
   }
@@ -104,12 +108,13 @@ class LoadedWeights {
   std::vector<weights::Wanted> wanted() {
     const auto stored = stored_specs();
     std::vector<weights::Wanted> wanted;
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      const auto& [name, tensor, first] = weights_[i];
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto& name = parts_[i].name;
+      const auto spec = parts_[i].spec(weights_[parts_[i].weight].tensor);
       const auto found = stored.find(name);
-      const bool is_other = found != stored.end() && found->second.shape != tensor.sizes().vec();
+      const bool is_other = found != stored.end() && found->second.shape != spec.shape;
       if (is_other && options_.may_replace_head && is_head(architecture_, name)) continue;
-      wanted.push_back({.name = name, .spec = formats::spec_of(tensor), .first = wanted.size()});
+      wanted.push_back({.name = name, .spec = spec, .first = wanted.size()});
       indices_.push_back(i);
     }
     return wanted;
@@ -124,8 +129,8 @@ class LoadedWeights {
   /// The names of the model that the file does not have.
   std::vector<std::string> missing() const {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      if (!loaded_.contains(i) && !is_constant(weights_[i].name)) names.push_back(weights_[i].name);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (!loaded_.contains(i) && !is_constant(parts_[i].name)) names.push_back(parts_[i].name);
     }
     return names;
   }
@@ -178,11 +183,13 @@ class LoadedWeights {
 
   void convert() const {
     const at::NoGradGuard no_grad;
+    std::set<std::size_t> are_loaded;
+    for (const auto i : loaded_) are_loaded.insert(parts_[i].weight);
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       const auto& tensor = weights_[i].tensor;
       if (!tensor.is_floating_point() || tensor.scalar_type() == options_.dtype) continue;
       const auto type = options_.dtype;
-      tensor.set_data(loaded_.contains(i) ? at::empty_like(tensor, tensor.options().dtype(type)) : tensor.to(type));
+      tensor.set_data(are_loaded.contains(i) ? at::empty_like(tensor, tensor.options().dtype(type)) : tensor.to(type));
     }
   }
 
@@ -190,8 +197,9 @@ class LoadedWeights {
   WeightsToLoad options_;
   std::unique_ptr<weights::WeightSource> source_;
   std::vector<weights::ModuleWeight> weights_;
-  std::vector<std::size_t> indices_;  ///< of the wanted weights among all
-  std::set<std::size_t> loaded_;      ///< indices of the weights that the file has
+  std::vector<StoredPart> parts_;     ///< of the weights, as the file has them
+  std::vector<std::size_t> indices_;  ///< of the wanted parts among all
+  std::set<std::size_t> loaded_;      ///< indices of the parts that the file has
   std::set<std::string> stored_;      ///< their names in the file
   Renaming rename_;
 };

@@ -92,6 +92,8 @@ ModelConfig config_of(const Described& model) {
   config.num_labels = fields.num_labels();
   config.eos_token_ids = fields.integers("eos_token_id");
   config.pad_token_id = fields.token("pad_token_id");
+  if (model.architecture.family == "mixtral")
+    config.router_aux_loss_coef = fields.number("router_aux_loss_coef", 0.001);
   return config;
 }
 

@@ -12,6 +12,7 @@
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
+#include "models/pretrained/expert_names.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
@@ -64,10 +65,12 @@ void save_pretrained(const PretrainedModel& model, const std::filesystem::path& 
   const auto max_bytes = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
   std::vector<weights::WeightToSave> weights;
   ByName tensors;
-  for (const auto& [name, tensor, first] : weights::weights_of(model)) {
-    require_whole(name, tensor);
-    weights.push_back({.name = name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
-    tensors.emplace(name, tensor);
+  const auto all = weights::weights_of(model);
+  for (const auto& one : all) require_whole(one.name, one.tensor);
+  for (const auto& part : parts_by_expert(all)) {
+    const auto tensor = part.of(all[part.weight].tensor);
+    weights.push_back({.name = part.name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
+    tensors.emplace(part.name, tensor);
   }
   const auto shards = weights::shard_weights(weights, max_bytes);
   weights::WeightFolder target(folder, formats::replacement_id(), weights::WeightFileNames{});

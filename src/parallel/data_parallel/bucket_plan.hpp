@@ -14,6 +14,7 @@ namespace hortator::parallel {
 struct BucketKind {
   at::ScalarType type = at::kFloat;
   c10::DeviceIndex device = -1;  ///< on CPUs -1
+  bool is_of_experts = false;    ///< averaged over the ranks that hold the same experts
 
   auto operator<=>(const BucketKind&) const = default;
 };

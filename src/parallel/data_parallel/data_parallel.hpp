@@ -38,10 +38,15 @@ struct DataParallel {
   c10::Device device = c10::kCPU;      ///< the communicator's
   /// These ranks and those that compute the same batches, all of which begin with one model. Null: these ranks.
   const RankGroup* everyone = nullptr;
-  std::shared_ptr<const TensorRanks> tensor = {};  ///< among which parameters are divided; null: they are not
-  const TensorPlan* plan = nullptr;                ///< by which they are divided; empty: by that of the module
+  std::shared_ptr<const TensorRanks> tensor = {};   ///< among which parameters are divided; null: they are not
+  const TensorPlan* plan = nullptr;                 ///< by which they are divided; empty: by that of the module
+  std::shared_ptr<const TensorRanks> experts = {};  ///< among which experts are divided; null: they are not
+  const RankGroup* holders = nullptr;               ///< those that have the same experts as this rank; null if all have
+  std::shared_ptr<const TensorRanks> counted = {};  ///< whose tokens count in balance losses; null: this rank's
 
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
+  /// The ranks that average the gradients of experts.
+  comm::Communicator& holders_of_experts() const { return holders != nullptr ? holders->on_device : communicator; }
   const mpi::Communicator& first_weights_host() const { return everyone != nullptr ? everyone->host : host; }
 };
 

@@ -10,14 +10,16 @@
 #include "core/time.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::parallel {
 namespace {
 
-BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as) {
-  return {.elements = parameter.numel(),
-          .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
-          .kind = {.type = parameter.scalar_type(), .device = parameter.device().index()}};
+BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as, bool is_of_experts) {
+  return {
+      .elements = parameter.numel(),
+      .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
+      .kind = {.type = parameter.scalar_type(), .device = parameter.device().index(), .is_of_experts = is_of_experts}};
 }
 
 void check_can_travel(const NamedParameter& parameter, const DistributedDataParallelOptions& options) {
@@ -100,13 +102,18 @@ void GradientReducer::learn(std::size_t index, int task) {
   }
 }
 
+bool GradientReducer::is_of_experts(const at::Tensor& parameter) const {
+  return parallel_.holders != nullptr && is_divided(parameter);
+}
+
 // @collective
 void GradientReducer::plan() {
   auto order = arrival_order(arrived_, static_cast<int>(parameters_.size()));
   mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
   std::vector<BucketItem> items;
   for (auto& parameter : parameters_) {
-    items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type())));
+    items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type()),
+                            is_of_experts(parameter.tensor)));
     if (parameter.task != no_graph_task && parameter.task != outermost_) parameter.late = true;
   }
   const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
@@ -125,7 +132,9 @@ void GradientReducer::plan() {
         .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(layout().size()) : 0,
         .hook = &parallel_.options.bucket_hook,
         .index = static_cast<std::int64_t>(buckets_.size())};
-    buckets_.emplace_back(parallel_.communicator, std::move(members), format);
+    auto& ranks = is_of_experts(members.front()) ? parallel_.holders_of_experts() : parallel_.communicator;
+    ranks_of_.push_back(&ranks);
+    buckets_.emplace_back(ranks, std::move(members), format);
   }
 }
 
@@ -138,13 +147,14 @@ void GradientReducer::start_full_buckets() {
 void GradientReducer::start_next_bucket() {
   if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
   parallel_.common_pass.note_sent(next_bucket_);
+  auto& ranks = *ranks_of_[next_bucket_];
   auto& bucket = buckets_[next_bucket_++];
   {
     const core::Stopwatch copying(times_.copying);
     bucket.pack();
   }
   const core::Stopwatch starting(times_.starting);
-  bucket.start(parallel_.communicator);
+  bucket.start(ranks);
 }
 
 void GradientReducer::reduce() {

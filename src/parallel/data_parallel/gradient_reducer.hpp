@@ -37,6 +37,7 @@ class GradientReducer final : public GradientPass {
   void retire() {
     hooks_.clear();
     buckets_.clear();
+    ranks_of_.clear();
     parameters_.clear();
   }
 
@@ -68,6 +69,8 @@ class GradientReducer final : public GradientPass {
   void start_next_bucket();
   void reduce_zeros();
   std::vector<std::string> fill_remaining();
+  /// Whether only the ranks that hold the same experts average its gradient.
+  bool is_of_experts(const at::Tensor& parameter) const;
   StepSignals::Layout layout() const override;
   bool is_announced() const override { return uneven_ != nullptr; }
   void reduce() override;
@@ -80,9 +83,10 @@ class GradientReducer final : public GradientPass {
   std::vector<Parameter> parameters_;
   std::vector<int> arrived_;  ///< in the first pass
   std::vector<GradientBucket> buckets_;
-  std::vector<float> host_message_;  ///< this pass's signals, where they do not travel behind the gradients
-  std::size_t next_bucket_ = 0;      ///< the first that has not started
-  int outermost_ = no_graph_task;    ///< the pass's graph task, as far as it is known
+  std::vector<comm::Communicator*> ranks_of_;  ///< that average each bucket
+  std::vector<float> host_message_;            ///< this pass's signals, where they do not travel behind the gradients
+  std::size_t next_bucket_ = 0;                ///< the first that has not started
+  int outermost_ = no_graph_task;              ///< the pass's graph task, as far as it is known
   int pauses_ = 0;
   int ignorings_ = 0;
   const UnevenInputs* uneven_ = nullptr;

@@ -18,6 +18,16 @@ const RankGroup& Mesh::connect_replicas() {
   return replicas_->ranks;
 }
 
+const RankGroup& Mesh::connect_experts() {
+  if (!experts_) experts_.emplace(make_group(shape_.experts(), shape_.expert_group(all_.index()), Sharing::no));
+  return experts_->ranks;
+}
+
+const RankGroup& Mesh::connect_holders() {
+  if (!holders_) holders_.emplace(make_group(shape_.holders_size(), shape_.holders_group(all_.index())));
+  return holders_->ranks;
+}
+
 const RankGroup& Mesh::connect(Axis axis) {
   auto& group = along_[static_cast<std::size_t>(axis)];
   if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index())));
@@ -61,7 +71,9 @@ bool Mesh::abandon(std::string_view reason) noexcept {
   };
   leave(data_);
   if (averaging_) leave(*averaging_);
-  if (replicas_) leave(*replicas_);
+  for (auto* group : {&replicas_, &experts_, &holders_}) {
+    if (*group) leave(**group);
+  }
   for (auto* groups : {&along_, &layers_}) {
     for (auto& group : *groups) {
       if (group) leave(*group);

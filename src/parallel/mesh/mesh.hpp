@@ -22,8 +22,8 @@ class Mesh {
   Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device);
 
   const MeshShape& shape() const { return shape_; }
-  /// The shape's text for people; empty where all ranks get different batches.
-  std::string text() const { return shape_.data_size() < shape_.ranks() ? shape_.text() : ""; }
+  /// The shape's text for people; empty where all ranks get different batches and hold the same.
+  std::string text() const { return is_plain() ? "" : shape_.text(); }
   const RankGroup& all() const { return all_; }
   /// The ranks that get different batches: those along replicate and shard together.
   const RankGroup& data() const { return data_.ranks; }
@@ -32,6 +32,10 @@ class Mesh {
   const RankGroup& averaging() const { return averaging_ ? averaging_->ranks : data_.ranks; }
   /// The ranks that hold the same shards: those along replicate and context. @collective
   const RankGroup& connect_replicas();
+  /// The ranks that together hold each expert once, on communicators of their own. @collective the first time
+  const RankGroup& connect_experts();
+  /// The ranks that hold the same experts and average their gradients. @collective the first time
+  const RankGroup& connect_holders();
   /// The ranks that differ from this one only along `axis`. @collective the first time
   const RankGroup& connect(Axis axis);
   /// The same ranks on communicators of their own, for layers of the program: a layer may communicate between buckets
@@ -54,6 +58,7 @@ class Mesh {
     std::unique_ptr<comm::Communicator> on_cpu = {};     ///< null if the device is the CPU as well
   };
   enum class Sharing { with_all, no };
+  bool is_plain() const { return shape_.data_size() == shape_.ranks() && shape_.experts() == 1; }
   Group make_group(int size, int number, Sharing sharing = Sharing::with_all) const;
 
   MeshShape shape_;
@@ -62,6 +67,8 @@ class Mesh {
   Group data_;
   std::optional<Group> averaging_;  ///< empty: data_
   std::optional<Group> replicas_;
+  std::optional<Group> experts_;
+  std::optional<Group> holders_;
   std::array<std::optional<Group>, axis_count> along_;
   std::array<std::optional<Group>, axis_count> layers_;
 };

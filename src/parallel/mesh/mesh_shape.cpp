@@ -27,6 +27,14 @@ void require_positive(Axis axis, int size) {
                     .hint = "use a number from 1 on"});
 }
 
+void require_whole_groups(int data_ranks, int experts) {
+  if (experts > 0 && data_ranks % experts == 0) return;
+  throw UsageError({.what = text::concat("parallel.experts is ", experts, ", and ", text::count(data_ranks, "rank"),
+                                         data_ranks == 1 ? " gets" : " get", " different batches"),
+                    .why = "each group of that many ranks holds every expert once",
+                    .hint = "use a divisor of their number"});
+}
+
 }  // namespace
 
 std::string_view name_of(Axis axis) {
@@ -36,7 +44,9 @@ std::string_view name_of(Axis axis) {
 }
 
 MeshShape::MeshShape(const Request& request, int ranks)
-    : sizes_{request.pipeline, request.replicate, request.shard, request.context, request.tensor}, ranks_(ranks) {
+    : sizes_{request.pipeline, request.replicate, request.shard, request.context, request.tensor},
+      ranks_(ranks),
+      experts_(request.experts) {
   const bool fills = request.replicate == 0;
   if (fills) sizes_[static_cast<std::size_t>(Axis::replicate)] = 1;
   long long product = 1;
@@ -47,9 +57,12 @@ MeshShape::MeshShape(const Request& request, int ranks)
   }
   if (fills && product <= ranks && ranks % product == 0) {
     sizes_[static_cast<std::size_t>(Axis::replicate)] = static_cast<int>(ranks / product);
+    product = ranks;
+  }
+  if (product == ranks) {
+    require_whole_groups(data_size(), experts_);
     return;
   }
-  if (product == ranks) return;
   throw UsageError(
       {.what = text::concat(product_text(request), fills ? " must divide " : " must be ", text::count(ranks, "rank")),
        .why = "each rank has one place along each axis of the mesh",
@@ -76,12 +89,22 @@ int MeshShape::data_index(int rank) const {
   return index(Axis::replicate, rank) * size(Axis::shard) + index(Axis::shard, rank);
 }
 
+int MeshShape::with_data_index(int rank, int index) const {
+  return data_group(rank) + index / size(Axis::shard) * stride(Axis::replicate) +
+         index % size(Axis::shard) * stride(Axis::shard);
+}
+
+int MeshShape::expert_group(int rank) const { return with_data_index(rank, data_index(rank) - expert_index(rank)); }
+
+int MeshShape::holders_group(int rank) const { return with_data_index(group(Axis::context, rank), expert_index(rank)); }
+
 std::string MeshShape::text() const {
   std::vector<std::string> parts;
   for (const auto axis : all_axes) {
     if (size(axis) > 1) parts.push_back(text::concat(name_of(axis), " ", size(axis)));
   }
-  return parts.empty() ? "1 rank" : text::join(parts, " x ");
+  const auto axes = parts.empty() ? "1 rank" : text::join(parts, " x ");
+  return experts_ == 1 ? axes : text::concat(axes, ", experts over ", experts_);
 }
 
 }  // namespace hortator::parallel

@@ -27,9 +27,11 @@ class MeshShape {
     int shard = 1;
     int context = 1;
     int tensor = 1;
+    int experts = 1;  ///< ranks among which experts are divided: a group of the ranks with different batches
   };
 
-  /// Arranges `ranks` ranks. Throws UsageError, naming the axes, unless their product is `ranks`.
+  /// Arranges `ranks` ranks. Throws UsageError, naming the axes, unless their product is `ranks`, and `experts` divides
+  /// the ranks that get different batches.
   MeshShape(const Request& request, int ranks);
 
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
@@ -58,14 +60,27 @@ class MeshShape {
   int replicas_size() const { return size(Axis::replicate) * size(Axis::context); }
   int replicas_group(int rank) const { return group(Axis::context, group(Axis::replicate, rank)); }
 
+  /// Ranks that together hold each expert once: neighbours among those that get different batches.
+  int experts() const { return experts_; }
+  /// Which part of the experts `rank` holds.
+  int expert_index(int rank) const { return data_index(rank) % experts_; }
+  /// A number that exactly the ranks share which hold all experts together with `rank`.
+  int expert_group(int rank) const;
+  /// A number that exactly the ranks share which hold the same experts as `rank` and average their gradients with it.
+  int holders_group(int rank) const;
+  int holders_size() const { return averaging_size() / experts_; }
+
   /// "replicate 2 x shard 4"; axes of one rank are left out, "1 rank" where all are.
   std::string text() const;
 
  private:
   int stride(Axis axis) const;  ///< between neighbours along it
+  /// The rank that differs from `rank` only in its batches, and has the part `index` of them.
+  int with_data_index(int rank, int index) const;
 
   std::array<int, axis_count> sizes_;
   int ranks_;
+  int experts_;
 };
 
 }  // namespace hortator::parallel

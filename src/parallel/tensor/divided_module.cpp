@@ -63,6 +63,20 @@ DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, 
   mark();
 }
 
+DividedModule::DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters,
+                             const Division& division, SharedRanks ranks)
+    : ranks_(std::move(ranks)) {
+  start_division();
+  const auto all = all_names(module);
+  require_undivided(all);
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : all) {
+    const bool is_one = std::ranges::any_of(parameters, [&](const auto& one) { return one.is_same(tensor); });
+    if (is_one && find(tensor) == nullptr) divide(name, tensor, division);
+  }
+  mark();
+}
+
 // A gradient from before has the sizes of the whole parameter.
 void DividedModule::divide(const std::string& name, const at::Tensor& parameter, const Division& division) {
   auto& gradient = parameter.mutable_grad();

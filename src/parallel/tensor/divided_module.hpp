@@ -33,6 +33,10 @@ class DividedModule {
   /// were made in it are never in memory at once, if they are divided.
   DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks, const Settle& settle = {});
 
+  /// The same for these parameters of the module, all divided alike.
+  DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters, const Division& division,
+                SharedRanks ranks);
+
   /// Each divided parameter once.
   const std::vector<DividedParameter>& parameters() const { return parameters_; }
   /// How a parameter is divided; null if it is not.

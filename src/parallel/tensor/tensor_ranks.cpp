@@ -31,14 +31,20 @@ Sizes in_blocks(at::IntArrayRef sizes, const Division& division, std::int64_t ra
   return blocks;
 }
 
-}  // namespace
-
-comm::Communicator& TensorRanks::communicator_of(const at::Tensor& tensor) const {
-  if (auto* chosen = tensor.is_cpu() ? on_cpu_ : on_device_; chosen != nullptr) return *chosen;
+comm::Communicator& in_use(comm::Communicator* communicator) {
+  if (communicator != nullptr) return *communicator;
   throw UsageError({.what = "A tensor that is divided among ranks is used after its Accelerator has ended",
                     .why = "its parts cannot be exchanged any more",
                     .hint = "keep the Accelerator until the last use of the model"});
 }
+
+}  // namespace
+
+comm::Communicator& TensorRanks::communicator_of(const at::Tensor& tensor) const {
+  return in_use(tensor.is_cpu() ? on_cpu_ : on_device_);
+}
+
+comm::Communicator& TensorRanks::on_cpu() const { return in_use(on_cpu_); }
 
 at::Tensor TensorRanks::reduce(const at::Tensor& tensor, comm::ReduceOp op) const {
   const WithParts here;

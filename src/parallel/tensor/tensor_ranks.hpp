@@ -42,6 +42,10 @@ class TensorRanks {
   /// This rank's part of a whole tensor, contiguous, without history.
   at::Tensor part_of(const at::Tensor& whole, const Division& division) const;
 
+  /// The communicator for the device that the tensor is on, and that for tensors on the CPU. Throw after close().
+  comm::Communicator& communicator_of(const at::Tensor& tensor) const;
+  comm::Communicator& on_cpu() const;
+
   const TensorTraffic& traffic() const { return traffic_; }
   /// Operators without a rule for divided tensors, and how often their operands were gathered.
   const std::map<std::string, std::int64_t>& gathered() const { return gathered_; }
@@ -51,7 +55,6 @@ class TensorRanks {
   void set_strict(bool strict) { strict_ = strict; }
 
  private:
-  comm::Communicator& communicator_of(const at::Tensor& tensor) const;
   at::Tensor reduce(const at::Tensor& tensor, comm::ReduceOp op) const;
 
   comm::Communicator* on_device_;

@@ -71,7 +71,7 @@ void OptimizerCore::require_whole_updates() const {
   if (shards_) refuse("ZeRO");
   if (hooks_.protection != nullptr) refuse("protection.on_nonfinite");
   if (session_->recording() != nullptr) refuse("accelerator.capture");
-  if (std::ranges::any_of(parameters(), parallel::is_divided)) refuse("parallel.tensor");
+  if (std::ranges::any_of(parameters(), parallel::is_divided)) refuse("parallel.tensor or parallel.experts");
   if (!hooks_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
 }
 
@@ -89,7 +89,7 @@ at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closu
 void OptimizerCore::require_elementwise_of_parts() const {
   if (is_elementwise(*optimizer_) || std::ranges::none_of(parameters(), parallel::is_divided)) return;
   throw UsageError({.what = "An optimizer that may look at whole parameters got ones that are divided among ranks",
-                    .why = "with parallel.tensor a rank has only a part of each",
+                    .why = "with parallel.tensor or parallel.experts a rank has only a part of each",
                     .hint = "if it steps element by element, derive it from hortator::ElementwiseOptimizer; otherwise "
                             "use one of torch::optim's AdamW, Adam, SGD, RMSprop and Adagrad"});
 }

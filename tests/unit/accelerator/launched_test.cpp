@@ -57,6 +57,7 @@ TEST_CASE("the launcher's axes of the mesh apply where the program sets none") {
   CHECK(!axes.shard);
   CHECK(with({{"HORTATOR_TENSOR", "2"}}, {.parallel = {.tensor = 4}}).parallel.tensor == 4);
   CHECK(with({{"HORTATOR_CONTEXT", "3"}, {"HORTATOR_PIPELINE", "5"}}).parallel.context == 3);
+  CHECK(with({{"HORTATOR_EXPERTS", "4"}}).parallel.experts == 4);
   for (const auto* bad : {"0", "-2", "two", "1.5"})
     CHECK_THROWS_WITH(with({{"HORTATOR_TENSOR", bad}}), ContainsSubstring("HORTATOR_TENSOR is"));
 }

@@ -50,7 +50,8 @@ inline std::vector<ModelCase> model_cases() {
 inline std::map<std::string, at::Tensor> outputs_by_name(const models::ModelOutputs& outputs) {
   return {{"logits", outputs.logits},
           {"last_hidden_state", outputs.last_hidden_state},
-          {"pooler_output", outputs.pooler_output}};
+          {"pooler_output", outputs.pooler_output},
+          {"aux_loss", outputs.aux_loss}};
 }
 
 }  // namespace hortator::test

@@ -10,7 +10,7 @@ if [ -d "$root/.deps/model-tools" ]; then export PYTHONPATH=$root/.deps/model-to
 for module in torch transformers safetensors; do
   "$python" -c "import $module" 2>/dev/null || { echo "skipped: $python does not have the module $module"; exit 77; }
 done
-families='llama mistral qwen2 qwen3 gpt2 bert distilbert resnet vit'
+families='llama mistral mixtral qwen2 qwen3 gpt2 bert distilbert resnet vit'
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # shellcheck disable=SC2086

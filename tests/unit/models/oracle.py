@@ -63,6 +63,13 @@ def llama_family(r, family):
                                         head_dim=r.choice([None, width, 2 * width]))
     if family == 'mistral':
         return transformers.MistralConfig(**common, sliding_window=r.choice([None, 2, 3, 5, 100]), head_dim=r.choice([None, 2 * width]))
+    if family == 'mixtral':
+        experts = r.choice([1, 2, 4, 5])
+        # transformers 5.24 scales no frequencies of a Mixtral without head_dim
+        default_width = None if common['rope_parameters']['rope_type'] == 'default' else width
+        return transformers.MixtralConfig(**common, sliding_window=r.choice([None, None, 2, 5]), head_dim=r.choice([default_width, 2 * width]),
+                                          num_local_experts=experts, num_experts_per_tok=r.choice([k for k in (1, 2, 3) if k <= experts]),
+                                          output_router_logits=r.random() < 0.7)
     window = dict(use_sliding_window=r.random() < 0.5, sliding_window=r.choice([2, 4]), max_window_layers=r.choice([0, 1, 2]))
     if family == 'qwen2':
         return transformers.Qwen2Config(**common, **window)
@@ -118,6 +125,7 @@ def causal_classes(name, lm):
 FAMILIES = {
     'llama': (lambda r: llama_family(r, 'llama'), causal_classes('Llama', 'ForCausalLM')),
     'mistral': (lambda r: llama_family(r, 'mistral'), causal_classes('Mistral', 'ForCausalLM')),
+    'mixtral': (lambda r: llama_family(r, 'mixtral'), causal_classes('Mixtral', 'ForCausalLM')),
     'qwen2': (lambda r: llama_family(r, 'qwen2'), causal_classes('Qwen2', 'ForCausalLM')),
     'qwen3': (lambda r: llama_family(r, 'qwen3'), causal_classes('Qwen3', 'ForCausalLM')),
     'gpt2': (gpt2, causal_classes('GPT2', 'LMHeadModel')),
@@ -138,7 +146,7 @@ def randomise(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
-                fan_in = parameter[0].numel() if 'mbed' not in name else 1
+                fan_in = parameter.shape[-1] if 'experts' in name else parameter[0].numel() if 'mbed' not in name else 1
                 parameter.normal_(0, 1 / fan_in**0.5)
             elif 'orm' in name and name.endswith('weight') or 'ln_' in name and name.endswith('weight') or 'bn' in name and name.endswith('weight'):
                 parameter.normal_(1, 0.1)
@@ -176,7 +184,7 @@ def image_inputs(config, r, seed):
 
 def outputs_of(model, inputs):
     result = model(**inputs)
-    names = ('logits', 'last_hidden_state', 'pooler_output')
+    names = ('logits', 'last_hidden_state', 'pooler_output', 'aux_loss')
     found = {name: result[name] for name in names if name in result and result[name] is not None}
     if 'pixel_values' in inputs and 'pooler_output' in found:
         found['pooler_output'] = found['pooler_output'].flatten(1)
@@ -217,6 +225,7 @@ def in_names_of_files(tensors):
 
 def greedy(model, inputs, count):
     """Without the library's own loop of ends and stops: the next token of each row is the likeliest."""
+    model.config.output_router_logits = False  # whose mask transformers does not extend
     generated = model.generate(**inputs, max_new_tokens=count, min_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=0)
     return generated[:, inputs['input_ids'].shape[1]:]
 
@@ -243,6 +252,8 @@ def library_case(folder, family, seed):
     config = make_config(r)
     name = classes[seed % len(classes)]
     model = getattr(transformers, name)(config)
+    if family == 'mixtral':
+        model.set_experts_implementation('eager')  # the default one needs aligned widths
     randomise(model)
     model.eval()
     model.save_pretrained(folder)

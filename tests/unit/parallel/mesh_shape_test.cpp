@@ -117,3 +117,38 @@ TEST_CASE("a mesh is described by its axes of more than one rank") {
   CHECK(MeshShape({}, 1).text() == "1 rank");
   CHECK(MeshShape({.shard = 4}, 8).text() == "replicate 2 x shard 4");
 }
+
+TEST_CASE("each group of ranks with different batches holds every expert once, and equal holders average") {
+  for (const int replicate : {1, 2, 3, 4, 6, 8}) {
+    for (const int context : {1, 2}) {
+      for (int experts = 1; experts <= replicate; ++experts) {
+        const MeshShape::Request request{.replicate = replicate, .context = context, .experts = experts};
+        const int ranks = replicate * context;
+        if (replicate % experts != 0) {
+          CHECK_THAT(refusal(request, ranks), ContainsSubstring("use a divisor of their number"));
+          continue;
+        }
+        const MeshShape shape(request, ranks);
+        std::map<int, std::vector<int>> groups, holders;
+        for (int rank = 0; rank < ranks; ++rank) {
+          groups[shape.expert_group(rank)].push_back(rank);
+          holders[shape.holders_group(rank)].push_back(rank);
+        }
+        CHECK(static_cast<int>(groups.size()) * experts == ranks);
+        for (const auto& [number, members] : groups) {
+          REQUIRE(static_cast<int>(members.size()) == experts);
+          for (int i = 0; i < experts; ++i) {
+            CHECK(shape.expert_index(members[i]) == i);
+            CHECK(shape.index(Axis::context, members[i]) == shape.index(Axis::context, members[0]));
+            CHECK(shape.data_index(members[i]) == shape.data_index(members[0]) + i);
+          }
+        }
+        CHECK(static_cast<int>(holders.size()) == experts);
+        for (const auto& [number, members] : holders) {
+          CHECK(static_cast<int>(members.size()) == shape.holders_size());
+          for (const int rank : members) CHECK(shape.expert_index(rank) == shape.expert_index(members[0]));
+        }
+      }
+    }
+  }
+}

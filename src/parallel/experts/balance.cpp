@@ -1,0 +1,108 @@
+// Losses that keep routers from preferring some of the experts.
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/nn/moe.hpp>
+#include <vector>
+
+#include "core/text/text.hpp"
+#include "parallel/tensor/tensor_ranks.hpp"
+
+namespace hortator::nn {
+namespace {
+
+std::vector<const MoEImpl*> layers_of(const torch::nn::Module& model) {
+  std::vector<const MoEImpl*> layers;
+  for (const auto& one : model.modules(/*include_self=*/false)) {
+    if (const auto* layer = one->as<MoEImpl>()) layers.push_back(layer);
+  }
+  if (const auto* layer = model.as<MoEImpl>()) layers.push_back(layer);
+  if (layers.empty()) {
+    throw UsageError({.what = "The model has no hortator::nn::MoE",
+                      .why = "the loss is that of the routers of its mixtures of experts",
+                      .hint = "pass the module that contains them"});
+  }
+  const auto has_run = [](const MoEImpl* layer) { return layer->routing().logits.defined(); };
+  if (std::ranges::all_of(layers, has_run)) return layers;
+  throw UsageError({.what = "A hortator::nn::MoE of the model has not computed anything yet",
+                    .why = "the loss is that of its newest forward",
+                    .hint = "call the model first"});
+}
+
+void require_equal(const std::vector<const MoEImpl*>& layers) {
+  const auto experts = layers.front()->options().experts;
+  const auto is_other = [&](const MoEImpl* layer) { return layer->options().experts != experts; };
+  const auto other = std::ranges::find_if(layers, is_other);
+  if (other == layers.end()) return;
+  throw UsageError({.what = text::concat("load_balancing_loss got MoE layers of ", experts, " and of ",
+                                         (*other)->options().experts, " experts"),
+                    .why = "the tokens of all layers count together",
+                    .hint = "add up the losses of the layers, each passed alone"});
+}
+
+/// The weight of each token, [tokens]; undefined if all count.
+at::Tensor token_weights(const at::Tensor& attention_mask, const Routing& routing) {
+  if (!attention_mask.defined()) return {};
+  if (attention_mask.numel() != routing.logits.size(0)) {
+    throw UsageError({.what = text::concat("load_balancing_loss got a mask of ", attention_mask.numel(), " tokens"),
+                      .why = text::concat("the newest forward had ", routing.logits.size(0))});
+  }
+  return attention_mask.reshape({-1}).to(routing.probabilities.options().requires_grad(false));
+}
+
+/// How often each expert is chosen, with the number of tokens behind.
+at::Tensor loads_of(const Routing& routing, const at::Tensor& weights) {
+  const at::NoGradGuard no_grad;
+  const auto experts = routing.logits.size(1), tokens = routing.logits.size(0);
+  const auto options = routing.probabilities.options().requires_grad(false);
+  const auto counted = weights.defined() ? weights : at::ones({tokens}, options);
+  const auto loads = at::zeros({experts + 1}, options);
+  const auto per_choice = counted.unsqueeze(1).expand_as(routing.chosen).reshape({-1});
+  loads.narrow(0, 0, experts).scatter_add_(0, routing.chosen.reshape({-1}), per_choice);
+  loads[experts] = counted.sum();
+  return loads;
+}
+
+}  // namespace
+
+// Of the two factors only the probabilities have gradients, and they are sums over tokens: with the loads of all ranks,
+// the ranks' losses have the mean that one rank would compute.
+at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor& attention_mask) {
+  const auto layers = layers_of(model);
+  require_equal(layers);
+  at::Tensor loads, probabilities;
+  for (const auto* layer : layers) {
+    const auto& routing = layer->routing();
+    const auto weights = token_weights(attention_mask, routing);
+    const auto own = weights.defined() ? routing.probabilities * weights.unsqueeze(1) : routing.probabilities;
+    probabilities = probabilities.defined() ? probabilities + own.sum(0) : own.sum(0);
+    const auto more = loads_of(routing, weights);
+    loads = loads.defined() ? loads + more : more;
+  }
+  const auto ranks = layers.front()->counted_over();
+  const bool counts_all = ranks && layers.front()->is_training() && at::GradMode::is_enabled();
+  if (counts_all) loads = ranks->sum(loads);
+  const auto experts = layers.front()->options().experts;
+  const auto tokens = loads[experts];
+  const double scale = static_cast<double>(experts) * (counts_all ? ranks->size() : 1);
+  return (loads.narrow(0, 0, experts) / tokens * (probabilities / tokens)).sum() * scale;
+}
+
+at::Tensor router_z_loss(const torch::nn::Module& model) {
+  const auto layers = layers_of(model);
+  std::vector<at::Tensor> all;
+  for (const auto* layer : layers) {
+    const auto& routing = layer->routing();
+    const auto type = routing.probabilities.scalar_type();
+    all.push_back(at::logsumexp(routing.logits.to(type), -1).square().mean().unsqueeze(0));
+  }
+  return at::cat(all).mean();
+}
+
+}  // namespace hortator::nn

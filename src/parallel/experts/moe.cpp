@@ -1,0 +1,100 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <hortator/error.hpp>
+#include <hortator/nn/moe.hpp>
+#include <hortator/training/recompute.hpp>
+
+#include "core/text/text.hpp"
+#include "parallel/collectives/differentiable.hpp"
+#include "parallel/experts/expert_products.hpp"
+#include "parallel/experts/routing.hpp"
+#include "parallel/experts/token_exchange.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
+
+namespace hortator::nn {
+namespace {
+
+using parallel::LocalExperts;
+
+[[noreturn]] void refuse(const char* what, std::int64_t value, const char* why) {
+  throw UsageError({.what = text::concat("MoE: ", what, " is ", value), .why = why});
+}
+
+const MoEOptions& checked(const MoEOptions& options) {
+  if (options.width < 1) refuse("width", options.width, "it is the width of a token, from 1");
+  if (options.inner < 1) refuse("inner", options.inner, "it is the width within an expert, from 1");
+  if (options.experts < 1) refuse("experts", options.experts, "it is the number of experts, from 1");
+  if (options.top_k < 1 || options.top_k > options.experts)
+    refuse("top_k", options.top_k, "each token is sent to 1 expert up to all of them");
+  if (options.capacity_factor && !(*options.capacity_factor > 0)) {
+    throw UsageError({.what = text::concat("MoE: capacity_factor is ", *options.capacity_factor),
+                      .why = "it is a multiple of the tokens that each expert gets where all are used alike",
+                      .hint = "use a number above 0, or leave it out, so that no token is dropped"});
+  }
+  return options;
+}
+
+/// As torch::nn::Linear begins.
+at::Tensor first_weights(at::IntArrayRef sizes) {
+  const auto bound = 1 / std::sqrt(static_cast<double>(sizes.back()));
+  return at::empty(sizes).uniform_(-bound, bound);
+}
+
+/// A parameter's part, whose gradient is that of the mean over the ranks of a group: its experts compute tokens of all.
+at::Tensor shared(const parallel::Operand& parameter) {
+  const auto share = 1.0 / parameter.ranks->size();
+  return parallel::apply(parameter.tensor, {.forward = [](const at::Tensor& it) { return it.detach().view_as(it); },
+                                            .backward = [share](const at::Tensor& it) { return it * share; }});
+}
+
+/// What the experts compute of `rows`, the first `counts[0]` of which are those of the first expert. @collective over
+/// the ranks that have the experts
+at::Tensor computed(const ExpertsImpl& experts, const MoEOptions& options, const at::Tensor& rows,
+                    const std::vector<std::int64_t>& counts) {
+  const auto gate_up = parallel::operand_of(experts.gate_up_proj), down = parallel::operand_of(experts.down_proj);
+  if (!gate_up.is_divided()) return LocalExperts{gate_up.tensor, down.tensor, options.activation}(rows, counts);
+  const auto& ranks = *gate_up.ranks;
+  const parallel::TokenExchange exchange(counts, ranks.communicator_of(rows), ranks.on_cpu());
+  const LocalExperts own{shared(gate_up), shared(down), options.activation};
+  return exchange.give_back(own(exchange.send(rows), exchange.counts()));
+}
+
+}  // namespace
+
+ExpertsImpl::ExpertsImpl(const MoEOptions& options)
+    : gate_up_proj(
+          register_parameter("gate_up_proj", first_weights({options.experts, 2 * options.inner, options.width}))),
+      down_proj(register_parameter("down_proj", first_weights({options.experts, options.width, options.inner}))) {}
+
+MoEImpl::MoEImpl(const MoEOptions& options) : options_(checked(options)) {
+  if (!options_.activation) options_.activation = [](const at::Tensor& x) { return at::silu(x); };
+  const auto router = torch::nn::LinearOptions(options.width, options.experts).bias(false);
+  gate = register_module("gate", torch::nn::Linear(router));
+  experts = register_module("experts", Experts(options));
+}
+
+at::Tensor MoEImpl::forward(const at::Tensor& x) {
+  if (x.dim() == 0 || x.size(-1) != options_.width) {
+    throw UsageError({.what = text::concat("MoE got a tensor of sizes [", text::join(x.sizes()), "]"),
+                      .why = text::concat("the last one must be its width, ", options_.width)});
+  }
+  const auto tokens = x.reshape({-1, options_.width});
+  const auto count = tokens.size(0);
+  auto routing = parallel::route(gate(tokens), options_);
+  const auto taken = parallel::assign(routing.chosen, options_.experts, parallel::capacity_of(options_, count));
+  routing.dropped = routing.chosen.numel() - taken.choices.numel();
+  const auto rows = tokens.index_select(0, taken.choices.remainder(count));
+  const auto outputs = computed(*experts, options_, rows, taken.counts);
+  // Each choice has a row of its own, so that the sum has one order.
+  const auto by_choice = at::zeros({options_.top_k * count, options_.width}, outputs.options().requires_grad(false))
+                             .index_copy(0, taken.choices, outputs)
+                             .view({options_.top_k, count, options_.width});
+  const auto sum = (by_choice * routing.weights.t().unsqueeze(-1)).sum(0);
+  if (!is_recomputing()) routing_ = std::move(routing);
+  return sum.to(x.scalar_type()).view(x.sizes());
+}
+
+}  // namespace hortator::nn

@@ -1,0 +1,66 @@
+#include "parallel/experts/token_exchange.hpp"
+
+#include <ATen/ops/argsort.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
+
+#include <numeric>
+
+#include "comm/transfers.hpp"
+#include "parallel/collectives/differentiable.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+/// Sums of `parts` equal parts.
+std::vector<std::int64_t> sums_of_parts(const std::vector<std::int64_t>& counts, int parts) {
+  const auto size = static_cast<std::ptrdiff_t>(counts.size()) / parts;
+  std::vector<std::int64_t> sums;
+  for (auto begin = counts.begin(); begin != counts.end(); begin += size)
+    sums.push_back(std::accumulate(begin, begin + size, std::int64_t{0}));
+  return sums;
+}
+
+/// What each rank sends for each of this rank's experts. @collective
+std::vector<std::int64_t> exchanged(const std::vector<std::int64_t>& counts, comm::Communicator& on_cpu) {
+  const auto mine = at::tensor(counts, at::kLong);
+  const auto theirs = at::empty_like(mine);
+  comm::all_to_all(on_cpu, theirs, mine).wait();
+  const auto* begin = theirs.const_data_ptr<std::int64_t>();
+  return {begin, begin + theirs.numel()};
+}
+
+}  // namespace
+
+ArrivedRows arrange(const std::vector<std::int64_t>& arrived, int ranks) {
+  const auto experts = arrived.size() / static_cast<std::size_t>(ranks);
+  ArrivedRows rows{.from = sums_of_parts(arrived, ranks)};
+  std::vector<std::int64_t> begins(arrived.size());
+  std::exclusive_scan(arrived.begin(), arrived.end(), begins.begin(), std::int64_t{0});
+  for (std::size_t expert = 0; expert < experts; ++expert) {
+    const auto before = rows.order.size();
+    for (auto part = expert; part < arrived.size(); part += experts) {
+      for (std::int64_t i = 0; i < arrived[part]; ++i) rows.order.push_back(begins[part] + i);
+    }
+    rows.counts.push_back(static_cast<std::int64_t>(rows.order.size() - before));
+  }
+  return rows;
+}
+
+TokenExchange::TokenExchange(const std::vector<std::int64_t>& counts, comm::Communicator& on_device,
+                             comm::Communicator& on_cpu)
+    : over_(on_device),
+      to_(sums_of_parts(counts, on_device.size())),
+      arrived_(arrange(exchanged(counts, on_cpu), on_device.size())) {}
+
+at::Tensor TokenExchange::send(const at::Tensor& rows) const {
+  const auto arrived = all_to_all(rows, over_, to_, arrived_.from);
+  return arrived.index_select(0, at::tensor(arrived_.order, at::kLong).to(rows.device()));
+}
+
+at::Tensor TokenExchange::give_back(const at::Tensor& rows) const {
+  const auto as_arrived = at::tensor(arrived_.order, at::kLong).argsort().to(rows.device());
+  return all_to_all(rows.index_select(0, as_arrived), over_, arrived_.from, to_);
+}
+
+}  // namespace hortator::parallel
