@@ -29,6 +29,7 @@
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/capture.hpp>
 #include <hortator/training/grad_scaler.hpp>
+#include <hortator/training/metrics.hpp>
 #include <hortator/training/objects.hpp>
 #include <hortator/training/precision.hpp>
 #include <hortator/training/profile.hpp>
@@ -181,6 +182,12 @@ class HORTATOR_API Accelerator : public State {
   /// row also has "device_memory_gib" and "device_memory_peak_gib".
   void log(std::initializer_list<std::pair<std::string, Loggable>> values, std::optional<std::int64_t> step = {});
   void log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step = {});
+  /// The same with the reduction of each number over the ranks, in one collective: accelerator.log({{"loss", loss}},
+  /// Reduce::mean). All ranks give the same names in the same order; nothing waits for a device. @collective
+  void log(std::initializer_list<std::pair<std::string, Loggable>> values, Reduce over_ranks,
+           std::optional<std::int64_t> step = {});
+  void log(const std::vector<std::pair<std::string, Loggable>>& values, Reduce over_ranks,
+           std::optional<std::int64_t> step = {});
   /// Gives the run a name and its settings; without it, log() calls the run "metrics". After load_state(), rows that
   /// were logged after the checkpoint are removed and logging continues from there. A run that starts from scratch
   /// starts with empty files (older ones are kept as NAME.old). An unwritable folder is an error on all ranks.
@@ -216,6 +223,10 @@ class HORTATOR_API Accelerator : public State {
   at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
   template <typename T>
   T reduce(T structure, Reduce operation = Reduce::sum);
+  /// Returns one metric (ClassificationCounts, Perplexity, Auroc, MovingMean, or your own with fields() of tensors and
+  /// merge()) that has counted what those of all ranks have, which may be of different sizes. @collective
+  template <Mergeable Metric>
+  Metric merge(const Metric& metric) const;
   /// Overwrites `tensor` with that of `from_process`, in place, and returns it. @collective
   at::Tensor broadcast(at::Tensor tensor, int from_process = 0);
   template <typename T>

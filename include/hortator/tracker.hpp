@@ -62,6 +62,12 @@ struct TrackerRecord {
   std::vector<std::pair<std::string, double>> values = {};
 };
 
+/// A table for log_table(): a name for each column, and rows of as many values.
+struct TrackerTable {
+  std::vector<std::string> columns = {};
+  std::vector<std::vector<TrackerSetting>> rows = {};
+};
+
 /// Receives the numbers of a run, on the main process only. Your own tracker must define name() and log():
 /// `.log_with = {"tensorboard", std::make_shared<MyTracker>()}`.
 class HORTATOR_API Tracker {
@@ -81,16 +87,24 @@ class HORTATOR_API Tracker {
   virtual void flush();   ///< write to disk what was logged so far: a checkpoint is being saved
   virtual void finish();  ///< called last
 
-  /// Logs text. By default this and the two below throw UsageError: the tracker keeps numbers only.
+  /// Logs text. By default this and the functions below throw UsageError: the tracker keeps numbers only. TensorBoard
+  /// keeps all but files, MLflow text, tables, plots and files.
   virtual void log_text(const std::string& name, const std::string& text, std::int64_t step);
   /// Logs the distribution of a tensor's numbers, whatever its shape.
   virtual void log_histogram(const std::string& name, const at::Tensor& numbers, std::int64_t step);
   /// Logs one image (3 or 1 x height x width) or several of one size (n x 3 or 1 x height x width), as bytes or as
   /// numbers from 0 to 1.
   virtual void log_images(const std::string& name, const at::Tensor& images, std::int64_t step);
+  /// Logs sound: [frames], or [frames, channels], as numbers from -1 to 1.
+  virtual void log_audio(const std::string& name, const at::Tensor& samples, int sample_rate, std::int64_t step);
+  virtual void log_table(const std::string& name, const TrackerTable& table, std::int64_t step);
+  /// Logs a plot that is in a PNG file.
+  virtual void log_figure(const std::string& name, const std::filesystem::path& png, std::int64_t step);
+  /// Keeps a copy of a file, or of a folder, under its name.
+  virtual void log_artifact(const std::filesystem::path& file);
 
  private:
-  [[noreturn]] void refuse(std::string_view what) const;
+  [[noreturn]] void refuse(std::string_view what, std::string_view keeper = "tensorboard") const;
 };
 
 /// Selects one of Hortator's trackers by its name, or one of your own. Names are

@@ -1,3 +1,6 @@
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+
 #include <hortator/accelerator.hpp>
 
 #include "accelerator/training/launched.hpp"
@@ -60,6 +63,29 @@ void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& value
   }
   training_->output.trackers().log(all, step);
   training_->report_status();
+}
+
+void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> values, Reduce over_ranks,
+                      std::optional<std::int64_t> step) {
+  const CallSite site(__builtin_return_address(0));
+  log(std::vector<std::pair<std::string, Loggable>>(values), over_ranks, step);
+}
+
+void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& values, Reduce over_ranks,
+                      std::optional<std::int64_t> step) {
+  const CallSite site(__builtin_return_address(0));
+  if (values.empty()) return log(values, step);
+  const auto options = at::TensorOptions(device()).dtype(at::kDouble);
+  std::vector<at::Tensor> numbers;
+  for (const auto& [name, value] : values) {
+    const auto* const tensor = value.tensor();
+    numbers.push_back(tensor != nullptr ? tensor->reshape({}).to(options, /*non_blocking=*/true)
+                                        : at::full({}, value.value(), options));
+  }
+  const auto reduced = reduce(at::stack(numbers), over_ranks);
+  auto all = values;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].second = reduced[static_cast<std::int64_t>(i)];
+  log(all, step);
 }
 
 void Accelerator::init_trackers(const std::string& name, const TrackerConfig& config) {

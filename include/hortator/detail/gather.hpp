@@ -142,6 +142,22 @@ template <typename T>
   return all;
 }
 
+template <Mergeable Metric>
+[[gnu::noinline]] Metric Accelerator::merge(const Metric& metric) const {
+  const detail::CallSite site(__builtin_return_address(0));
+  using Tensors = std::vector<at::Tensor>;
+  auto mine = metric;
+  const auto tensors = std::apply([](const auto&... field) { return Tensors{field...}; }, mine.fields());
+  std::optional<Metric> merged;
+  for (const auto& counted : gather_object(std::vector<Tensors>{tensors})) {
+    auto one = metric;
+    std::size_t next = 0;
+    std::apply([&](auto&... field) { ((field = counted.at(next++)), ...); }, one.fields());
+    merged ? merged->merge(one) : void(merged.emplace(std::move(one)));
+  }
+  return *std::move(merged);
+}
+
 template <typename T>
 [[gnu::noinline]] std::vector<T>& Accelerator::broadcast_object_list(std::vector<T>& objects, int from_process) const {
   const detail::CallSite site(__builtin_return_address(0));

@@ -25,6 +25,7 @@ constexpr int tag = 1;
 constexpr int simple_value = 2;
 constexpr int image = 4;
 constexpr int histogram = 5;
+constexpr int audio = 6;
 constexpr int tensor = 8;
 constexpr int metadata = 9;
 }  // namespace value
@@ -54,6 +55,13 @@ constexpr int width = 2;
 constexpr int channels = 3;
 constexpr int png = 4;
 }  // namespace image
+namespace audio {
+constexpr int sample_rate = 1;
+constexpr int channels = 2;
+constexpr int frames = 3;
+constexpr int wav = 4;
+constexpr int content_type = 5;
+}  // namespace audio
 // google.protobuf.Value
 namespace any_value {
 constexpr int number = 2;
@@ -256,6 +264,16 @@ std::string images_event(double time, std::int64_t step, const std::string& name
     values.push_back(Wire().put_bytes(value::tag, tag).put_message(value::image, message));
   }
   return with_summary(event_at(time, step), values);
+}
+
+std::string audio_event(double time, std::int64_t step, const std::string& name, const EncodedAudio& audio) {
+  const Wire message = Wire()
+                           .put_float(audio::sample_rate, static_cast<float>(audio.sample_rate))
+                           .put_int(audio::channels, audio.channels)
+                           .put_int(audio::frames, audio.frames)
+                           .put_bytes(audio::wav, audio.wav)
+                           .put_bytes(audio::content_type, "audio/wav");
+  return with_summary(event_at(time, step), {Wire().put_bytes(value::tag, name).put_message(value::audio, message)});
 }
 
 std::string settings_event(double time, const std::string& run, const TrackerConfig& config) {

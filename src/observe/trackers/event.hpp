@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "observe/trackers/media.hpp"
+
 namespace hortator::observe {
 
 /// Counts of numbers between limits: counts[i] numbers are above limits[i - 1] and at most limits[i].
@@ -48,6 +50,8 @@ struct EncodedImage {
 /// Several images get the tags NAME/0, NAME/1, ...
 std::string images_event(double time, std::int64_t step, const std::string& name,
                          const std::vector<EncodedImage>& images);
+
+std::string audio_event(double time, std::int64_t step, const std::string& name, const EncodedAudio& audio);
 
 /// The table of hyper-parameters: their names and types, and the values of this run.
 std::string settings_event(double time, const std::string& run, const TrackerConfig& config);

@@ -91,6 +91,11 @@ std::string mlflow_name(std::string_view name) {
   return parts.empty() ? "_" : text::join(parts, "/");
 }
 
+bool share_mlflow_path(std::string_view a, std::string_view b) {
+  const auto& [shorter, longer] = std::minmax(a, b, [](auto x, auto y) { return x.size() < y.size(); });
+  return longer.starts_with(shorter) && (longer.size() == shorter.size() || longer[shorter.size()] == '/');
+}
+
 std::string mlflow_experiment_id(std::string_view name) {
   constexpr std::uint64_t first = 100'000'000'000'000'000U;
   return std::to_string(first + core::hash(name) % (9 * first));

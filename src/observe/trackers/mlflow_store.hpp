@@ -32,6 +32,8 @@ std::string mlflow_metric_row(double time, double value, std::int64_t step);
 std::optional<std::int64_t> step_of_mlflow_row(std::string_view row);
 /// The name as MLflow accepts it for metrics, parameters and files: other characters become underscores. Pure.
 std::string mlflow_name(std::string_view name);
+/// Whether two of these names, each of a file, are equal, or one is a folder of the other.
+bool share_mlflow_path(std::string_view a, std::string_view b);
 /// The id of an experiment with this name: 18 digits. Pure.
 std::string mlflow_experiment_id(std::string_view name);
 

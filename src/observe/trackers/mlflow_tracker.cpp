@@ -14,6 +14,7 @@
 #include "core/time.hpp"
 #include "core/whole_file.hpp"
 #include "observe/trackers/json_row.hpp"
+#include "observe/trackers/media.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -102,6 +103,7 @@ void MlflowTracker::open() {
 void MlflowTracker::write_params() const {
   for (const auto& [name, setting] : config_) {
     const auto file = run_->folder / "params" / mlflow_name(name);
+    fs::create_directories(file.parent_path());
     if (!fs::exists(file)) write_store_file(file, param_text(setting));
   }
   write_store_file(run_->folder / "tags" / "mlflow.runName", run_->name);
@@ -116,9 +118,23 @@ void MlflowTracker::cut_metrics(std::int64_t last_step) const {
 }
 
 LogFile& MlflowTracker::metric(const std::string& name) {
-  auto& file = metrics_[mlflow_name(name)];
-  if (!file) file = std::make_unique<LogFile>(run_->folder / "metrics" / mlflow_name(name));
-  return *file;
+  const auto file = mlflow_name(name);
+  require_own_file(name, file);
+  auto& metric = metrics_[file];
+  if (!metric.file) metric = {.name = name, .file = std::make_unique<LogFile>(run_->folder / "metrics" / file)};
+  return *metric.file;
+}
+
+void MlflowTracker::require_own_file(const std::string& name, const std::string& file) {
+  const auto known = metrics_.find(file);
+  if (known != metrics_.end() && known->second.name == name) return;
+  for (const auto& [other, metric] : metrics_) {
+    if (!share_mlflow_path(file, other)) continue;
+    throw UsageError({.what = text::concat("The metrics ", text::quote(metric.name), " and ", text::quote(name),
+                                           " cannot both be logged to MLflow"),
+                      .why = "its store keeps a metric in a file of its name, and slashes in names are folders",
+                      .hint = "rename one of them"});
+  }
 }
 
 void MlflowTracker::log(const TrackerRecord& record) {
@@ -127,11 +143,43 @@ void MlflowTracker::log(const TrackerRecord& record) {
     metric(name).append(mlflow_metric_row(record.time, value, record.step));
 }
 
-void MlflowTracker::log_text(const std::string& name, const std::string& text, std::int64_t step) {
+void MlflowTracker::write_artifact(const std::string& name, std::int64_t step, const char* ending,
+                                   const std::string& content) {
   open();
-  const auto file = run_->folder / "artifacts" / mlflow_name(name) / text::concat("step-", step, ".txt");
+  const auto file = run_->folder / "artifacts" / mlflow_name(name) / text::concat("step-", step, ending);
   fs::create_directories(file.parent_path());
-  write_store_file(file, text);
+  write_store_file(file, content);
+}
+
+void MlflowTracker::log_text(const std::string& name, const std::string& text, std::int64_t step) {
+  write_artifact(name, step, ".txt", text);
+}
+
+void MlflowTracker::log_table(const std::string& name, const TrackerTable& table, std::int64_t step) {
+  write_artifact(name, step, ".json", table_json(table));
+}
+
+void MlflowTracker::log_figure(const std::string& name, const fs::path& png, std::int64_t step) {
+  const auto content = core::read_whole(png).value_or("");
+  static_cast<void>(png_size(content, png.string()));
+  write_artifact(name, step, ".png", content);
+}
+
+// Copied beside its name and renamed, so that readers find whole files only. A folder is replaced.
+void MlflowTracker::log_artifact(const fs::path& file) {
+  const auto named = file.has_filename() ? file : file.parent_path();
+  if (!fs::exists(named)) {
+    throw UsageError({.what = text::concat("log_artifact: there is no ", named),
+                      .why = "a copy of it would be kept with the run",
+                      .hint = "write it first; relative paths begin in the working directory"});
+  }
+  open();
+  const auto target = run_->folder / "artifacts" / named.filename();
+  const fs::path aside = target.string() + ".new";
+  fs::remove_all(aside);
+  fs::copy(named, aside, fs::copy_options::recursive);
+  if (fs::is_directory(target)) fs::remove_all(target);
+  fs::rename(aside, target);
 }
 
 void MlflowTracker::rewind(std::int64_t last_step) {
@@ -141,7 +189,7 @@ void MlflowTracker::rewind(std::int64_t last_step) {
 }
 
 void MlflowTracker::flush() {
-  for (const auto& [name, file] : metrics_) file->make_durable();
+  for (const auto& [file, metric] : metrics_) metric.file->make_durable();
 }
 
 void MlflowTracker::finish() {

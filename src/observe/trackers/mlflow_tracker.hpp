@@ -23,19 +23,28 @@ class MlflowTracker final : public Tracker {
   void flush() override;
   void finish() override;
   void log_text(const std::string& name, const std::string& text, std::int64_t step) override;
+  void log_table(const std::string& name, const TrackerTable& table, std::int64_t step) override;
+  void log_figure(const std::string& name, const std::filesystem::path& png, std::int64_t step) override;
+  void log_artifact(const std::filesystem::path& file) override;
 
  private:
   void open();
   std::filesystem::path experiment() const;
   MlflowRun new_run() const;
   void write_params() const;
+  void write_artifact(const std::string& name, std::int64_t step, const char* ending, const std::string& content);
   void cut_metrics(std::int64_t last_step) const;
   LogFile& metric(const std::string& name);
+  void require_own_file(const std::string& name, const std::string& file);
 
   TrackerStart start_;
   TrackerConfig config_;
   std::optional<MlflowRun> run_;  ///< nothing until the first record
-  std::map<std::string, std::unique_ptr<LogFile>> metrics_;
+  struct Metric {
+    std::string name;  ///< as it was logged first
+    std::unique_ptr<LogFile> file;
+  };
+  std::map<std::string, Metric> metrics_;  ///< by their files
 };
 
 }  // namespace hortator::observe

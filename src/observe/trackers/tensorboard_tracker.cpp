@@ -8,6 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "core/time.hpp"
+#include "core/whole_file.hpp"
 #include "formats/image/image.hpp"
 #include "observe/trackers/event.hpp"
 #include "observe/trackers/event_cut.hpp"
@@ -119,6 +120,22 @@ void TensorBoardTracker::log_images(const std::string& name, const at::Tensor& i
     for (const auto& image : images.unbind(0)) encoded_images.push_back(encoded(image));
   }
   append(images_event(core::unix_time(), step, name, encoded_images));
+}
+
+void TensorBoardTracker::log_audio(const std::string& name, const at::Tensor& samples, int sample_rate,
+                                   std::int64_t step) {
+  append(audio_event(core::unix_time(), step, name, encoded_audio(samples, sample_rate)));
+}
+
+void TensorBoardTracker::log_table(const std::string& name, const TrackerTable& table, std::int64_t step) {
+  log_text(name, table_text(table), step);
+}
+
+void TensorBoardTracker::log_figure(const std::string& name, const fs::path& png, std::int64_t step) {
+  auto content = core::read_whole(png).value_or("");
+  const auto size = png_size(content, png.string());
+  append(images_event(core::unix_time(), step, name,
+                      {{.width = size.width, .height = size.height, .channels = 3, .png = std::move(content)}}));
 }
 
 }  // namespace hortator::observe

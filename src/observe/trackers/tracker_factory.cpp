@@ -130,10 +130,25 @@ void Tracker::log_images(const std::string& /*name*/, const at::Tensor& /*images
   refuse("images");
 }
 
-void Tracker::refuse(std::string_view what) const {
+void Tracker::log_audio(const std::string& /*name*/, const at::Tensor& /*samples*/, int /*sample_rate*/,
+                        std::int64_t /*step*/) {
+  refuse("audio");
+}
+
+void Tracker::log_table(const std::string& /*name*/, const TrackerTable& /*table*/, std::int64_t /*step*/) {
+  refuse("tables");
+}
+
+void Tracker::log_figure(const std::string& /*name*/, const std::filesystem::path& /*png*/, std::int64_t /*step*/) {
+  refuse("plots");
+}
+
+void Tracker::log_artifact(const std::filesystem::path& /*file*/) { refuse("files", "mlflow"); }
+
+void Tracker::refuse(std::string_view what, std::string_view keeper) const {
   throw UsageError({.what = text::concat("The tracker ", text::quote(name()), " cannot keep ", what),
                     .why = "it records only numbers by step",
-                    .hint = "add 'tensorboard' to log_with and use get_tracker(\"tensorboard\")"});
+                    .hint = text::concat("add '", keeper, "' to log_with and use get_tracker(\"", keeper, "\")")});
 }
 
 }  // namespace hortator

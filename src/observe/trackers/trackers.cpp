@@ -22,6 +22,11 @@ class SilentTracker final : public Tracker {
   void log_text(const std::string& /*name*/, const std::string& /*text*/, std::int64_t /*step*/) override {}
   void log_histogram(const std::string& /*name*/, const at::Tensor& /*numbers*/, std::int64_t /*step*/) override {}
   void log_images(const std::string& /*name*/, const at::Tensor& /*images*/, std::int64_t /*step*/) override {}
+  void log_audio(const std::string& /*name*/, const at::Tensor& /*samples*/, int /*sample_rate*/,
+                 std::int64_t /*step*/) override {}
+  void log_table(const std::string& /*name*/, const TrackerTable& /*table*/, std::int64_t /*step*/) override {}
+  void log_figure(const std::string& /*name*/, const std::filesystem::path& /*png*/, std::int64_t /*step*/) override {}
+  void log_artifact(const std::filesystem::path& /*file*/) override {}
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <hortator/error.hpp>
 #include <hortator/training/optimizers.hpp>
 
+#include "core/text/text.hpp"
+
 namespace hortator {
 
 // "step", "weight_sum" and "lr_max" are what the group remembers; "scheduled_lr" and "share" are those of this step.
@@ -26,12 +28,26 @@ NamedOptions ScheduleFreeAdamWOptions::named() const {
                       {"z", "exp_avg_sq"});
 }
 
+namespace {
+
+const NamedOptions& with_checked_betas(const NamedOptions& options) {
+  const double beta1 = options.get("beta1"), beta2 = options.get("beta2");
+  if (beta1 > 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1) return options;
+  throw UsageError({.what = text::concat("Schedule-free betas are ", beta1, " and ", beta2),
+                    .why = "the weights to evaluate are those to train, extrapolated by 1 / the first beta; the second "
+                           "one is the weight of past squares",
+                    .hint = "use a first beta above 0 and below 1, and a second one from 0 and below 1"});
+}
+
+}  // namespace
+
 ScheduleFreeAdamW::ScheduleFreeAdamW(const std::vector<torch::optim::OptimizerParamGroup>& groups,
                                      const ScheduleFreeAdamWOptions& defaults)
-    : NamedOptimizer(groups, defaults.named()) {}
+    : NamedOptimizer(groups, with_checked_betas(defaults.named())) {}
 
 ScheduleFreeAdamW::ScheduleFreeAdamW(std::vector<at::Tensor> parameters, const ScheduleFreeAdamWOptions& defaults)
-    : NamedOptimizer({torch::optim::OptimizerParamGroup(std::move(parameters))}, defaults.named()) {}
+    : NamedOptimizer({torch::optim::OptimizerParamGroup(std::move(parameters))}, with_checked_betas(defaults.named())) {
+}
 
 void ScheduleFreeAdamW::begin_group(NamedOptions& options) {
   if (options.get("trains") == 0) {
@@ -39,6 +55,7 @@ void ScheduleFreeAdamW::begin_group(NamedOptions& options) {
                       .why = "the parameters hold the weights to evaluate, not those to train",
                       .hint = "call optimizer.train() before the next step"});
   }
+  with_checked_betas(options);
   const double step = options.get("step") + 1;
   const double warmup = options.get("warmup_steps");
   const double lr = options.get_lr() * (step < warmup ? step / warmup : 1);
@@ -75,8 +92,8 @@ void ScheduleFreeAdamW::move(bool to_training) {
   for (auto& group : param_groups()) {
     auto& options = dynamic_cast<NamedOptions&>(group.options());
     if ((options.get("trains") != 0) == to_training) continue;
+    const double beta1 = with_checked_betas(options).get("beta1");
     options.set("trains", to_training ? 1 : 0);
-    const double beta1 = options.get("beta1");
     for (auto& parameter : group.params()) {
       const auto found = state().find(parameter.unsafeGetTensorImpl());
       if (found == state().end()) continue;

@@ -8,10 +8,11 @@ namespace hortator::step {
 bool LossWatch::is_bad(double loss) {
   if (!std::isfinite(loss)) return true;
   const double size = std::abs(loss);
-  if (spike_factor_ > 0 && count_ >= warm_up && size > spike_factor_ * mean_) return true;
+  const double limit = spike_factor_ * mean_;
+  const bool is_spike = spike_factor_ > 0 && count_ >= warm_up && size > limit;
   ++count_;
-  mean_ += (size - mean_) / static_cast<double>(std::min(count_, warm_up));
-  return false;
+  mean_ += ((is_spike ? limit : size) - mean_) / static_cast<double>(std::min(count_, warm_up));
+  return is_spike;
 }
 
 StateDict LossWatch::state() const {

@@ -5,7 +5,7 @@
 
 namespace hortator::step {
 
-/// Finds losses that are not finite, and spikes above the running mean of the others.
+/// Finds losses that are not finite, and spikes above the running mean.
 class LossWatch {
  public:
   static constexpr std::int64_t warm_up = 20;  ///< losses before the first that can be a spike
@@ -13,7 +13,8 @@ class LossWatch {
   /// `spike_factor`: 0 for no spikes.
   explicit LossWatch(double spike_factor) : spike_factor_(spike_factor) {}
 
-  /// Whether this loss is bad. A good one enters the mean.
+  /// Whether this loss is bad. A finite one enters the mean; a spike as the largest loss that is none, so that the mean
+  /// follows a lasting rise, and only a few spikes of it are found.
   bool is_bad(double loss);
 
   StateDict state() const;

@@ -119,6 +119,69 @@ TEST_CASE("perplexity over ranks weighs each token once, however unequal ranks a
   CHECK(sums.value() == Approx(total.value()));
 }
 
+TEST_CASE("the area under the ROC over ranks is that of all pairs of samples, where ties count half") {
+  Accelerator accelerator;
+  const int world = accelerator.num_processes(), rank = accelerator.process_index();
+  for (const std::int64_t levels : {2, 5, 1000000}) {
+    at::manual_seed(11);
+    const auto labels = at::randint(2, {301}, at::kLong);
+    const auto scores = (at::rand({301}, at::kDouble) + labels * 0.3).mul(static_cast<double>(levels)).floor();
+    Auroc mine;
+    for (std::int64_t i = 0; i < 301; ++i) {  // ranks have different numbers of samples
+      if ((i * i) % world == rank) mine.add(scores.narrow(0, i, 1), labels.narrow(0, i, 1));
+    }
+    const auto all = accelerator.merge(mine);
+    CHECK(all.samples() == 301);
+    const auto positive = scores.masked_select(labels.eq(1)).unsqueeze(1);
+    const auto negative = scores.masked_select(labels.eq(0)).unsqueeze(0);
+    const auto wins = positive.gt(negative).to(at::kDouble) + positive.eq(negative).to(at::kDouble) / 2;
+    CHECK(all.value() == Approx(wins.mean().item<double>()).epsilon(1e-12));
+  }
+  Auroc padded;
+  padded.add(at::tensor({0.1, 0.9, 0.5, 0.2}), at::tensor({0, 1, -100, 1}), 3);
+  CHECK(padded.samples() == 2);
+  CHECK(padded.value() == 1);
+}
+
+TEST_CASE("an area of one class, labels of others and scores that are no numbers are refused") {
+  Auroc auroc;
+  CHECK_THROWS_WITH(auroc.value(), ContainsSubstring("Of 0 samples, 0 are positive"));
+  auroc.add(at::tensor({0.1, 0.2}), at::tensor({1, 1}));
+  CHECK_THROWS_WITH(auroc.value(), ContainsSubstring("Of 2 samples, 2 are positive"));
+  CHECK_THROWS_WITH(auroc.add(at::ones({2, 2}), at::tensor({0, 1})), ContainsSubstring("do not fit"));
+  CHECK_THROWS_WITH(auroc.add(at::ones({2}), at::tensor({0, 2})), ContainsSubstring("not 0 or 1"));
+  CHECK_THROWS_WITH(auroc.add(at::full({1}, std::nan("")), at::ones({1}, at::kLong)),
+                    ContainsSubstring("not a number"));
+}
+
+TEST_CASE("a moving mean holds the last numbers of each rank") {
+  Accelerator accelerator;
+  const auto rank = accelerator.process_index(), world = accelerator.num_processes();
+  MovingMean mean(3);
+  CHECK_THROWS_WITH(mean.value(), ContainsSubstring("has no number"));
+  for (int i = 0; i < 5 + rank; ++i) mean.add(at::full({1}, i * 10.0));
+  CHECK(mean.count() == 3);
+  CHECK(mean.value() == Approx(10.0 * (3 + rank)));
+  const auto all = accelerator.merge(mean);
+  CHECK(all.count() == 3 * world);
+  CHECK(all.value() == Approx(10.0 * (3 + (world - 1) / 2.0)));
+  MovingMean some(4);
+  if (rank > 0) some.add(2);
+  CHECK(accelerator.merge(some).count() == world - 1);
+  CHECK_THROWS_WITH(MovingMean(0), ContainsSubstring("over 0 numbers"));
+  CHECK_THROWS_WITH(some.add(at::ones({2})), ContainsSubstring("single numbers"));
+}
+
+TEST_CASE("merged counts are those that are summed by reduce()") {
+  Accelerator accelerator;
+  ClassificationCounts counts(3);
+  counts.add(at::full({2}, accelerator.process_index() % 3, at::kLong), at::zeros({2}, at::kLong));
+  CHECK(at::equal(accelerator.merge(counts).matrix(), accelerator.reduce(counts).matrix()));
+  Perplexity perplexity;
+  perplexity.add(at::full({}, 2.0 + accelerator.process_index()), 3);
+  CHECK(accelerator.merge(perplexity).value() == accelerator.reduce(perplexity).value());
+}
+
 TEST_CASE("counts are merged, and padding does not count") {
   ClassificationCounts counts(3), other(3);
   counts.add(at::tensor({0, 1, 2, 0}), at::tensor({0, -100, 2, 1}));

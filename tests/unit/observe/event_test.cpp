@@ -37,6 +37,28 @@ TEST_CASE("event records have the bytes that TensorBoard's own messages have (te
   CHECK(ours == theirs);
 }
 
+TEST_CASE("sound is a WAV file of 16 bits in an event, tables are text, and plots have their size") {
+  const auto audio = observe::encoded_audio(at::tensor({0.0F, 1.0F, -1.0F, 2.0F}).view({2, 2}), 8000);
+  CHECK(audio.channels == 2);
+  CHECK(audio.frames == 2);
+  using namespace std::string_literals;
+  CHECK(audio.wav ==
+        "RIFF,\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0"
+        "data\x08\0\0\0\0\0\xff\x7f\x01\x80\xff\x7f"s);
+  // Summary.Audio: sample_rate 1, num_channels 2, length_frames 3, encoded_audio_string 4, content_type 5
+  const auto event = observe::audio_event(1, 2, "a", audio);
+  CHECK(event.find("\x0d\0\0\xfa\x45\x10\x02\x18\x02\x22\x34RIFF"s) != std::string::npos);
+  CHECK(event.ends_with("\x2a\x09"s + "audio/wav"));
+  CHECK_THROWS_WITH(observe::encoded_audio(at::ones({2, 3, 4}), 8000), ContainsSubstring("log_audio: got a tensor"));
+  CHECK_THROWS_WITH(observe::encoded_audio(at::ones({4}), 0), ContainsSubstring("at 0 samples a second"));
+  CHECK(observe::table_text({.columns = {"x", "y"}, .rows = {{1, "a|b\nc"}}}) ==
+        "| x | y |\n| --- | --- |\n| 1 | a\\|b c |\n");
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\3more", 28);
+  CHECK(observe::png_size(png, "plot.png").width == 258);
+  CHECK(observe::png_size(png, "plot.png").height == 3);
+  CHECK_THROWS_WITH(observe::png_size("GIF89a", "plot.gif"), ContainsSubstring("'plot.gif' is not a valid PNG file"));
+}
+
 TEST_CASE("later steps and unfinished records are removed from event files") {
   const auto record = [](std::int64_t step) {
     return observe::framed(observe::scalars_event({.step = step, .time = 1, .values = {{"x", 1}}}));

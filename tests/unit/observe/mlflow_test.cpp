@@ -51,6 +51,25 @@ TEST_CASE("names for MLflow have its characters only, and stay within the run") 
   CHECK(observe::mlflow_experiment_id("digits") != observe::mlflow_experiment_id("digit"));
 }
 
+TEST_CASE("metrics whose files would collide are refused by name") {
+  CHECK(observe::share_mlflow_path("loss", "loss/train"));
+  CHECK(observe::share_mlflow_path("loss/train", "loss"));
+  CHECK(observe::share_mlflow_path("loss", "loss"));
+  CHECK_FALSE(observe::share_mlflow_path("loss", "losses"));
+  CHECK_FALSE(observe::share_mlflow_path("loss/train", "loss/test"));
+  const auto folder = store_of("colliding");
+  observe::MlflowTracker tracker;
+  tracker.start({.name = "digits", .folder = folder});
+  const auto log = [&](const char* name) { tracker.log({.step = 1, .time = 1, .values = {{name, 0.5}}}); };
+  log("loss");
+  log("loss");
+  CHECK_THROWS_WITH(log("loss/train"), ContainsSubstring("The metrics 'loss' and 'loss/train' cannot both"));
+  log("accuracy (%)");
+  CHECK_THROWS_WITH(log("accuracy [%]"), ContainsSubstring("'accuracy (%)' and 'accuracy [%]'"));
+  tracker.finish();
+  fs::remove_all(folder);
+}
+
 TEST_CASE("a metric's rows hold time, value and step") {
   CHECK(observe::mlflow_metric_row(1.25, 0.5, 7) == "1250 0.5 7\n");
   CHECK(observe::step_of_mlflow_row("1250 0.5 7") == 7);
@@ -80,6 +99,34 @@ TEST_CASE("a run writes the folders of MLflow's file store") {
   CHECK(content(runs[0] / "artifacts/notes/step-2.txt") == "hello");
   CHECK(content(runs[0] / "meta.yaml").find("status: 3\n") != std::string::npos);
   CHECK(content(runs[0].parent_path() / "meta.yaml").find("name: \"digits\"\n") != std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("tables, plots and files are kept with the run") {
+  const auto folder = store_of("artifacts");
+  const auto given = folder / "given";
+  fs::create_directories(given / "inner");
+  std::ofstream(given / "inner" / "a.txt") << "inside";
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\3more", 28);
+  std::ofstream(given / "plot.png") << png;
+  observe::MlflowTracker tracker;
+  tracker.start({.name = "digits", .folder = folder});
+  tracker.log_table("samples", {.columns = {"text", "score"}, .rows = {{"a|b\n", 0.5}, {"c", 2}}}, 3);
+  tracker.log_figure("loss", given / "plot.png", 3);
+  tracker.log_artifact(given / "inner");
+  tracker.log_artifact(given / "inner" / "");
+  tracker.log_artifact(given / "plot.png");
+  const auto artifacts = runs_in(folder).at(0) / "artifacts";
+  CHECK(content(artifacts / "samples/step-3.json") == R"({"columns":["text","score"],"data":[["a|b\n",0.5],["c",2]]})");
+  CHECK(content(artifacts / "loss/step-3.png") == png);
+  CHECK(content(artifacts / "inner/a.txt") == "inside");
+  CHECK(content(artifacts / "plot.png") == png);
+  CHECK(std::distance(fs::directory_iterator(artifacts), {}) == 4);
+  CHECK_THROWS_WITH(tracker.log_artifact(given / "absent"), ContainsSubstring("log_artifact: there is no"));
+  CHECK_THROWS_WITH(tracker.log_figure("x", given / "inner" / "a.txt", 1), ContainsSubstring("not a valid PNG file"));
+  CHECK_THROWS_WITH(tracker.log_table("x", {.columns = {"a"}, .rows = {{1, 2}}}, 1),
+                    ContainsSubstring("row 0 has 2 values, and there are 1 columns"));
+  tracker.finish();
   fs::remove_all(folder);
 }
 

@@ -74,6 +74,24 @@ TEST_CASE("records logged before a save survive a kill after it") {
   if (state.is_main_process()) CHECK(steps_in(folder.path() / "logs" / "metrics.jsonl") == range(0, 5));
 }
 
+TEST_CASE("numbers are reduced over the ranks before they are logged") {
+  const State state;
+  const test::Folder folder(state, "reduced_log");
+  const auto notes = std::make_shared<Notes>();
+  Accelerator accelerator({.log_with = {notes}, .project = {.dir = folder.path()}});
+  const double rank = state.process_index(), world = state.num_processes();
+  accelerator.log({{"loss", at::full({1}, rank)}, {"one", 1}}, Reduce::mean, 3);
+  accelerator.log({{"most", rank}}, Reduce::max);
+  accelerator.log({{"all", 2}}, Reduce::sum);
+  if (!state.is_main_process()) return;
+  using Values = std::vector<std::pair<std::string, double>>;
+  REQUIRE(notes->records.size() == 3);
+  CHECK(notes->records[0].values == Values{{"loss", (world - 1) / 2}, {"one", 1}});
+  CHECK(notes->records[0].step == 3);
+  CHECK(notes->records[1].values == Values{{"most", world - 1}});
+  CHECK(notes->records[2].values == Values{{"all", 2 * world}});
+}
+
 TEST_CASE("a user's tracker gets numbers of all types, on the main process only") {
   const State state;
   const test::Folder folder(state, "own_tracker");
@@ -119,12 +137,15 @@ TEST_CASE("get_tracker returns the tracker of a name, and a silent one on other 
   tensorboard.log_text("sample", "words", 1);
   if (HORTATOR_TEST_PNG) tensorboard.log_images("image", at::rand({2, 3, 4, 5}), 1);
   tensorboard.log_histogram("weights", at::randn({100}), 1);
+  tensorboard.log_audio("tone", at::sin(at::arange(100.0F)), 8000, 1);
+  tensorboard.log_table("samples", {.columns = {"x"}, .rows = {{1}}}, 1);
   CHECK_THROWS_WITH(accelerator.get_tracker("tensorbord"), ContainsSubstring("did you mean 'tensorboard'?"));
   CHECK_THROWS_WITH(accelerator.get_tracker("jsonl"), ContainsSubstring("log_with has no tracker 'jsonl'"));
   if (state.is_main_process()) {
     CHECK_THROWS_WITH(tensorboard.log_images("image", at::rand({4, 5}), 1), ContainsSubstring("of shape [4, 5]"));
     CHECK_THROWS_WITH(accelerator.get_tracker("csv").log_text("a", "b", 1),
                       ContainsSubstring("'csv' cannot keep text"));
+    CHECK_THROWS_WITH(tensorboard.log_artifact("file"), ContainsSubstring("get_tracker(\"mlflow\")"));
   } else {
     CHECK(tensorboard.name() == "none");
   }

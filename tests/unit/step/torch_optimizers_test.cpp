@@ -97,6 +97,19 @@ TEST_CASE("optimizers step as Python's do over 100 steps, also when their state 
   }
 }
 
+TEST_CASE("schedule-free betas that would give infinite weights are refused") {
+  const auto parameters = make_parameters();
+  for (const auto& betas : {Betas{0, 0.999}, Betas{1, 0.999}, Betas{0.9, 1}, Betas{0.9, -0.1}}) {
+    CHECK_THROWS_WITH(ScheduleFreeAdamW(parameters, {.betas = betas}), ContainsSubstring("Schedule-free betas are"));
+  }
+  ScheduleFreeAdamW optimizer(parameters);
+  set_gradients(parameters, 1);
+  optimizer.step();
+  dynamic_cast<NamedOptions&>(optimizer.param_groups()[0].options()).set("beta1", 0);
+  CHECK_THROWS_WITH(optimizer.eval(), ContainsSubstring("Schedule-free betas are 0 and 0.999"));
+  CHECK_THROWS_WITH(optimizer.step(), ContainsSubstring("Schedule-free betas are 0"));
+}
+
 TEST_CASE("a group has options of its own, and an option that there is not is refused") {
   const auto parameters = make_parameters();
   std::vector<torch::optim::OptimizerParamGroup> groups;
