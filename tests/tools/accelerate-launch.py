@@ -54,8 +54,8 @@ def of_deepspeed(args):
     settings = {"zero_stage": str(zero.get("stage", 0))}
     for name, section, path in (("offload_optimizer", "offload_optimizer", args.offload_optimizer_nvme_path), ("offload_parameters", "offload_param", args.offload_param_nvme_path)):
         device = zero.get(section, {}).get("device", "none")
-        # The launcher does not hand over paths; DeepSpeed offloads parameters at stage 3 only.
-        if device not in ("none", "auto", None) and (name == "offload_optimizer" or settings["zero_stage"] == "3"):
+        # The launcher does not hand over paths; DeepSpeed offloads shards, which parameters have at stage 3 only.
+        if device not in ("none", "auto", None) and settings["zero_stage"] in ("123" if name == "offload_optimizer" else "3"):
             settings[name] = device if device == "cpu" else zero[section].get("nvme_path") if zero[section].get("nvme_path") not in (None, "none") else path
     for name in ("gradient_accumulation_steps", "gradient_clipping"):
         value = config.get(name, "auto")

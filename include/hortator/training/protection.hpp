@@ -16,7 +16,7 @@ enum class OnNonfinite {
 struct ProtectionOptions {
   OnNonfinite on_nonfinite = OnNonfinite::proceed;
   /// A loss is a spike if it is more than this factor above the running mean of this rank's losses; 0: none is. From
-  /// the 20th loss on. The mean follows a lasting rise of the loss: only its first losses are spikes.
+  /// the 21st loss on. The mean follows a lasting rise of the loss: only its first losses are spikes.
   double loss_spike_factor = 0;
 };
 

@@ -156,9 +156,8 @@ class Planner {
     if (name != "cpu" && name != "nvme")
       return refuse(device, text::concat("expected none, cpu or nvme, got ", text::quote(value->text)));
     if (name == "nvme" && folder == nullptr) return refuse(device, text::concat("nvme needs a folder: set ", path));
-    if (stage < min_stage && stage > 0)
-      return leave_out(device, text::concat("DeepSpeed offloads parameters at stage 3 only, and the stage is ", stage));
-    if (stage < min_stage) return refuse(device, "stage 0 has no shards that could be offloaded");
+    if (stage < min_stage)
+      return leave_out(device, text::concat("DeepSpeed has no shards of it to offload at stage ", stage));
     if (name == "cpu") leave_out(path, "the device is cpu");
     set(key, {name == "cpu" ? name : folder->text, value->origin});
   }
