@@ -58,6 +58,7 @@
 #include <hortator/training/reduce_on_plateau.hpp>
 #include <hortator/training/saved_tensors.hpp>
 #include <hortator/training/schedules.hpp>
+#include <hortator/training/sliced_optimizer.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <hortator/training/state_hook.hpp>
 #include <hortator/training/structures.hpp>

@@ -3,8 +3,9 @@
 
     python3 tests/tools/torch-optimizers.py > tests/unit/step/torch_optimizers.json
 
-Needs PyTorch. NAdam and RAdam are torch.optim's. Lion and schedule-free AdamW follow their papers' algorithms: Chen et al. 2023
-(Algorithm 2) and Defazio et al. 2024 (Algorithm 1 with the weights of its implementation notes).
+Needs PyTorch. NAdam, RAdam, Adafactor and Muon are torch.optim's. Lion, schedule-free AdamW, LAMB and the 8-bit AdamW follow their
+papers' algorithms: Chen et al. 2023 (Algorithm 2), Defazio et al. 2024 (Algorithm 1 with the weights of its implementation notes),
+You et al. 2020 (Algorithm 2) and Dettmers et al. 2022 (dynamic quantisation of blocks, here of 64 elements).
 """
 import json
 import math
@@ -65,8 +66,70 @@ class ScheduleFreeAdamW:
             p.data = (1 - b1) * z + b1 * x
 
 
-def run(name, make, options):
-    params = parameters()
+class Lamb:
+    def __init__(self, params, lr, betas, eps, weight_decay):
+        self.params, self.lr, self.betas, self.eps, self.decay = params, lr, betas, eps, weight_decay
+        self.m = [torch.zeros_like(p) for p in params]
+        self.v = [torch.zeros_like(p) for p in params]
+        self.t = 0
+
+    def step(self):
+        b1, b2 = self.betas
+        self.t += 1
+        for p, m, v in zip(self.params, self.m, self.v):
+            m.copy_(b1 * m + (1 - b1) * p.grad)
+            v.copy_(b2 * v + (1 - b2) * p.grad ** 2)
+            r = (m / (1 - b1 ** self.t)) / (torch.sqrt(v / (1 - b2 ** self.t)) + self.eps)
+            u = r + self.decay * p.data
+            p.data = p.data - self.lr * (p.data.norm() / u.norm()) * u
+
+
+def codes(signed):
+    """256 fractions: per decade twice as many as in the one below, at the middles of equal parts of [0.1, 1]."""
+    found = [0.0, 1.0]
+    for decade in range(7):
+        parts = 2 ** (decade if signed else decade + 1)
+        edges = torch.linspace(0.1, 1, parts + 1, dtype=torch.float64)
+        middles = ((edges[1:] + edges[:-1]) / 2 * 10.0 ** (decade - 6)).tolist()
+        found += middles + ([-x for x in middles] if signed else [])
+    return torch.tensor(sorted(found), dtype=torch.float64)
+
+
+class AdamW8bit:
+    """Moments are rounded to fractions of the largest magnitude of their block after each step."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay):
+        self.params, self.lr, self.betas, self.eps, self.decay = params, lr, betas, eps, weight_decay
+        self.m = [torch.zeros_like(p) for p in params]
+        self.v = [torch.zeros_like(p) for p in params]
+        self.t = 0
+
+    @staticmethod
+    def rounded(numbers, signed):
+        table = codes(signed)
+        rows = []
+        for block in numbers.flatten().split(64):
+            scale = block.abs().max()
+            fractions = block / scale
+            nearest = (fractions[:, None] - table[None]).abs().argmin(1)
+            if not signed:
+                nearest = torch.where((fractions > 0) & (nearest == 0), 1, nearest)
+            rows.append(table[nearest] * scale)
+        return torch.cat(rows).reshape(numbers.shape)
+
+    def step(self):
+        b1, b2 = self.betas
+        self.t += 1
+        for i, p in enumerate(self.params):
+            m = b1 * self.m[i] + (1 - b1) * p.grad
+            v = b2 * self.v[i] + (1 - b2) * p.grad ** 2
+            self.m[i], self.v[i] = self.rounded(m, True), self.rounded(v, False)
+            step = (m / (1 - b1 ** self.t)) / (torch.sqrt(v / (1 - b2 ** self.t)) + self.eps)
+            p.data = p.data * (1 - self.lr * self.decay) - self.lr * step
+
+
+def run(name, make, options, matrices_only=False):
+    params = parameters()[:1] if matrices_only else parameters()
     optimizer = make(params, **options)
     kept = {}
     for step in range(1, STEPS + 1):
@@ -90,6 +153,14 @@ def cases():
         yield run("RAdam", torch.optim.RAdam, options)
     options = {"lr": 0.02, "betas": betas, "eps": 1e-8, "weight_decay": 0.1}
     yield run("ScheduleFreeAdamW", ScheduleFreeAdamW, {**options, "warmup_steps": 10, "r": 1.0})
+    options = {"lr": 0.02, "betas": betas, "eps": 1e-6, "weight_decay": 0.1}
+    yield run("Lamb", Lamb, options)
+    yield run("AdamW8bit", AdamW8bit, options)
+    for decay in [0.0, 0.1]:
+        yield run("Adafactor", torch.optim.Adafactor, {"lr": 0.05, "beta2_decay": -0.7, "d": 1.0, "weight_decay": decay})
+    for rate in ["original", "match_rms_adamw"]:
+        options = {"lr": 0.01, "weight_decay": 0.1, "momentum": 0.9, "nesterov": rate == "original", "adjust_lr_fn": rate}
+        yield run("Muon", torch.optim.Muon, options, matrices_only=True)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ class HORTATOR_API NamedOptimizer : public torch::optim::Optimizer {
   virtual void step_group(torch::optim::OptimizerParamGroup& group);
   /// The state of a parameter; made, with zeros as moments, at the first call.
   MomentState& state_of(const at::Tensor& parameter, const NamedOptions& options);
+  static void require_dense(const at::Tensor& gradient);  ///< throws for a sparse one
 };
 
 }  // namespace hortator

@@ -1,3 +1,4 @@
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
@@ -5,15 +6,25 @@
 #include <hortator/training/named_optimizer.hpp>
 
 #include "core/text/text.hpp"
+#include "step/optimizer/moment_layout.hpp"
 
 namespace hortator {
 namespace {
 
-void require_dense(const at::Tensor& gradient) {
-  if (!gradient.is_sparse()) return;
-  throw UsageError({.what = "A gradient is sparse",
-                    .why = "this optimizer's moments are dense",
-                    .hint = "make the embedding with sparse(false)"});
+at::Tensor first_moment(const std::string& name, const at::Tensor& parameter) {
+  using step::MomentLayout;
+  switch (step::moment_layout(name)) {
+    case MomentLayout::elements:
+      return at::zeros_like(parameter);
+    case MomentLayout::bytes:
+      return at::zeros(parameter.sizes(), parameter.options().dtype(at::kByte).requires_grad(false));
+    case MomentLayout::blocks:
+      return at::zeros({step::blocks_of(parameter.numel())},
+                       parameter.options().dtype(at::kFloat).requires_grad(false));
+    case MomentLayout::whole:
+      break;
+  }
+  return {};
 }
 
 NamedOptions& options_of(torch::optim::OptimizerParamGroup& group) {
@@ -90,9 +101,16 @@ MomentState& NamedOptimizer::state_of(const at::Tensor& parameter, const NamedOp
   if (slot == nullptr) slot = std::make_unique<MomentState>();
   auto& state = static_cast<MomentState&>(*slot);
   for (const auto& name : options.moments()) {
-    if (!name.starts_with("whole/") && !state.moments[name].defined()) state.moments[name] = at::zeros_like(parameter);
+    if (auto& moment = state.moments[name]; !moment.defined()) moment = first_moment(name, parameter);
   }
   return state;
+}
+
+void NamedOptimizer::require_dense(const at::Tensor& gradient) {
+  if (!gradient.is_sparse()) return;
+  throw UsageError({.what = "A gradient is sparse",
+                    .why = "this optimizer's moments are dense",
+                    .hint = "make the embedding with sparse(false)"});
 }
 
 }  // namespace hortator

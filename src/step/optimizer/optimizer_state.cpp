@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/text/text.hpp"
+#include "step/optimizer/moment_layout.hpp"
 #include "step/optimizer/optimizer_fields.hpp"
 
 namespace hortator::step {
@@ -43,21 +44,22 @@ class OptimizerStateReader final : public FieldVisitor {
   void field(std::string_view name, std::int64_t& value) override { value = in_.get<std::int64_t>(path(name)); }
   void field(std::string_view name, bool& value) override { value = in_.get<bool>(path(name)); }
   void field(std::string_view name, at::Tensor& value) override {
-    value = in_.contains(path(name)) ? own_copy(path(name)) : at::Tensor();
+    value = in_.contains(path(name)) ? own_copy(path(name), moment_layout(name)) : at::Tensor();
   }
   void field(std::string_view name, std::deque<at::Tensor>& value) override {
     value.clear();
     const auto count = in_.get<std::size_t>(path(name) + "/count");
-    for (std::size_t i = 0; i < count; ++i) value.push_back(own_copy(text::concat(path(name), "/", i)));
+    for (std::size_t i = 0; i < count; ++i) value.push_back(own_copy(text::concat(path(name), "/", i), {}));
   }
 
  private:
   std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
   // A tensor that only the state dictionary refers to is taken without a copy, as a loaded checkpoint's moments.
-  at::Tensor own_copy(const std::string& path) const {
+  at::Tensor own_copy(const std::string& path, MomentLayout layout) const {
     const auto value = in_.get<at::Tensor>(path);
     const bool is_shared = value.use_count() > 2 || value.storage().use_count() > 1;
-    const auto type = value.is_floating_point() && at::isFloatingType(type_) ? type_ : value.scalar_type();
+    const bool converts = layout != MomentLayout::blocks && value.is_floating_point() && at::isFloatingType(type_);
+    const auto type = converts ? type_ : value.scalar_type();
     return value.to(device_, type, /*non_blocking=*/false, /*copy=*/is_shared);
   }
 
@@ -119,7 +121,12 @@ void check_sizes(const torch::optim::Optimizer& optimizer, const ParameterNames&
     const auto moments = state.under(prefix);
     for (const auto& [field, value] : moments.values()) {
       const auto* tensor = std::get_if<at::Tensor>(&value);
-      if (tensor != nullptr && tensor->sizes() != parameter.sizes()) {
+      const auto layout = moment_layout(field);
+      if (tensor == nullptr || layout == MomentLayout::whole) continue;
+      const bool fits = layout == MomentLayout::blocks
+                            ? tensor->sizes() == at::IntArrayRef({blocks_of(parameter.numel())})
+                            : tensor->sizes() == parameter.sizes();
+      if (!fits) {
         throw Error({.what = text::concat(prefix, "/", field, " has shape [", text::join(tensor->sizes()),
                                           "], its parameter has [", text::join(parameter.sizes()), "]"),
                      .why = "the checkpoint belongs to another model",

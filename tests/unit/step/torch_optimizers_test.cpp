@@ -34,9 +34,25 @@ void set_gradients(const Parameters& parameters, int step) {
 }
 
 std::unique_ptr<NamedOptimizer> make_optimizer(const std::string& name, const json& o, const Parameters& parameters) {
-  const Betas betas = o.at("betas");
   const double lr = o.at("lr");
   const double decay = o.at("weight_decay");
+  if (name == "Adafactor") {
+    const AdafactorOptions options{.lr = lr, .beta2_decay = o.at("beta2_decay"), .d = o.at("d"), .weight_decay = decay};
+    return std::make_unique<Adafactor>(parameters, options);
+  }
+  if (name == "Muon") {
+    const MuonOptions options{
+        .lr = lr,
+        .weight_decay = decay,
+        .momentum = o.at("momentum"),
+        .nesterov = o.at("nesterov"),
+        .rate = o.at("adjust_lr_fn") == "original" ? MuonRate::original : MuonRate::match_rms_adamw};
+    return std::make_unique<Muon>(Parameters{parameters[0]}, options);
+  }
+  const Betas betas = o.at("betas");
+  if (name == "Lamb") return std::make_unique<Lamb>(parameters, LambOptions{lr, betas, o.at("eps"), decay});
+  if (name == "AdamW8bit")
+    return std::make_unique<AdamW8bit>(parameters, AdamW8bitOptions{lr, betas, o.at("eps"), decay});
   if (name == "Lion") return std::make_unique<Lion>(parameters, LionOptions{lr, betas, decay});
   if (name == "NAdam") {
     const NAdamOptions options{.lr = lr,
@@ -57,7 +73,7 @@ std::unique_ptr<NamedOptimizer> make_optimizer(const std::string& name, const js
 
 double distance(const Parameters& parameters, const json& expected) {
   double largest = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {  // Muon steps matrices only
     const auto other = at::tensor(expected.at(i).get<std::vector<double>>(), at::kDouble);
     largest = std::max(largest, (parameters[i].detach().flatten() - other).abs().max().item<double>());
   }
@@ -95,6 +111,12 @@ TEST_CASE("optimizers step as Python's do over 100 steps, also when their state 
     modal.train();
     CHECK(at::allclose(parameters[0].detach(), trained, 1e-12, 1e-12));
   }
+}
+
+TEST_CASE("Muon refuses parameters that are not matrices") {
+  const auto parameters = make_parameters();
+  CHECK_THROWS_WITH(Muon(parameters), ContainsSubstring("Muon got a parameter of sizes [7]"));
+  CHECK_THROWS_WITH(Muon({parameters[0]}, {.ns_steps = 100}), ContainsSubstring("Muon's ns_steps is 100"));
 }
 
 TEST_CASE("schedule-free betas that would give infinite weights are refused") {
