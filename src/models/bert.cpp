@@ -98,7 +98,8 @@ class Bert final : public PretrainedModel {
     x = at::dropout(x, dropout_, is_training());
     const auto mask = padding_mask(inputs.attention_mask);
     for (const auto& layer : *layers_) x = layer->as<BertLayer>()->forward(x, mask);
-    return {.last_hidden_state = x, .pooler_output = pooler_ ? at::tanh(pooler_(x.select(1, 0))) : at::Tensor()};
+    if (!pooler_) return {.last_hidden_state = x};
+    return {.last_hidden_state = x, .pooler_output = at::tanh(pooler_(runtime::first_token(x)))};
   }
 
   const at::Tensor& token_embedding() const { return words_->weight; }

@@ -115,7 +115,7 @@ class DistilBertSequenceHead final : public PretrainedModel {
 
   ModelOutputs forward(const ModelInputs& inputs) override {
     auto outputs = body_->forward(inputs);
-    const auto x = at::relu(pre_classifier_(outputs.last_hidden_state.select(1, 0)));
+    const auto x = at::relu(pre_classifier_(runtime::first_token(outputs.last_hidden_state)));
     outputs.logits = classifier_(at::dropout(x, dropout_, is_training()));
     return outputs;
   }

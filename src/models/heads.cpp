@@ -6,6 +6,7 @@
 
 #include "models/layers/modules.hpp"
 #include "models/layers/projection.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
 namespace {
@@ -18,6 +19,13 @@ class Headed : public PretrainedModel {
   std::shared_ptr<PretrainedModel> body_;
 };
 
+void require_whole_sequence() {
+  if (!runtime::divided_sequence()) return;
+  throw UsageError({.what = "ModelInputs::last was set for a sequence that is divided over ranks",
+                    .why = "the last tokens of a rank are not those of the sequence",
+                    .hint = "leave it out, or end the scope of maybe_context_parallel before"});
+}
+
 class CausalHead final : public Headed {
  public:
   CausalHead(const Body& body, std::int64_t vocabulary, at::Tensor tied) : Headed(body), tied_(std::move(tied)) {
@@ -27,8 +35,10 @@ class CausalHead final : public Headed {
   ModelOutputs forward(const ModelInputs& inputs) override {
     auto outputs = body_->forward(inputs);
     auto hidden = outputs.last_hidden_state;
-    if (inputs.last && *inputs.last < hidden.size(1))
+    if (inputs.last && *inputs.last < hidden.size(1)) {
+      require_whole_sequence();
       hidden = hidden.narrow(1, hidden.size(1) - *inputs.last, *inputs.last);
+    }
     outputs.logits = project(hidden, tied_.defined() ? tied_ : lm_head_->weight);
     return outputs;
   }
@@ -80,16 +90,14 @@ class LastTokenHead final : public LinearHeaded {
 
   ModelOutputs forward(const ModelInputs& inputs) override {
     auto outputs = body_->forward(inputs);
-    const auto rows = at::arange(inputs.input_ids.size(0), inputs.input_ids.options());
-    outputs.logits = scores(outputs.last_hidden_state.index({rows, last_token(inputs.input_ids)}));
+    outputs.logits = scores(runtime::last_token(outputs.last_hidden_state, is_token(inputs.input_ids)));
     return outputs;
   }
 
  private:
-  at::Tensor last_token(const at::Tensor& ids) const {
-    const auto time = ids.size(1);
-    if (pad_token_) return (at::arange(time, ids.options()) * ids.ne(*pad_token_)).argmax(-1);
-    if (ids.size(0) == 1) return at::full({1}, time - 1, ids.options());
+  at::Tensor is_token(const at::Tensor& ids) const {
+    if (pad_token_) return ids.ne(*pad_token_);
+    if (ids.size(0) == 1) return at::ones_like(ids, at::kBool);
     throw UsageError({.what = "A batch of several texts came to a model without a pad_token_id",
                       .why = "the last token of each text is found by the padding that follows it",
                       .hint = "add pad_token_id to its config.json"});

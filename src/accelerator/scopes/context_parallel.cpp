@@ -3,6 +3,8 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <hortator/parallel/context_parallel.hpp>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -38,9 +40,28 @@ std::int64_t length_of(const std::vector<SequenceBuffer>& buffers) {
                     .hint = "list input_ids, targets, and position_ids if the model takes them"});
 }
 
+// A tensor that is cut twice would not be whole again.
+void require_once_each(const std::vector<SequenceBuffer>& buffers) {
+  std::set<const at::Tensor*> known;
+  for (const auto& buffer : buffers) {
+    if (known.insert(buffer.tensor).second) continue;
+    throw UsageError({.what = text::concat("maybe_context_parallel got a tensor of sizes [",
+                                           text::join(buffer.tensor->sizes()), "] twice"),
+                      .why = "each tensor of a batch is cut once",
+                      .hint = "list it once, or pass a copy of the tensor"});
+  }
+}
+
 }  // namespace
 
 struct ContextParallel::Division {
+  Division(const parallel::SequenceLayout& layout, const parallel::RankGroup& group) : attention(layout, group) {}
+  ~Division() {
+    for (auto& [tensor, was] : whole) *tensor = std::move(was);
+  }
+  Division(const Division&) = delete;
+  Division& operator=(const Division&) = delete;
+
   std::vector<std::pair<at::Tensor*, at::Tensor>> whole;  ///< buffers, as they were
   parallel::DividedAttention attention;
 };
@@ -48,24 +69,22 @@ struct ContextParallel::Division {
 ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<SequenceBuffer> buffers) {
   auto& training = accelerator::Training::of(accelerator);
   const auto length = length_of(buffers);
+  require_once_each(buffers);
   const auto device = buffers.front().tensor->device();
   positions_ = at::arange(length, at::TensorOptions().device(device).dtype(at::kLong));
   if (training.channels.mesh().shape().size(parallel::Axis::context) == 1) return;
   const auto& group = training.channels.context();
   mpi::same_on_all(group.host, std::to_string(length), "the length of the sequences along context");
   const parallel::SequenceLayout layout(length, group.size());
-  division_.reset(new Division{.whole = {}, .attention = {layout, group}});
+  division_ = std::make_unique<Division>(layout, group);
   positions_ = parallel::part_of_sequence(positions_, 0, layout, group.index());
   for (const auto& [tensor, dim] : buffers) {
-    division_->whole.emplace_back(tensor, *tensor);
-    *tensor = parallel::part_of_sequence(*tensor, dim, layout, group.index());
+    auto part = parallel::part_of_sequence(*tensor, dim, layout, group.index());
+    division_->whole.emplace_back(tensor, std::exchange(*tensor, std::move(part)));
   }
 }
 
-ContextParallel::~ContextParallel() {
-  if (!division_) return;
-  for (auto& [tensor, whole] : division_->whole) *tensor = std::move(whole);
-}
+ContextParallel::~ContextParallel() = default;
 
 ContextParallel Accelerator::maybe_context_parallel(std::vector<SequenceBuffer> buffers) const {
   const CallSite site(__builtin_return_address(0));

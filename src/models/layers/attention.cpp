@@ -27,19 +27,29 @@ bool is_constant(const at::Tensor& rows) { return rows.eq(rows.narrow(1, 0, 1)).
 
 at::Tensor key_mask(const at::Tensor& attention_mask) { return attention_mask.to(at::kBool).unsqueeze(1).unsqueeze(1); }
 
-// Of a sequence that is divided over ranks this one sees its own tokens only.
+// A rank's queries see the tokens of all ranks, whose padding and documents it learns from them: what is decided from
+// whole rows is decided alike on all ranks.
 AttentionMask causal_mask_of_divided(const runtime::DividedSequence& sequence, const CausalMask& shape,
                                      const at::Tensor& attention_mask, c10::Device device) {
-  if (attention_mask.defined() || shape.documents.defined()) {
-    throw UsageError({.what = text::concat(attention_mask.defined() ? "attention_mask" : "document_ids",
-                                           " was passed to a causal model whose sequences are divided over ranks"),
-                      .why = "a rank knows it for its own tokens only, and its queries see those of other ranks",
-                      .hint = "pad at the end and leave padding out of the loss, or train without parallel.context"});
-  }
-  if (!shape.window || *shape.window >= sequence.length) return {.is_causal = true};
+  if (attention_mask.defined()) require_shape(attention_mask, sequence.own());
+  if (shape.documents.defined()) require_documents(shape.documents, sequence.own(), sequence.own());
+  const auto mask = attention_mask.defined() ? sequence.whole(attention_mask.to(at::kLong)) : at::Tensor();
+  const auto documents = shape.documents.defined() ? sequence.whole(shape.documents) : at::Tensor();
+  const bool has_padding = mask.defined() && !mask.to(at::kBool).all().item<bool>();
+  const bool has_documents = documents.defined() && !is_constant(documents);
+  const bool is_windowed = shape.window && *shape.window < sequence.length;
+  if (!has_padding && !has_documents && !is_windowed) return {.is_causal = true};
   const auto key = at::arange(sequence.length, at::TensorOptions(device).dtype(at::kLong));
-  const auto distance = sequence.positions.to(device).unsqueeze(1) - key;
-  return {.allowed = distance.ge(0).logical_and(distance.lt(*shape.window)).unsqueeze(0).unsqueeze(0)};
+  const auto distance = sequence.positions.to(device).unsqueeze(1) - key;  // [own, length]
+  auto allowed = distance.ge(0);
+  if (is_windowed) allowed = allowed.logical_and(distance.lt(*shape.window));
+  allowed = allowed.unsqueeze(0).unsqueeze(0);
+  if (has_documents) {
+    const auto is_same = shape.documents.unsqueeze(2).eq(documents.unsqueeze(1));
+    allowed = allowed.logical_and(is_same.unsqueeze(1));
+  }
+  if (has_padding) allowed = allowed.logical_and(key_mask(mask)).logical_or(distance.eq(0));
+  return {.allowed = allowed};
 }
 
 }  // namespace

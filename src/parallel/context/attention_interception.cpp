@@ -87,8 +87,18 @@ DividedAttention::DividedAttention(const SequenceLayout& layout, const RankGroup
                       .why = "a sequence is divided once",
                       .hint = "end the first one before"});
   }
-  runtime::set_divided_sequence(
-      runtime::DividedSequence{.positions = positions_of(layout, group.index()), .length = layout.length()});
+  runtime::set_divided_sequence(runtime::DividedSequence{
+      .positions = positions_of(layout, group.index()),
+      .length = layout.length(),
+      .tokens_at =
+          [layout, &group](const at::Tensor& states, const at::Tensor& positions) {
+            return tokens_at(states, positions, layout, group.communicator_of(states));
+          },
+      .whole =
+          [layout, &group](const at::Tensor& own) {
+            return gather_sequence(own.detach(), 1, layout, group.communicator_of(own));
+          },
+      .max = [&group](const at::Tensor& own) { return max_over(own, group.communicator_of(own)); }});
 }
 
 DividedAttention::~DividedAttention() {

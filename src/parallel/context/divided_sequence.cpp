@@ -1,5 +1,7 @@
 #include "parallel/context/divided_sequence.hpp"
 
+#include <ATen/TensorIndexing.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
@@ -65,6 +67,21 @@ at::Tensor reduce_sequence(const at::Tensor& whole, std::int64_t dim, const Sequ
   return apply(whole,
                {.forward = [=, &over](const at::Tensor& it) { return reduced(it, dim, layout, over); },
                 .backward = [=, &over](const at::Tensor& it) { return gather_sequence(it, dim, layout, over); }});
+}
+
+at::Tensor tokens_at(const at::Tensor& states, const at::Tensor& positions, const SequenceLayout& layout,
+                     comm::Communicator& over) {
+  const auto whole = at::arange(layout.length(), positions.options());
+  const auto is_at = positions.unsqueeze(1).eq(part_of_sequence(whole, 0, layout, over.rank()));  // [batch, own]
+  const auto rows = at::arange(positions.size(0), positions.options());
+  const auto own = states.index({rows, is_at.to(at::kLong).argmax(1)});
+  return all_reduce(own.masked_fill(is_at.any(1).logical_not().unsqueeze(-1), 0), over, ResultUse::differs);
+}
+
+at::Tensor max_over(const at::Tensor& own, comm::Communicator& over) {
+  auto max = own.detach().clone(at::MemoryFormat::Contiguous);
+  over.all_reduce(max, comm::ReduceOp::max).wait();
+  return max;
 }
 
 }  // namespace hortator::parallel

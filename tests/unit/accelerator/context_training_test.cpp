@@ -207,6 +207,8 @@ TEST_CASE("what cannot be divided is refused with the reason") {
   CHECK_THROWS_WITH(accelerator.maybe_context_parallel({{&ids, 1}, {&other, 1}}),
                     ContainsSubstring("the others have 24 tokens"));
   CHECK_THROWS_WITH(accelerator.maybe_context_parallel({{&ids, 2}}), ContainsSubstring("dimension 2"));
+  CHECK_THROWS_WITH(accelerator.maybe_context_parallel({{&ids, 1}, {&ids, 1}}), ContainsSubstring("[2, 24] twice"));
+  CHECK(ids.size(1) == 24);
   if (state.num_processes() == 1) return;
   auto one = at::ones({2, 1}, at::kLong);
   CHECK_THROWS_WITH(accelerator.maybe_context_parallel({{&one, 1}}), ContainsSubstring("was to be divided"));
