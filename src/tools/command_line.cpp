@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <iostream>
+#include <map>
 
 #include "core/text/text.hpp"
 #include "launch/job/resources.hpp"
@@ -378,7 +379,20 @@ class CommandLine {
       throw UsageError(
           {.what = text::concat(typed, ": ", text::quote(*value), " is not supported"), .why = std::string(row.text)});
     }
+    if (launching::is_accelerate_axis(row)) {
+      if (*translated == "1") return;  // no setting
+      refuse_second_axis(row, typed);
+    }
     plain_.push_back("--" + launching::flag_of(key) + "=" + *translated);
+  }
+
+  // Two flags of Accelerate that set one axis exclude each other there.
+  void refuse_second_axis(const launching::AccelerateName& row, const std::string& typed) {
+    const auto [first, is_first] = axes_.emplace(row.key, typed);
+    if (is_first || first->second == typed) return;
+    throw UsageError({.what = text::concat(first->second, " and ", typed, " exclude each other"),
+                      .why = "context and sequence parallelism are one axis here, and Accelerate takes one of them",
+                      .hint = text::concat("pass one of them, or --", launching::flag_of(key_named(row.key)))});
   }
 
   void take_setting_of_other_verb(const std::string& argument, const std::string& typed, const std::string& dashed,
@@ -398,6 +412,7 @@ class CommandLine {
   launching::AccelerateValues sharding_;
   std::string fsdp_;       ///< as typed, if it is selected
   std::string deepspeed_;  ///< as typed, if it is selected
+  std::map<std::string_view, std::string> axes_;  ///< of flags of Accelerate: the first flag that set a key
   std::size_t at_ = 0;
   Arguments plain_;
 };

@@ -51,10 +51,6 @@ std::string_view home_of(const AccelerateName& row) {
   return "";
 }
 
-bool is_axis(const AccelerateName& row) {
-  return row.name.starts_with("parallelism_config_") && row.name.ends_with("_size");
-}
-
 std::string value_of(const ConfigEntry& entry) { return entry.values.empty() ? "" : entry.values.front(); }
 
 class FileReader {
@@ -156,7 +152,7 @@ class FileReader {
   // laptop, which must not restrict a job of several nodes to one node, and 1 for the axes that are not used.
   static bool is_setting(const std::string& value, const AccelerateName& row) {
     return !(row.name == "num_processes" && value == "-1") && !(row.name == "num_machines" && value == "1") &&
-           !(is_axis(row) && value == "1");
+           !(is_accelerate_axis(row) && value == "1");
   }
 
   void set(const ConfigEntry& entry, const AccelerateName& row) {
@@ -171,7 +167,7 @@ class FileReader {
     if (!value) {
       last.support = Support::refused;
       last.text = text::concat(text::quote(text), ": ", row.text);
-    } else if (is_axis(row) && result_.layer.contains(row.key)) {
+    } else if (is_accelerate_axis(row) && result_.layer.contains(row.key)) {
       last.support = Support::refused;
       last.text = "context and sequence parallelism are one axis here, and exclude each other in Accelerate";
     } else {

@@ -33,6 +33,10 @@ bool is_degree(std::string_view name) {
 
 std::span<const AccelerateName> accelerate_names() { return known_names; }
 
+bool is_accelerate_axis(const AccelerateName& row) {
+  return row.name.starts_with("parallelism_config_") && row.name.ends_with("_size");
+}
+
 std::string_view name_of(Support support) {
   constexpr std::array<std::string_view, 3> names = {"honoured", "noted", "refused"};
   return names[static_cast<std::size_t>(support)];

@@ -36,6 +36,9 @@ const AccelerateName* accelerate_flag(std::string_view name);
 /// The row of a key of Accelerate's files, such as "fsdp_version"; null for any other name.
 const AccelerateName* accelerate_key(std::string_view name);
 
+/// Whether the name is the size of an axis of Accelerate's ParallelismConfig, of which 1 is no setting.
+bool is_accelerate_axis(const AccelerateName& row);
+
 /// Whether a flag that Hortator accepts without effect has no value.
 bool is_accelerate_switch(std::string_view name);
 

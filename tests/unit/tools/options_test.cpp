@@ -117,6 +117,18 @@ TEST_CASE("flags of accelerate launch do what its table says") {
   CHECK_THROWS_WITH(settings_in({"--nonsense", "./x"}), ContainsSubstring("Unknown option '--nonsense'"));
 }
 
+TEST_CASE("two flags of Accelerate for one axis are an error, unless one of them is 1") {
+  const auto context = [](const char* cp, const char* sp) {
+    return settings_in({"--parallelism_config_cp_size", cp, "--parallelism_config_sp_size", sp, "./x"}, Scope::launch)
+        .number("context");
+  };
+  CHECK_THROWS_WITH(
+      context("2", "2"),
+      ContainsSubstring("--parallelism_config_cp_size and --parallelism_config_sp_size exclude each other"));
+  CHECK(context("2", "1") == 2);
+  CHECK(context("1", "2") == 2);
+}
+
 TEST_CASE("the help lists every spelling that the verb accepts") {
   const auto help = synonym_help(with_settings(Scope::job));
   for (const auto* text : {"-p, --partition", "-c, --cpus-per-task", "--queue", "passed on to Slurm"})
