@@ -65,6 +65,31 @@ Work exchange_or_refuse(Communicator& over, const Make& make) {
   std::rethrow_exception(problem);
 }
 
+/// The result of a collective and this rank's tensor, or undefined tensors.
+struct Operands {
+  at::Tensor output, input;
+};
+
+// Runs a collective on the operands that `make` makes. If it throws, this rank calls the collective with undefined
+// tensors, which a back end that finds mismatches refuses on all ranks, so that none waits for this one.
+template <typename Make, typename Collective>
+at::Tensor run_or_refuse(const Make& make, const Collective& collective) {
+  Operands operands;
+  std::exception_ptr problem;
+  try {
+    operands = make();
+  } catch (const std::exception&) {
+    problem = std::current_exception();
+  }
+  try {
+    collective(operands).wait();
+  } catch (const std::exception&) {
+    if (!problem) throw;
+  }
+  if (problem) std::rethrow_exception(problem);
+  return operands.output;
+}
+
 std::vector<std::int64_t> equal_sizes(const at::Tensor& tensor, int ranks, std::string_view operation) {
   if (tensor.defined() && tensor.dim() > 0 && tensor.size(0) % ranks == 0)
     return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), tensor.size(0) / ranks);
@@ -76,6 +101,12 @@ void check_dimension(const at::Tensor& tensor, std::int64_t dim, std::string_vie
   if (tensor.defined() && dim >= -tensor.dim() && dim < tensor.dim()) return;
   throw UsageError({.what = text::concat(operation, " along dimension ", dim, " got ", describe(tensor)),
                     .why = "the tensor has no such dimension"});
+}
+
+void require_equal_parts(const at::Tensor& tensor, std::int64_t dim, int ranks) {
+  if (tensor.size(dim) % ranks == 0) return;
+  throw UsageError({.what = text::concat("reduce_scatter_along dimension ", dim, " got ", describe(tensor)),
+                    .why = text::concat("its size there must be a multiple of ", text::count(ranks, "rank"))});
 }
 
 }  // namespace
@@ -116,11 +147,14 @@ std::vector<std::int64_t> rows_from(Communicator& over, const std::vector<std::i
 }
 
 at::Tensor gather_along(Communicator& over, const at::Tensor& tensor, std::int64_t dim) {
-  check_dimension(tensor, dim, "gather_along");
-  auto shape = tensor.sizes().vec();
-  shape.insert(shape.begin(), over.size());
-  const auto stacked = at::empty(shape, tensor.options().requires_grad(false));
-  over.all_gather(stacked, tensor.detach()).wait();
+  const auto make = [&]() -> Operands {
+    check_dimension(tensor, dim, "gather_along");
+    auto shape = tensor.sizes().vec();
+    shape.insert(shape.begin(), over.size());
+    return {.output = at::empty(shape, tensor.options().requires_grad(false)), .input = tensor.detach()};
+  };
+  const auto stacked =
+      run_or_refuse(make, [&](const Operands& these) { return over.all_gather(these.output, these.input); });
   if (at::maybe_wrap_dim(dim, tensor.dim()) == 0) return stacked.flatten(0, 1);
   return at::cat(stacked.unbind(0), dim);
 }
@@ -142,15 +176,13 @@ at::Tensor gather_along(Communicator& over, const at::Tensor& tensor, std::int64
 }
 
 at::Tensor reduce_scatter_along(Communicator& over, const at::Tensor& tensor, std::int64_t dim, ReduceOp op) {
-  check_dimension(tensor, dim, "reduce_scatter_along");
-  if (tensor.size(dim) % over.size() != 0) {
-    throw UsageError({.what = text::concat("reduce_scatter_along dimension ", dim, " got ", describe(tensor)),
-                      .why = text::concat("its size there must be a multiple of ", text::count(over.size(), "rank"))});
-  }
-  const auto parts = at::stack(tensor.detach().chunk(over.size(), dim));
-  const auto part = at::empty_like(parts[0]);
-  over.reduce_scatter(part, parts, op).wait();
-  return part;
+  const auto make = [&]() -> Operands {
+    check_dimension(tensor, dim, "reduce_scatter_along");
+    require_equal_parts(tensor, dim, over.size());
+    const auto parts = at::stack(tensor.detach().chunk(over.size(), dim));
+    return {.output = at::empty_like(parts[0]), .input = parts};
+  };
+  return run_or_refuse(make, [&](const Operands& these) { return over.reduce_scatter(these.output, these.input, op); });
 }
 
 Work scatter_along(Communicator& over, const at::Tensor& part, const at::Tensor& whole, std::int64_t dim,

@@ -8,7 +8,8 @@
 #include "comm/communicator.hpp"
 
 /// Verbs that every back end gets from Communicator's own. All of them are @collective over the communicator, and
-/// throw on all ranks where sizes do not fit.
+/// throw on all ranks where sizes do not fit; where ranks must pass the same shape, as in every collective, and one
+/// passes another, that holds for back ends that find mismatches (Traits::finds_mismatch).
 namespace hortator::comm {
 
 /// Sends `tensor` from rank `from` to rank `to`, which receives it in its `tensor`; that of other ranks is not used.

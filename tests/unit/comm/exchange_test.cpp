@@ -264,3 +264,17 @@ TEST_CASE("gather and scatter along every dimension, with equal and with unequal
     }
   }
 }
+
+TEST_CASE("a rank whose tensor cannot be cut or has no such dimension leaves no other waiting") {
+  for (const auto& name : test::backends()) {
+    const auto communicator = test::make_backend(name);
+    const int n = communicator->size();
+    if (n > 1 && !communicator->traits().finds_mismatch) continue;  // all ranks must pass the same shape there
+    INFO(name);
+    const bool is_wrong = communicator->rank() == n - 1;
+    CHECK_THROWS(comm::gather_along(*communicator, at::ones({2, 2}), is_wrong ? 5 : 0));
+    CHECK_THROWS(
+        comm::reduce_scatter_along(*communicator, at::ones({2 * n, 1}), is_wrong ? 5 : 0, comm::ReduceOp::sum));
+    check_works(*communicator);
+  }
+}
