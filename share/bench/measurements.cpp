@@ -31,6 +31,8 @@ const std::vector<Measurement>& measurements() {
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
+      {"tensor", "operators on divided tensors beside ordinary ones, and a step that ranks divide beside the whole one",
+       tensor},
       {"weights",
        "save_model, load_checkpoint_in_model and from_pretrained against raw writing and reading of the same bytes",
        weights},
