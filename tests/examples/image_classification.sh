@@ -52,6 +52,25 @@ run "${launcher[@]}" "$program" --model run/model --data images --image-size 16 
 expect_code 0
 expect_line '^epoch 0: .* % of 12 images right'
 
+# A vision transformer, by one rank and by two that divide its layers. Dropout of nothing: the same losses.
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  mkdir transformer
+  cat >transformer/config.json <<'JSON'
+{"architectures": ["ViTForImageClassification"], "model_type": "vit", "image_size": 16, "patch_size": 8, "num_channels": 3, "hidden_size": 16,
+ "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+JSON
+  vit=(--model transformer --data images --image-size 16 --batch-size 4 --cpu --random-weights --whole-model --num-epochs 1 --lr 1e-3)
+  run "$program" "${vit[@]}" --run-dir alone
+  expect_code 0
+  run "${launcher[@]}" "$program" "${vit[@]}" --tensor 2 --run-dir tensor
+  expect_code 0
+  paste -d, alone/loss.csv tensor/loss.csv | awk -F, 'NR > 1 { d = $2 - $4; if ($1 != $3 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR < 3) exit 1 }' ||
+    wrong '--tensor changes the losses'
+  run "${train[@]}" --tensor 2 --run-dir without_plan
+  expect_code 2
+  expect_line 'has no plan'
+fi
+
 run "${launcher[@]}" "$program" "${common[@]}" --random-weights
 expect_code 2
 expect_line '--random-weights: expected --whole-model'

@@ -35,6 +35,19 @@ expect_code 0
 close one/loss.csv sharded/loss.csv
 cmp one/model/config.json sharded/model/config.json || wrong 'the saved configurations differ'
 
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  for axis in tensor context; do
+    run "${launcher[@]}" "$program" "${common[@]}" --steps 12 "--$axis" 2 --run-dir "$axis"
+    expect_code 0
+    close one/loss.csv "$axis/loss.csv"
+    cmp one/model/config.json "$axis/model/config.json" || wrong "the configuration that --$axis saves differs"
+  done
+  run "$program" --model tensor/model --text other_text --bytes --steps 1 --batch-size 2 --context-length 8 --run-dir whole --cpu
+  expect_code 0
+  run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --tensor 3 --run-dir three
+  expect_code 2
+fi
+
 run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --stop-after 5 --run-dir parts
 expect_code 0
 expect_line '^stopped after step 5'

@@ -48,6 +48,20 @@ expect_line "^resumes in epoch [01] behind step $((steps / 8))"
 cmp run/loss.csv parts/loss.csv || wrong 'the losses of the resumed run differ'
 cmp run/model/model.safetensors parts/model/model.safetensors || wrong 'the model of the resumed run differs'
 
+# The same batches, computed by one rank and by two together.
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  run "$program" "${common[@]}" --num-epochs 2 --batch-size 8 --in-order --run-dir alone
+  expect_code 0
+  accuracy=$(sed -n 's/^epoch 1: //p' <<<"$output")
+  for axis in tensor context; do
+    run "${launcher[@]}" "$program" "${common[@]}" --num-epochs 2 --batch-size 8 --in-order "--$axis" 2 --run-dir "$axis"
+    expect_code 0
+    expect_line "^epoch 1: $accuracy"
+    paste -d, alone/loss.csv "$axis/loss.csv" | awk -F, 'NR > 1 { d = $2 - $4; if ($1 != $3 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR < 3) exit 1 }' ||
+      wrong "--$axis changes the losses"
+  done
+fi
+
 again=(--model run/model --train train.tsv --validation validation.tsv --num-epochs 1 --warmup-steps 2 --batch-size 8 --run-dir again --cpu)
 run "${launcher[@]}" "$program" "${again[@]}"
 expect_line 'run/model/tokenizer.json'

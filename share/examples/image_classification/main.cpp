@@ -72,6 +72,7 @@ void freeze_body(const models::PretrainedModel& net) {
 void training_function(const Config& config) {
   hortator::Accelerator accelerator({.cpu = config.run.cpu,
                                      .zero = {.stage = static_cast<int>(config.run.zero)},
+                                     .parallel = config.run.axes.config(),
                                      .project = {.dir = config.run.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(config.seed));
 

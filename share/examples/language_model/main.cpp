@@ -2,6 +2,7 @@
 // packed into windows; the loss of a step is the mean over all its tokens, on any number of ranks.
 //
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --zero 3 --recompute
+//     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --tensor 2 --context 2
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
@@ -9,6 +10,7 @@
 #include <hortator/models/pretrained.hpp>
 #include <optional>
 
+#include "../support/axes.hpp"
 #include "../support/loss_log.hpp"
 #include "../support/options.hpp"
 #include "documents.hpp"
@@ -22,6 +24,7 @@ struct Options {
   bool random_weights = false, recompute = false, cpu = false;
   std::int64_t steps = 0, batch_size = 0, context = 0, zero = 0, checkpoint_every = 0, stop_after = 0, warmup_steps = 0,
                seed = 0;
+  example::Axes axes;
   double learning_rate = 0, weight_decay = 0;
   std::string precision;
   std::filesystem::path run_dir;
@@ -44,6 +47,7 @@ std::optional<Options> parse(int argc, char** argv) {
   found.weight_decay = options.real("weight-decay", 0, "of AdamW");
   found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
+  found.axes = example::Axes::parse(options);
   found.recompute = options.flag("recompute", "recomputes layers in backward, which takes less memory");
   found.checkpoint_every = options.number("checkpoint-every", 100, "steps between checkpoints");
   found.stop_after = options.number("stop-after", 0, "save and stop after N steps; 0: train to the end", 0);
@@ -78,12 +82,29 @@ hortator::PackedWindows read_windows(const Options& options, const models::Model
   return {language_model::read_documents(options.text, config), packing};
 }
 
+/// The gradients of the mean loss over the tokens of all ranks. Returns this rank's sum of losses and number of tokens,
+/// of whole windows or, along the axis context, of this rank's parts of them.
+template <typename Model>
+at::Tensor backward(hortator::Accelerator& accelerator, Model& model, hortator::PackedTokens& batch) {
+  const auto divided = accelerator.maybe_context_parallel(
+      {{&batch.ids, 1}, {&batch.positions, 1}, {&batch.documents, 1}, {&batch.targets, 1}});
+  const auto outputs = model(
+      models::ModelInputs{.input_ids = batch.ids, .position_ids = batch.positions, .document_ids = batch.documents});
+  const auto loss = torch::nn::functional::cross_entropy(
+      outputs.logits.flatten(0, 1).to(at::kFloat), batch.targets.flatten(),
+      torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum).ignore_index(-100));
+  const auto tokens = batch.targets.ge(0).sum();
+  accelerator.backward(loss, tokens);
+  return at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)});
+}
+
 void train(const Options& options) {
   const auto precision = options.precision == "bf16" ? hortator::Precision::bf16 : hortator::Precision::no;
   hortator::Accelerator accelerator({.mixed_precision = precision,
                                      .cpu = options.cpu,
                                      .data = {.split_batches = true},
                                      .zero = {.stage = static_cast<int>(options.zero)},
+                                     .parallel = options.axes.config(),
                                      .schedule_step = hortator::ScheduleStep::per_update,
                                      .project = {.dir = options.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(options.seed));
@@ -108,20 +129,14 @@ void train(const Options& options) {
 
   while (schedule.steps() < last_step) {
     for (auto& batch : accelerator.progress(loader, "language_model")) {
-      const auto outputs = model(models::ModelInputs{
-          .input_ids = batch.ids, .position_ids = batch.positions, .document_ids = batch.documents});
-      const auto loss = torch::nn::functional::cross_entropy(
-          outputs.logits.flatten(0, 1).to(at::kFloat), batch.targets.flatten(),
-          torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum).ignore_index(-100));
-      const auto tokens = batch.targets.ge(0).sum();
-      accelerator.backward(loss, tokens);  // gradients of the mean over the tokens of all ranks
+      const auto loss = backward(accelerator, model, batch);
       accelerator.clip_grad_norm_(model.parameters(), 1.0);
       optimizer.step();
       schedule.step();
       optimizer.zero_grad();
 
       const auto step = schedule.steps();
-      const auto sums = accelerator.reduce(at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)})).cpu();
+      const auto sums = accelerator.reduce(loss).cpu();
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
       if (log) log->add(step, {mean});

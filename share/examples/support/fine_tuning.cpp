@@ -11,6 +11,7 @@ namespace example {
 FineTuningOptions FineTuningOptions::parse(Options& options) {
   FineTuningOptions found;
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
+  found.axes = Axes::parse_tensor(options);
   found.checkpoint_every = options.number("checkpoint-every", 100, "steps between checkpoints");
   found.stop_after = options.number("stop-after", 0, "save and stop after N steps; 0: train to the end", 0);
   found.cpu = options.flag("cpu", "stay on the CPU");

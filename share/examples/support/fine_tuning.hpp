@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "axes.hpp"
 #include "loss_log.hpp"
 #include "options.hpp"
 
@@ -17,10 +18,11 @@ namespace example {
 /// Options of a fine-tuning run.
 struct FineTuningOptions {
   std::int64_t zero = 0, checkpoint_every = 0, stop_after = 0;
+  Axes axes = {};
   bool cpu = false;
   std::filesystem::path run_dir;
 
-  /// --zero, --checkpoint-every, --stop-after, --cpu and --run-dir
+  /// --zero, --tensor, --checkpoint-every, --stop-after, --cpu and --run-dir
   static FineTuningOptions parse(Options& options);
 };
 

@@ -43,6 +43,7 @@ void training_function(const Config& config) {
   hortator::Accelerator accelerator({.mixed_precision = precision,
                                      .cpu = config.run.cpu,
                                      .zero = {.stage = static_cast<int>(config.run.zero)},
+                                     .parallel = config.run.axes.config(),
                                      .project = {.dir = config.run.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(config.seed));
 
@@ -74,6 +75,7 @@ void training_function(const Config& config) {
   for (auto epoch = train_dataloader.epoch(); epoch < config.num_epochs; epoch = train_dataloader.epoch()) {
     model.train();
     for (auto& batch : accelerator.progress(train_dataloader, "epoch " + std::to_string(epoch))) {
+      const auto divided = accelerator.maybe_context_parallel(batch.sequences());
       const auto outputs = model(batch.inputs(has_types));
       const auto loss = torch::nn::functional::cross_entropy(outputs.logits, batch.labels);
       accelerator.backward(loss);
@@ -87,6 +89,7 @@ void training_function(const Config& config) {
     hortator::ClassificationCounts metric(num_labels);
     const at::NoGradGuard no_grad;
     for (auto& batch : eval_dataloader) {
+      const auto divided = accelerator.maybe_context_parallel(batch.sequences());
       const auto outputs = model(batch.inputs(has_types));
       const auto predictions = outputs.logits.argmax(-1);
       const auto [all_predictions, references] = accelerator.gather_for_metrics(predictions, batch.labels);
@@ -121,6 +124,7 @@ std::optional<Config> parse_args(int argc, char** argv) {
       parser.flag("random-weights", "trains from scratch; of the model's folder no weights are read");
   config.in_order = parser.flag("in-order", "keeps the order of the training file, without shuffling");
   config.run = example::FineTuningOptions::parse(parser);
+  config.run.axes.context = parser.number("context", 1, "ranks among which the texts of a batch are divided");
   if (parser.help()) return {};
   return config;
 }

@@ -7,6 +7,7 @@
 #include <hortator/datasets/labelled_texts.hpp>
 #include <hortator/models/model.hpp>
 #include <hortator/models/tokenizer.hpp>
+#include <hortator/parallel/context_parallel.hpp>
 #include <tuple>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct Batch {
 
   auto fields() { return std::tie(input_ids, attention_mask, token_type_ids, labels); }
   hortator::models::ModelInputs inputs(bool has_types) const;
+  /// What ranks along the axis context divide.
+  std::vector<hortator::SequenceBuffer> sequences() {
+    return {{&input_ids, 1}, {&attention_mask, 1}, {&token_type_ids, 1}};
+  }
 };
 
 /// Joins sentences to a batch as long as the longest of them.
