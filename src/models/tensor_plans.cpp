@@ -34,6 +34,7 @@ TensorRule by_shared_heads(std::string pattern, int width) {
   return rule;
 }
 
+/// A vocabulary that is too small to be divided is replicated.
 TensorRule tokens(std::string pattern) {
   return {.pattern = std::move(pattern), .division = vocabulary, .or_replicate = true};
 }
@@ -72,36 +73,53 @@ TensorPlan gpt2_plan(int head) {
           tokens("lm_head")};
 }
 
+/// The layers of an encoder: each family has its own names.
+struct EncoderNames {
+  const char *query, *key, *value, *out, *up, *down;
+  std::vector<const char*> vocabulary = {};
+};
+
+TensorPlan encoder_plan(const EncoderNames& names, int head) {
+  TensorPlan plan = {by_heads(names.query, columns, head),
+                     by_heads(names.key, columns, head),
+                     by_heads(names.value, columns, head),
+                     by_heads(names.out, rows, head),
+                     {names.up, columns},
+                     {names.down, rows}};
+  for (const auto* name : names.vocabulary) plan.push_back(tokens(name));
+  return plan;
+}
+
 TensorPlan bert_plan(int head) {
-  return {by_heads("attention.self.query", columns, head),
-          by_heads("attention.self.key", columns, head),
-          by_heads("attention.self.value", columns, head),
-          by_heads("attention.output.dense", rows, head),
-          {"intermediate.dense", columns},
-          {"output.dense", rows},
-          tokens("word_embeddings"),
-          tokens("cls.predictions.bias"),
-          tokens("cls.predictions.decoder")};
+  return encoder_plan({.query = "attention.self.query",
+                       .key = "attention.self.key",
+                       .value = "attention.self.value",
+                       .out = "attention.output.dense",
+                       .up = "intermediate.dense",
+                       .down = "output.dense",
+                       .vocabulary = {"word_embeddings", "cls.predictions.bias", "cls.predictions.decoder"}},
+                      head);
 }
 
 TensorPlan distilbert_plan(int head) {
-  return {by_heads("attention.q_lin", columns, head),
-          by_heads("attention.k_lin", columns, head),
-          by_heads("attention.v_lin", columns, head),
-          by_heads("attention.out_lin", rows, head),
-          {"ffn.lin1", columns},
-          {"ffn.lin2", rows},
-          tokens("word_embeddings"),
-          tokens("vocab_projector")};
+  return encoder_plan({.query = "attention.q_lin",
+                       .key = "attention.k_lin",
+                       .value = "attention.v_lin",
+                       .out = "attention.out_lin",
+                       .up = "ffn.lin1",
+                       .down = "ffn.lin2",
+                       .vocabulary = {"word_embeddings", "vocab_projector"}},
+                      head);
 }
 
 TensorPlan vit_plan(int head) {
-  return {by_heads("attention.attention.query", columns, head),
-          by_heads("attention.attention.key", columns, head),
-          by_heads("attention.attention.value", columns, head),
-          by_heads("attention.output.dense", rows, head),
-          {"intermediate.dense", columns},
-          {"output.dense", rows}};
+  return encoder_plan({.query = "attention.attention.query",
+                       .key = "attention.attention.key",
+                       .value = "attention.attention.value",
+                       .out = "attention.output.dense",
+                       .up = "intermediate.dense",
+                       .down = "output.dense"},
+                      head);
 }
 
 const std::map<std::string_view, TensorPlan (*)(int)>& plans() {

@@ -102,6 +102,7 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
   TensorPlan plan;
   mpi::all_or_none(parallel.first_weights_host(), [&] {
     plan = parallel.plan->empty() ? parallel::plan_of(module) : *parallel.plan;
+    if (parallel.sequence) plan.push_back({.pattern = "*", .division = TensorDivision::sequence});
     parallel::DividedModule::check(module, plan, parallel.tensor->size());
   });
   auto divided = std::make_unique<parallel::DividedModule>(

@@ -37,6 +37,9 @@ struct ParallelConfig {
   /// How prepared models are divided along `tensor`. Default: the plan that the model brings (HasTensorPlan), as the
   /// models of hortator::models do.
   TensorPlan plan = {};
+  /// Divides activations along the sequence between the layers that the plan divides, as a last rule
+  /// {"*", TensorDivision::sequence} of the plan does (Megatron's sequence parallelism).
+  bool sequence = false;
   /// Makes it an error if an operator has no rule for divided tensors, which are otherwise gathered for it and logged.
   bool strict = false;
 };

@@ -1,5 +1,6 @@
 #include "accelerator/state/divided_state.hpp"
 
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
@@ -118,10 +119,26 @@ void join_parts(SnapshotDraft& draft, const Training& training) {
   }
 }
 
+// A part whose last elements may be padding, which no file has.
+at::Tensor read_padded_elements(const checkpoint::Reader& reader, const std::string& name,
+                                const DivisionInModel& division, core::Range of_part) {
+  const auto& ranks = division.module->ranks();
+  const auto& how = division.divided->division;
+  if (how.dim != 0)
+    return ranks.part_of(reader.read(name), how).flatten().narrow(0, of_part.begin, of_part.size()).clone();
+  std::int64_t elements = 1;
+  for (const auto size : division.whole_sizes()) elements *= size;
+  const auto runs = parallel::runs_of(division.divided->part, how);
+  const auto cover = parallel::cover_of(runs, of_part, ranks.index(), ranks.size());
+  const core::Range stored{.begin = std::min(cover.begin, elements), .end = std::min(cover.end, elements)};
+  return at::constant_pad_nd(reader.read_part(name, stored), {0, cover.size() - stored.size()});
+}
+
 // Of parts that consist of long runs only these are read; of others, whole rows.
 at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,
                              core::Range of_part) {
   const auto& ranks = division.module->ranks();
+  if (division.divided->division.padding > 0) return read_padded_elements(reader, name, division, of_part);
   const auto runs = parallel::runs_of(division.divided->part, division.divided->division);
   const auto cover = parallel::cover_of(runs, of_part, ranks.index(), ranks.size());
   return own_elements(reader.read_part(name, cover), runs, of_part, ranks.index(), ranks.size());

@@ -93,6 +93,7 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .everyone = &training.channels.mesh().all(),
           .tensor = training.channels.tensor_ranks(),
           .plan = &training.options().parallel.plan,
+          .sequence = training.options().parallel.sequence,
           .experts = training.channels.expert_ranks(),
           .holders = training.channels.holders(),
           .counted = training.channels.counted_ranks()};

@@ -40,9 +40,7 @@ Conv1DImpl::Conv1DImpl(std::int64_t in, std::int64_t out) {
   bias = register_parameter("bias", at::zeros({out}));
 }
 
-at::Tensor Conv1DImpl::forward(const at::Tensor& x) const {
-  return at::addmm(bias, x.flatten(0, -2), weight).unflatten(0, x.sizes().slice(0, x.dim() - 1));
-}
+at::Tensor Conv1DImpl::forward(const at::Tensor& x) const { return at::linear(x, weight.t(), bias); }
 
 void initialise_normal(torch::nn::Module& module, double deviation) {
   const at::NoGradGuard no_grad;

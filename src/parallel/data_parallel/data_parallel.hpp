@@ -40,6 +40,7 @@ struct DataParallel {
   const RankGroup* everyone = nullptr;
   std::shared_ptr<const TensorRanks> tensor = {};   ///< among which parameters are divided; null: they are not
   const TensorPlan* plan = nullptr;                 ///< by which they are divided; empty: by that of the module
+  bool sequence = false;                            ///< whether activations are divided along the sequence as well
   std::shared_ptr<const TensorRanks> experts = {};  ///< among which experts are divided; null: they are not
   const RankGroup* holders = nullptr;               ///< those that have the same experts as this rank; null if all have
   std::shared_ptr<const TensorRanks> counted = {};  ///< whose tokens count in balance losses; null: this rank's

@@ -1,9 +1,10 @@
 #include "parallel/tensor/conjugates.hpp"
 
-#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <utility>
+
+#include "parallel/tensor/tensor_state.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -76,7 +77,27 @@ struct PartFunction : torch::autograd::Function<PartFunction> {
   }
 };
 
-bool has_gradient(const at::Tensor& tensor) { return c10::GradMode::is_enabled() && tensor.requires_grad(); }
+struct GatherFunction : torch::autograd::Function<GatherFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& part, const Exchange& exchange) {
+    keep(context, exchange.ranks, exchange.division);
+    return exchange.ranks->join(part, exchange.division);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& holder = holder_of(context);
+    return {sum_part(gradients[0], holder.division, holder.ranks), {}};
+  }
+};
+
+struct SumPartFunction : torch::autograd::Function<SumPartFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& addend, const Exchange& exchange) {
+    keep(context, exchange.ranks, exchange.division);
+    return exchange.ranks->sum_part(addend, exchange.division);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& holder = holder_of(context);
+    return {gather(gradients[0], holder.division, holder.ranks), {}};
+  }
+};
 
 /// The last tensor that was spread, and the result. Neither is kept alive.
 struct LastSpread {
@@ -120,6 +141,15 @@ at::Tensor join(const at::Tensor& part, const Division& division, const SharedRa
 
 at::Tensor part_of(const at::Tensor& whole, const Division& division, const SharedRanks& ranks) {
   return has_gradient(whole) ? PartFunction::apply(whole, Exchange{ranks, division}) : ranks->part_of(whole, division);
+}
+
+at::Tensor gather(const at::Tensor& part, const Division& division, const SharedRanks& ranks) {
+  return has_gradient(part) ? GatherFunction::apply(part, Exchange{ranks, division}) : ranks->join(part, division);
+}
+
+at::Tensor sum_part(const at::Tensor& addend, const Division& division, const SharedRanks& ranks) {
+  return has_gradient(addend) ? SumPartFunction::apply(addend, Exchange{ranks, division})
+                              : ranks->sum_part(addend, division);
 }
 
 }  // namespace hortator::parallel

@@ -7,8 +7,9 @@
 #include "parallel/tensor/division.hpp"
 #include "parallel/tensor/tensor_ranks.hpp"
 
-/// Exchanges that autograd differentiates, to any order: two pairs of functions, of which each is the other's backward.
-/// A tensor that all ranks have whole has the same gradient on all; a divided one has the gradient of its parts.
+/// Exchanges that autograd differentiates, to any order: three pairs of functions, of which each is the other's
+/// backward. A tensor that all ranks have whole has the same gradient on all; a divided one has the gradient of its
+/// parts.
 namespace hortator::parallel {
 
 using SharedRanks = std::shared_ptr<const TensorRanks>;
@@ -22,5 +23,10 @@ at::Tensor sum(const at::Tensor& addend, const SharedRanks& ranks);
 at::Tensor join(const at::Tensor& part, const Division& division, const SharedRanks& ranks);
 /// This rank's part of a whole tensor; backward is collective.
 at::Tensor part_of(const at::Tensor& whole, const Division& division, const SharedRanks& ranks);
+
+/// The whole tensor from its parts, for computations that differ by rank; backward sums over all ranks. @collective
+at::Tensor gather(const at::Tensor& part, const Division& division, const SharedRanks& ranks);
+/// This rank's part of the sum of what each rank has computed. @collective
+at::Tensor sum_part(const at::Tensor& addend, const Division& division, const SharedRanks& ranks);
 
 }  // namespace hortator::parallel

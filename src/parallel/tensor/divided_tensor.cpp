@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/gradient_bridge.hpp"
 
 namespace hortator::parallel {
@@ -44,6 +45,7 @@ class DividedImpl final : public c10::TensorImpl {
   void set_part(const at::Tensor& part) { part_ = part; }
   const Division& division() const { return division_; }
   const SharedRanks& ranks() const { return ranks_; }
+  SharedGather& gathered() { return gathered_; }
   /// The node through which gradients of the whole tensor reach the part; null without gradients.
   const torch::autograd::Node* bridge = nullptr;
 
@@ -71,11 +73,15 @@ class DividedImpl final : public c10::TensorImpl {
   // Strides of a whole tensor that lies in memory as the part does.
   void set_whole_sizes() {
     c10::SmallVector<std::int64_t, 6> strides(part_.strides());
-    const auto divided = strides[static_cast<std::size_t>(division_.dim)];
+    const auto whole = whole_sizes(part_.sizes(), division_, ranks_->size());
+    const auto at = static_cast<std::size_t>(division_.dim);
+    const auto divided = strides[at];
     for (std::size_t dim = 0; dim < strides.size(); ++dim) {
-      if (static_cast<std::int64_t>(dim) != division_.dim && strides[dim] > divided) strides[dim] *= ranks_->size();
+      if (dim == at || strides[dim] <= divided) continue;
+      strides[dim] =
+          division_.padding > 0 ? strides[dim] / part_.size(division_.dim) * whole[at] : strides[dim] * ranks_->size();
     }
-    sizes_and_strides_.set_sizes(whole_sizes(part_.sizes(), division_, ranks_->size()));
+    sizes_and_strides_.set_sizes(whole);
     sizes_and_strides_.set_strides(strides);
     refresh_numel();
     refresh_contiguous();
@@ -84,6 +90,7 @@ class DividedImpl final : public c10::TensorImpl {
   at::Tensor part_;
   Division division_;
   SharedRanks ranks_;
+  SharedGather gathered_;
 };
 
 DividedImpl* divided_impl(const at::Tensor& tensor) { return dynamic_cast<DividedImpl*>(tensor.unsafeGetTensorImpl()); }
@@ -129,15 +136,28 @@ std::string Operand::text() const {
   return text::concat("[", text::join(whole_sizes()), "] along dimension ", division ? division->dim : -1);
 }
 
-bool is_divided(const at::Tensor& tensor) { return tensor.defined() && paging::carries_divided_key(tensor); }
+at::Tensor Operand::whole_for_ranks(const SharedRanks& of) const {
+  if (!division) return spread(tensor, of);
+  if (!shared.defined()) return gather(tensor, *division, ranks);
+  return divided_impl(shared)->gathered().whole(tensor, *division, ranks);
+}
+
+at::Tensor Operand::times_shared(const at::Tensor& columns) const {
+  return product_of_gathered(divided_impl(shared)->gathered(), tensor, *division, ranks, columns);
+}
+
+bool is_divided(const at::Tensor& tensor) {
+  return tensor.defined() && paging::carries_divided_key(tensor) && !is_copy_view(tensor);
+}
 
 bool is_divided_parameter(const at::Tensor& tensor) { return is_divided(tensor) && division_of_parameter(tensor); }
 
 Operand operand_of(const at::Tensor& tensor) {
   if (!is_divided(tensor)) return {.tensor = tensor};
   if (auto* impl = divided_impl(tensor)) {
-    auto part = has_own_history(tensor, *impl) ? EnterPart::apply(tensor) : impl->part();
-    return {.tensor = std::move(part), .division = impl->division(), .ranks = impl->ranks()};
+    if (has_own_history(tensor, *impl))
+      return {.tensor = EnterPart::apply(tensor), .division = impl->division(), .ranks = impl->ranks()};
+    return {.tensor = impl->part(), .division = impl->division(), .ranks = impl->ranks(), .shared = tensor};
   }
   const auto* known = division_of_parameter(tensor);
   auto plain = plain_part(tensor);

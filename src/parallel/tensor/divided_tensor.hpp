@@ -10,6 +10,7 @@
 #include "paging/interception/storage_state.hpp"
 #include "parallel/tensor/conjugates.hpp"
 #include "parallel/tensor/division.hpp"
+#include "parallel/tensor/shared_gather.hpp"
 
 /// Divided tensors. User code sees an activation as a tensor of the whole sizes, without memory: it holds this rank's
 /// part, which has autograd's graph. A divided parameter is an ordinary tensor, this rank's part, that knows its
@@ -21,6 +22,7 @@ struct Operand {
   at::Tensor tensor;                      ///< this rank's part, or the whole tensor
   std::optional<Division> division = {};  ///< nothing if all ranks have the whole tensor
   SharedRanks ranks = {};                 ///< null without division
+  at::Tensor shared = {};                 ///< an activation that layers may share; otherwise undefined
 
   std::int64_t dims() const { return tensor.dim(); }
   bool is_divided() const { return division.has_value(); }
@@ -30,11 +32,15 @@ struct Operand {
   }
   /// The whole tensor. @collective if it is divided
   at::Tensor whole() const { return division ? join(tensor, *division, ranks) : tensor; }
+  /// The whole tensor for computations that differ by rank, as spread() and gather(). @collective if it is divided
+  at::Tensor whole_for_ranks(const SharedRanks& of) const;
+  /// The product of a shared activation, whole, with this rank's columns; backward keeps the part only. @collective
+  at::Tensor times_shared(const at::Tensor& columns) const;
   /// "[2, 8, 64] along dimension 2"
   std::string text() const;
 };
 
-/// Whether operators on the tensor are intercepted since it is divided.
+/// Whether the tensor is divided: an activation or a parameter.
 bool is_divided(const at::Tensor& tensor);
 
 /// A tensor as an operand; its part, without the key, if it is divided. Keeps autograd's graph.

@@ -13,22 +13,48 @@ std::int64_t product(at::IntArrayRef sizes) {
 
 auto at_dim(const Division& division) { return static_cast<std::size_t>(division.dim); }
 
+// A view that leaves the divided dimension, and what is in front of it, as it was.
+std::optional<DividedSizes> after_view_of_padded(at::IntArrayRef whole, const Division& division, at::IntArrayRef sizes,
+                                                 int ranks) {
+  const auto before = product(whole.slice(0, at_dim(division)));
+  std::int64_t outside = 1;
+  for (std::size_t dim = 0; dim < sizes.size(); outside *= sizes[dim++]) {
+    if (outside != before || sizes[dim] != whole[at_dim(division)]) continue;
+    const auto there = division.along(static_cast<std::int64_t>(dim));
+    return DividedSizes{.division = there, .part = part_sizes(sizes, there, ranks)};
+  }
+  return {};
+}
+
 }  // namespace
+
+std::optional<Division> padded(std::int64_t dim, std::int64_t size, int ranks) {
+  const auto part = (size + ranks - 1) / ranks;
+  const auto padding = part * ranks - size;
+  if (padding >= part) return {};
+  return Division{.dim = dim, .padding = padding};
+}
+
+std::int64_t without_padding(std::int64_t part, const Division& division, int rank, int ranks) {
+  return rank + 1 == ranks ? part - division.padding : part;
+}
 
 bool divides(at::IntArrayRef whole, const Division& division, int ranks) {
   return division.dim < static_cast<std::int64_t>(whole.size()) &&
-         whole[at_dim(division)] % (division.blocks * ranks) == 0;
+         (whole[at_dim(division)] + division.padding) % (division.blocks * ranks) == 0;
 }
 
 Sizes part_sizes(at::IntArrayRef whole, const Division& division, int ranks) {
   auto sizes = whole.vec();
-  sizes[at_dim(division)] /= ranks;
+  auto& size = sizes[at_dim(division)];
+  size = (size + division.padding) / ranks;
   return sizes;
 }
 
 Sizes whole_sizes(at::IntArrayRef part, const Division& division, int ranks) {
   auto sizes = part.vec();
-  sizes[at_dim(division)] *= ranks;
+  auto& size = sizes[at_dim(division)];
+  size = size * ranks - division.padding;
   return sizes;
 }
 
@@ -67,6 +93,7 @@ std::optional<DividedSizes> after_view(at::IntArrayRef whole, const Division& di
                                        int ranks) {
   const auto before = product(whole.slice(0, at_dim(division))) * division.blocks;
   if (before == 0 || product(whole) != product(sizes)) return {};
+  if (division.padding > 0) return after_view_of_padded(whole, division, sizes, ranks);
   const auto after = product(whole) / before / ranks;
   std::int64_t outside = 1;
   for (std::size_t dim = 0; dim < sizes.size(); outside *= sizes[dim++]) {
@@ -81,6 +108,8 @@ std::optional<DividedSizes> after_view(at::IntArrayRef whole, const Division& di
 }
 
 std::optional<Division> after_slice(std::int64_t size, const Division& division, std::int64_t begin, std::int64_t end) {
+  if (begin == 0 && end == size) return division;
+  if (division.padding > 0) return {};
   const auto block = size / division.blocks;
   if (end <= begin || begin % block != 0 || end % block != 0) return {};
   return Division{.dim = division.dim, .blocks = (end - begin) / block};
@@ -90,7 +119,9 @@ Division after_permutation(const Division& division, at::IntArrayRef order) {
   const auto dims = static_cast<std::int64_t>(order.size());
   const auto found = std::find_if(order.begin(), order.end(),
                                   [&](std::int64_t from) { return from_front(from, dims) == division.dim; });
-  return {.dim = found - order.begin(), .blocks = division.blocks};
+  auto there = division;
+  there.dim = found - order.begin();
+  return there;
 }
 
 }  // namespace hortator::parallel

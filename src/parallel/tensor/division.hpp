@@ -14,13 +14,25 @@ namespace hortator::parallel {
 using Sizes = std::vector<std::int64_t>;
 
 /// One dimension of a tensor is divided: it consists of `blocks` equal blocks, and each rank has its part of every
-/// block. Fused queries, keys and values are 3 blocks.
+/// block. Fused queries, keys and values are 3 blocks. A dimension of one block may be padded, so that a vocabulary of
+/// any size has equal parts: its last elements exist in parts only, where a parameter's are zero.
 struct Division {
   std::int64_t dim = 0;
   std::int64_t blocks = 1;
+  std::int64_t padding = 0;  ///< elements; fewer than a part has
+  bool to_sequence = false;  ///< of a weight: sums over the ranks of its products are divided along the sequence
 
+  /// The same division of another dimension, or of an activation.
+  Division along(std::int64_t other) const { return {.dim = other, .blocks = blocks, .padding = padding}; }
   bool operator==(const Division&) const = default;
 };
+
+/// The division of `size` elements along `dim` into equal parts, with the padding that this needs. Nothing if a rank
+/// would have padding only.
+std::optional<Division> padded(std::int64_t dim, std::int64_t size, int ranks);
+
+/// The elements of a part of `part` elements that are not padding.
+std::int64_t without_padding(std::int64_t part, const Division& division, int rank, int ranks);
 
 /// Whether each rank gets an equal part.
 bool divides(at::IntArrayRef whole, const Division& division, int ranks);

@@ -19,8 +19,10 @@
 #include "comm/self/self_communicator.hpp"
 #include "core/text/text.hpp"
 #include "paging/interception/operator_handlers.hpp"
+#include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/operator_call.hpp"
 #include "parallel/tensor/rules/rules.hpp"
+#include "parallel/tensor/trial.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -51,19 +53,28 @@ void refuse_strides(const std::string& name) {
   throw_cannot(name, "no rank has the memory of the whole tensor", "use view, reshape or slices");
 }
 
-c10::IValue gathered(const c10::IValue& value, OperatorCall& call, std::string& operands, SharedRanks& ranks) {
-  if (!paging::has_divided_tensor(value)) return value;
-  if (value.isTensor()) {
-    const auto operand = operand_of(value.toTensor());
+/// The divided arguments of a call, gathered.
+struct GatheredArguments {
+  std::string text = {};  ///< what they were
+  SharedRanks ranks = {};
+  Copies copies = {};
+
+  c10::IValue whole(const c10::IValue& value) {
+    if (!paging::has_divided_tensor(value)) return value;
+    if (value.isTensor()) return whole(operand_of(value.toTensor()));
+    auto list = value.toList().copy();
+    for (std::size_t i = 0; i < list.size(); ++i) list.set(i, whole(list.get(i)));
+    return list;
+  }
+  at::Tensor whole(const Operand& operand) {
     if (!operand.is_divided()) return operand.tensor;
     ranks = operand.ranks;
-    operands += text::concat(operands.empty() ? "" : ", ", operand.text());
-    return operand.whole();
+    text += text::concat(text.empty() ? "" : ", ", operand.text());
+    auto tensor = operand.whole();
+    copies.add(tensor, operand.tensor);
+    return tensor;
   }
-  auto list = value.toList().copy();
-  for (std::size_t i = 0; i < list.size(); ++i) list.set(i, gathered(list.get(i), call, operands, ranks));
-  return list;
-}
+};
 
 void refuse_writing(const OperatorCall& call) {
   for (std::size_t i = 0; i < call.count(); ++i) {
@@ -99,24 +110,55 @@ void open_composite(OperatorCall& call, c10::DispatchKeySet keys, torch::jit::St
   call.op().redispatchBoxed(keys & after_us, stack);
 }
 
+/// In a trial nothing can be gathered.
+void fail_trial(const OperatorCall& call) {
+  bool is_trial = false;
+  TrialFailure failure;
+  for (std::size_t i = 0; i < call.count(); ++i) {
+    const auto operand = call.operand(i);
+    if (operand.is_divided()) {
+      is_trial |= operand.ranks->is_trial();
+    } else if (operand.tensor.defined() && operand.tensor.has_storage()) {
+      failure.whole_operands.push_back(operand.tensor.storage());
+    }
+  }
+  if (is_trial) throw failure;
+}
+
 /// Computes with whole tensors on each rank. @collective
 void run_whole(OperatorCall& call) {
   const auto name = toString(call.op().operator_name());
   refuse_strides(name);
   refuse_writing(call);
-  std::string operands;
-  SharedRanks ranks;
-  for (std::size_t i = 0; i < call.count(); ++i) call.set(i, gathered(call.argument(i), call, operands, ranks));
-  if (ranks) ranks->note_gathered(name, operands);
+  fail_trial(call);
+  GatheredArguments gathered;
+  for (std::size_t i = 0; i < call.count(); ++i) call.set(i, gathered.whole(call.argument(i)));
+  if (gathered.ranks) gathered.ranks->note_gathered(name, gathered.text);
   call.run();
+  gathered.copies.mark_results(call);
+}
+
+bool has_divided_argument(const OperatorCall& call) {
+  for (std::size_t i = 0; i < call.count(); ++i) {
+    if (paging::has_divided_tensor(call.argument(i))) return true;
+  }
+  return false;
 }
 
 void run_divided(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto& facts = facts_of(op);
   OperatorCall call(op, *stack);
-  if (facts.rule == nullptr && facts.is_composite) return open_composite(call, keys, stack);
-  const PartsOnly here;
-  if (facts.rule == nullptr || !facts.rule(call)) run_whole(call);
+  Copies views;
+  views.take_arguments(call);
+  if (!views.empty() && !has_divided_argument(call)) {
+    call.run();
+  } else if (facts.rule == nullptr && facts.is_composite) {
+    open_composite(call, keys, stack);
+  } else {
+    const PartsOnly here;
+    if (facts.rule == nullptr || !facts.rule(call)) run_whole(call);
+  }
+  views.mark_results(call);
 }
 
 void expect(bool holds, const char* what) {

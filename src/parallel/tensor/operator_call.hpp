@@ -51,6 +51,11 @@ class OperatorCall {
   void give_divided(at::Tensor part, const Division& division, const SharedRanks& ranks) {
     give(divided_tensor(std::move(part), division, ranks));
   }
+  /// Ends the call with an operand.
+  void give_operand(Operand result) {
+    if (result.division) return give_divided(std::move(result.tensor), *result.division, result.ranks);
+    give(std::move(result.tensor));
+  }
 
  private:
   static std::int64_t integer_of(const c10::IValue& value) {

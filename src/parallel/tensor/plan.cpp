@@ -21,6 +21,7 @@ TensorRule TensorRule::from_hugging_face(std::string pattern, std::string_view s
       {"embedding_rowwise", TensorDivision::vocabulary},
       {"replicated", TensorDivision::replicated},
       {"replicated_with_grad_allreduce", TensorDivision::replicated},
+      {"sequence_parallel", TensorDivision::sequence},
   };
   if (const auto found = styles.find(style); found != styles.end())
     return {.pattern = std::move(pattern), .division = found->second};
@@ -56,7 +57,7 @@ bool fits(const TensorRule& rule, const PlannedParameter& parameter) {
 }
 
 std::optional<Division> division_by(const TensorRule& rule, const PlannedParameter& parameter) {
-  if (rule.division == TensorDivision::replicated) return {};
+  if (rule.division == TensorDivision::replicated || rule.division == TensorDivision::sequence) return {};
   const auto dims = parameter.sizes.size();
   if (dims == 0 || dims > 2) {
     throw UsageError({.what = text::concat("The tensor-parallel plan divides ", text::quote(parameter.name),
@@ -70,7 +71,24 @@ std::optional<Division> division_by(const TensorRule& rule, const PlannedParamet
 }
 
 bool divides_by(const TensorRule& rule, const PlannedParameter& parameter, const Division& division, int ranks) {
-  return divides(parameter.sizes, {.dim = division.dim, .blocks = division.blocks * rule.unit}, ranks);
+  return divides(parameter.sizes,
+                 {.dim = division.dim, .blocks = division.blocks * rule.unit, .padding = division.padding}, ranks);
+}
+
+bool divides_sequences(const TensorPlan& plan) {
+  return std::ranges::any_of(plan, [](const auto& rule) { return rule.division == TensorDivision::sequence; });
+}
+
+/// Whether products with the parameter may be sums over the ranks.
+bool gives_sums(const TensorRule& rule, const PlannedParameter& parameter) {
+  const bool is_of_sums = rule.division == TensorDivision::rows || rule.division == TensorDivision::vocabulary;
+  return is_of_sums && parameter.sizes.size() == 2;
+}
+
+/// A vocabulary of any size is padded.
+Division with_padding(const TensorRule& rule, const PlannedParameter& parameter, const Division& division, int ranks) {
+  if (rule.division != TensorDivision::vocabulary || rule.blocks * rule.unit > 1) return division;
+  return padded(division.dim, parameter.sizes[static_cast<std::size_t>(division.dim)], ranks).value_or(division);
 }
 
 void require_equal_parts(const TensorRule& rule, const PlannedParameter& parameter, const Division& division,
@@ -111,13 +129,16 @@ bool matches(std::string_view pattern, std::string_view name) {
 std::vector<std::optional<Division>> divisions_by_plan(const TensorPlan& plan,
                                                        const std::vector<PlannedParameter>& parameters, int ranks) {
   require_use(plan, parameters);
+  const bool to_sequences = divides_sequences(plan);
   std::vector<std::optional<Division>> divisions;
   std::map<const void*, std::size_t> known;
   for (const auto& parameter : parameters) {
     const auto rule = std::ranges::find_if(plan, [&](const auto& one) { return fits(one, parameter); });
     auto division = rule == plan.end() ? std::nullopt : division_by(*rule, parameter);
+    if (division) division = with_padding(*rule, parameter, *division, ranks);
     if (division && rule->or_replicate && !divides_by(*rule, parameter, *division, ranks)) division.reset();
     if (division) require_equal_parts(*rule, parameter, *division, ranks);
+    if (division) division->to_sequence = to_sequences && gives_sums(*rule, parameter);
     const auto [first, is_first] = known.emplace(parameter.identity, divisions.size());
     if (!is_first && divisions[first->second] != division) {
       throw UsageError(

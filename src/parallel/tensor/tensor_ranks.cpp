@@ -1,6 +1,8 @@
 #include "parallel/tensor/tensor_ranks.hpp"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -11,6 +13,7 @@
 #include "core/text/text.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/tensor/trial.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -31,6 +34,18 @@ Sizes in_blocks(at::IntArrayRef sizes, const Division& division, std::int64_t ra
   return blocks;
 }
 
+/// Without the padding, or with zeros as padding, at the end of the divided dimension.
+at::Tensor trimmed(const at::Tensor& tensor, const Division& division) {
+  const auto size = tensor.size(division.dim);
+  return division.padding > 0 ? tensor.narrow(division.dim, 0, size - division.padding) : tensor;
+}
+at::Tensor extended(const at::Tensor& whole, const Division& division) {
+  if (division.padding == 0) return whole;
+  auto sizes = whole.sizes().vec();
+  sizes[static_cast<std::size_t>(division.dim)] = division.padding;
+  return at::cat({whole, at::zeros(sizes, whole.options())}, division.dim);
+}
+
 comm::Communicator& in_use(comm::Communicator* communicator) {
   if (communicator != nullptr) return *communicator;
   throw UsageError({.what = "A tensor that is divided among ranks is used after its Accelerator has ended",
@@ -49,6 +64,7 @@ comm::Communicator& TensorRanks::on_cpu() const { return in_use(on_cpu_); }
 at::Tensor TensorRanks::reduce(const at::Tensor& tensor, comm::ReduceOp op) const {
   const WithParts here;
   auto result = tensor.clone(at::MemoryFormat::Contiguous);
+  if (is_trial_) return result;
   ++traffic_.sums;
   traffic_.sum_bytes += static_cast<std::int64_t>(result.nbytes());
   communicator_of(result).all_reduce(result, op).wait();
@@ -60,6 +76,7 @@ at::Tensor TensorRanks::max(const at::Tensor& tensor) const { return reduce(tens
 
 at::Tensor TensorRanks::join(const at::Tensor& part, const Division& division) const {
   const WithParts here;
+  if (is_trial_) throw TrialFailure();
   const paging::Hold present(std::span(&part, 1), paging::Access::read);
   const auto input = part.detach().contiguous();
   auto sizes = input.sizes().vec();
@@ -68,18 +85,31 @@ at::Tensor TensorRanks::join(const at::Tensor& part, const Division& division) c
   ++traffic_.gathers;
   traffic_.gather_bytes += static_cast<std::int64_t>(all.nbytes());
   communicator_of(all).all_gather(all.flatten(), input.flatten()).wait();
-  const auto whole = whole_sizes(input.sizes(), division, size_);
-  if (division.dim == 0 && division.blocks == 1) return all.view(whole);
+  const auto whole = whole_sizes(input.sizes(), {.dim = division.dim, .blocks = division.blocks}, size_);
+  if (division.dim == 0 && division.blocks == 1) return trimmed(all.view(whole), division);
   auto blocks = in_blocks(input.sizes(), division, 1);
   blocks.insert(blocks.begin(), size_);
   blocks.erase(blocks.begin() + division.dim + 2);  // [ranks, .., blocks, part, ..]
-  return all.view(blocks).movedim(0, division.dim + 1).reshape(whole).contiguous();
+  return trimmed(all.view(blocks).movedim(0, division.dim + 1).reshape(whole), division).contiguous();
+}
+
+at::Tensor TensorRanks::sum_part(const at::Tensor& addend, const Division& division) const {
+  const WithParts here;
+  if (is_trial_) return part_of(addend, division);
+  const auto equal = extended(addend.detach(), division);
+  const auto of_ranks =
+      equal.reshape(in_blocks(equal.sizes(), division, size_)).movedim(division.dim + 1, 0).contiguous();
+  auto part = at::empty(part_sizes(addend.sizes(), division, size_), addend.options().requires_grad(false));
+  ++traffic_.part_sums;
+  traffic_.part_sum_bytes += static_cast<std::int64_t>(of_ranks.nbytes());
+  communicator_of(part).reduce_scatter(part.flatten(), of_ranks.flatten(), comm::ReduceOp::sum).wait();
+  return part;
 }
 
 at::Tensor TensorRanks::part_of(const at::Tensor& whole, const Division& division) const {
   const WithParts here;
-  return whole.detach()
-      .reshape(in_blocks(whole.sizes(), division, size_))
+  const auto equal = extended(whole.detach(), division);
+  return equal.reshape(in_blocks(equal.sizes(), division, size_))
       .select(division.dim + 1, index_)
       .reshape(part_sizes(whole.sizes(), division, size_))
       .clone(at::MemoryFormat::Contiguous);

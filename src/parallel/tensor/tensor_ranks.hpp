@@ -17,7 +17,9 @@ struct TensorTraffic {
   std::int64_t sums = 0;       ///< all-reduces
   std::int64_t sum_bytes = 0;  ///< of the reduced tensors
   std::int64_t gathers = 0;
-  std::int64_t gather_bytes = 0;  ///< of the gathered tensors
+  std::int64_t gather_bytes = 0;    ///< of the gathered tensors
+  std::int64_t part_sums = 0;       ///< reduce-scatters
+  std::int64_t part_sum_bytes = 0;  ///< of the tensors that were reduced
 };
 
 /// The ranks among which tensors are divided. Divided tensors share it; it outlives the communicators, and its
@@ -27,6 +29,11 @@ class TensorRanks {
   /// Borrows the communicators until close(): for tensors on the device, and for tensors on the CPU.
   TensorRanks(comm::Communicator& on_device, comm::Communicator& on_cpu)
       : on_device_(&on_device), on_cpu_(&on_cpu), index_(on_cpu.rank()), size_(on_cpu.size()) {}
+
+  /// Ranks that exist only on paper: this is the first of `size`. Sums are this rank's addends, and a tensor that would
+  /// be gathered throws TrialFailure.
+  static std::shared_ptr<TensorRanks> of_trial(int size) { return std::shared_ptr<TensorRanks>(new TensorRanks(size)); }
+  bool is_trial() const { return is_trial_; }
 
   int index() const { return index_; }
   int size() const { return size_; }
@@ -39,6 +46,8 @@ class TensorRanks {
   at::Tensor max(const at::Tensor& tensor) const;
   /// The whole tensor from the parts of all ranks, without history. @collective
   at::Tensor join(const at::Tensor& part, const Division& division) const;
+  /// This rank's part of the sum over all ranks, without history. @collective
+  at::Tensor sum_part(const at::Tensor& addend, const Division& division) const;
   /// This rank's part of a whole tensor, contiguous, without history.
   at::Tensor part_of(const at::Tensor& whole, const Division& division) const;
 
@@ -55,12 +64,13 @@ class TensorRanks {
   void set_strict(bool strict) { strict_ = strict; }
 
  private:
+  explicit TensorRanks(int size) : on_device_(nullptr), on_cpu_(nullptr), index_(0), size_(size), is_trial_(true) {}
   at::Tensor reduce(const at::Tensor& tensor, comm::ReduceOp op) const;
 
   comm::Communicator* on_device_;
   comm::Communicator* on_cpu_;
   int index_, size_;
-  bool strict_ = false;
+  bool strict_ = false, is_trial_ = false;
   mutable TensorTraffic traffic_;  // counted by one thread at a time: collectives have one order
   mutable std::map<std::string, std::int64_t> gathered_;
 };

@@ -16,7 +16,7 @@
 
 namespace hortator::test {
 
-constexpr std::int64_t tensor_vocabulary = 40, tensor_length = 6, tensor_rows = 4;
+constexpr std::int64_t tensor_vocabulary = 40, tensor_length = 8, tensor_rows = 4;
 
 /// Small models of the families, by the texts of their config.json.
 inline const std::map<std::string, std::string>& tensor_configs() {
@@ -24,6 +24,9 @@ inline const std::map<std::string, std::string>& tensor_configs() {
       {"llama", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 40, "hidden_size": 32,
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": false})"},
+      {"llama of 43 tokens", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 43,
+        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": true})"},
       {"qwen3", R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 40, "hidden_size": 32,
         "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1,
         "head_dim": 8, "max_position_embeddings": 64, "tie_word_embeddings": true})"},
@@ -74,7 +77,7 @@ struct TokenRows {
 template <typename Model>
 at::Tensor token_loss(Model& model, const TokenRows& rows) {
   const auto outputs = model(models::ModelInputs{.input_ids = rows.ids});
-  return torch::nn::functional::cross_entropy(outputs.logits.view({-1, tensor_vocabulary}), rows.targets);
+  return torch::nn::functional::cross_entropy(outputs.logits.view({-1, outputs.logits.size(-1)}), rows.targets);
 }
 
 /// The images of one step that belong to part `index` of `parts`, with their classes, 0 or 1.

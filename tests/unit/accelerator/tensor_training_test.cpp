@@ -45,13 +45,42 @@ TEST_CASE("fifty steps of divided models follow those of one rank") {
   }
 }
 
+TEST_CASE("fifty steps with divided sequences follow those of one rank") {
+  const auto family = GENERATE(std::string("llama"), std::string("qwen3"), std::string("gpt2"), std::string("bert"));
+  INFO(family);
+  const auto expected = train_alone({.family = family});
+  for (auto options : divided_options()) {
+    INFO("tensor " << *options.parallel.tensor);
+    options.parallel.sequence = options.parallel.strict = true;
+    const auto found = train({.family = family, .options = options});
+    check_same(found.losses, expected.losses);
+    check_same({found.norms.front()}, {expected.norms.front()});
+  }
+}
+
+TEST_CASE("fifty steps with a vocabulary that ranks cannot divide equally follow those of one rank") {
+  const auto expected = train_alone({.family = "llama of 43 tokens"});
+  for (auto options : divided_options()) {
+    for (const bool sequence : {false, true}) {
+      INFO("tensor " << *options.parallel.tensor << ", sequence " << sequence);
+      options.parallel.sequence = sequence;
+      options.parallel.strict = true;
+      check_same(train({.family = "llama of 43 tokens", .options = options}).losses, expected.losses);
+    }
+  }
+}
+
 TEST_CASE("recomputation of divided layers changes nothing") {
-  for (const auto& options : divided_options()) {
+  for (auto options : divided_options()) {
     for (const auto* family : {"llama", "gpt2"}) {
-      const auto expected = train({.family = family, .options = options, .steps = 5});
-      const auto found = train({.family = family, .options = options, .steps = 5, .recomputes = true});
-      CHECK(found.losses == expected.losses);
-      CHECK(found.norms == expected.norms);
+      for (const bool sequence : {false, true}) {
+        INFO(family << ", sequence " << sequence);
+        options.parallel.sequence = sequence;
+        const auto expected = train({.family = family, .options = options, .steps = 5});
+        const auto found = train({.family = family, .options = options, .steps = 5, .recomputes = true});
+        CHECK(found.losses == expected.losses);
+        CHECK(found.norms == expected.norms);
+      }
     }
   }
 }
@@ -60,15 +89,18 @@ TEST_CASE("mixed precision trains divided models as it trains whole ones") {
   const auto expected = train_alone({.family = "llama", .options = {.mixed_precision = Precision::bf16}, .steps = 10});
   for (auto options : divided_options()) {
     options.mixed_precision = Precision::bf16;
-    const auto found = train({.family = "llama", .options = options, .steps = 10});
-    check_same(found.losses, expected.losses, 0.03);  // bf16 has 8 bits
+    for (const bool sequence : {false, true}) {
+      options.parallel.sequence = sequence;
+      const auto found = train({.family = "llama", .options = options, .steps = 10});
+      check_same(found.losses, expected.losses, 0.03);  // bf16 has 8 bits
+    }
   }
 }
 
 TEST_CASE("checkpoints of divided models hold whole parameters and moments, and any mesh resumes from them") {
   const State state;
   const test::Folder folder(state, "tensor_checkpoints");
-  for (const auto* family : {"llama", "gpt2"}) {
+  for (const auto* family : {"llama", "gpt2", "llama of 43 tokens"}) {
     INFO(family);
     const auto alone = folder.path() / (std::string(family) + "-alone");
     train_alone({.family = family, .steps = 3, .save = alone});
@@ -172,6 +204,20 @@ TEST_CASE("logits of a divided vocabulary can be gathered for metrics") {
     const auto logits = accelerator.gather(model(models::ModelInputs{.input_ids = rows.ids}).logits);
     const auto expected = whole->forward({.input_ids = rows.ids}).logits;
     CHECK(at::allclose(logits.narrow(0, 0, expected.size(0)), expected, 1e-4, 1e-5));
+  }
+}
+
+TEST_CASE("in training a sequence must have equal parts, and generated texts may have any length") {
+  for (auto options : divided_options()) {
+    options.parallel.sequence = true;
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("llama"), whole = test::tensor_model("llama");
+    auto model = accelerator.prepare(*net);
+    const auto ids = at::arange(7, at::kLong).view({1, 7});
+    CHECK_THROWS_WITH(model(models::ModelInputs{.input_ids = ids}), ContainsSubstring("A sequence of 7 tokens"));
+    const at::NoGradGuard no_grad;
+    const auto logits = model(models::ModelInputs{.input_ids = ids}).logits.select(1, 6).argmax(-1);
+    CHECK(at::equal(logits, whole->forward({.input_ids = ids}).logits.select(1, 6).argmax(-1)));
   }
 }
 

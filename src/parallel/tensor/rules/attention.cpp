@@ -23,11 +23,13 @@ std::optional<at::Tensor> shared_heads(const Operand& keys, const Operand& queri
   return spread(keys.tensor, queries.ranks).narrow(dim, queries.ranks->index() * heads / ranks, 1);
 }
 
+/// Keys or values of this rank's heads. What a layer of all heads has computed from a divided sequence is joined.
 std::optional<at::Tensor> heads_for(const Operand& keys, const Operand& queries) {
   if (keys.dims() != queries.dims()) return {};
   if (keys.division == queries.division) return keys.tensor;
-  if (keys.is_divided()) return {};
-  return shared_heads(keys, queries);
+  const bool is_divided_by_tokens = keys.is_divided_along(keys.dims() - 2);
+  if (keys.is_divided() && !is_divided_by_tokens) return {};
+  return shared_heads({.tensor = keys.whole()}, queries);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "parallel/tensor/divided_random.hpp"
@@ -38,6 +40,20 @@ Written written_by(const c10::FunctionSchema& schema) {
   return written;
 }
 
+/// Whether the operator has finite values and derivatives at 0, so that padding cannot spoil gradients: 0 times
+/// infinity is not a number.
+bool keeps_padding_harmless(const OperatorCall& call) {
+  static const std::set<std::string_view> names = {
+      "aten::add",     "aten::add_",     "aten::sub",     "aten::sub_",  "aten::mul",      "aten::mul_",
+      "aten::neg",     "aten::tanh",     "aten::clone",   "aten::copy_", "aten::detach",   "aten::alias",
+      "aten::dropout", "aten::_to_copy", "aten::normal_", "aten::zero_", "aten::uniform_", "aten::zeros_like"};
+  const std::string_view name = call.op().operator_name().name;
+  if (names.contains(name)) return true;
+  const bool divides_by = name == "aten::div" || name == "aten::div_";
+  const auto divisor = divides_by ? call.operand(1) : Operand();
+  return divides_by && (!divisor.tensor.defined() || (!divisor.is_divided() && divisor.dims() == 0));  // a temperature
+}
+
 /// A whole tensor as it meets a parameter that is changed in place: its part, unless it has a part's size already.
 at::Tensor beside_parameter(const Operand& operand, const Operand& parameter, std::int64_t dims) {
   const auto dim = parameter.division->dim - (dims - operand.dims());
@@ -50,12 +66,12 @@ at::Tensor beside_parameter(const Operand& operand, const Operand& parameter, st
 
 std::optional<Division> aligned(const Operand& operand, std::int64_t dims) {
   if (!operand.division) return {};
-  return Division{.dim = operand.division->dim + dims - operand.dims(), .blocks = operand.division->blocks};
+  return operand.division->along(operand.division->dim + dims - operand.dims());
 }
 
 at::Tensor beside(const Operand& operand, const Division& division, std::int64_t dims, const SharedRanks& ranks) {
   if (!operand.tensor.defined()) return operand.tensor;
-  const Division own{.dim = division.dim - (dims - operand.dims()), .blocks = division.blocks};
+  const auto own = division.along(division.dim - (dims - operand.dims()));
   if (operand.division == own) return operand.tensor;
   const auto whole = operand.whole();
   if (own.dim < 0 || whole.size(own.dim) == 1) return spread(whole, ranks);
@@ -83,6 +99,7 @@ bool elementwise(OperatorCall& call) {
   for (const auto& one : operands) dims = std::max(dims, one.operand.dims());
   const auto& model = chosen->operand;
   const auto division = *aligned(model, dims);
+  if (division.padding > 0 && !keeps_padding_harmless(call)) return false;
   const auto self = call.argument(0);
   const bool in_parameter = written == Written::first && is_divided_parameter(self.toTensor());
   for (const auto& [position, operand] : operands) {

@@ -59,6 +59,7 @@ bool rms_norm(OperatorCall& call) {
 bool softmax(OperatorCall& call) {
   const auto x = call.operand(0);
   if (!x.is_divided_along(from_front(call.integer(1), x.dims()))) return along_dims(call);
+  if (x.division->padding > 0) return false;
   const auto [shifted, sums] = divided_rows(x, call.optional_type(2));
   call.give_divided(shifted.exp() / spread(sums, x.ranks), *x.division, x.ranks);
   return true;
@@ -67,6 +68,7 @@ bool softmax(OperatorCall& call) {
 bool log_softmax(OperatorCall& call) {
   const auto x = call.operand(0);
   if (!x.is_divided_along(from_front(call.integer(1), x.dims()))) return along_dims(call);
+  if (x.division->padding > 0) return false;
   const auto [shifted, sums] = divided_rows(x, call.optional_type(2));
   call.give_divided(shifted - spread(sums.log(), x.ranks), *x.division, x.ranks);
   return true;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/rules/rules.hpp"
 
 namespace hortator::parallel::rules {
@@ -31,7 +32,7 @@ bool split_into(OperatorCall& call, Sizes sizes, std::int64_t dim) {
       if (!piece) return false;
       divisions[i] = *piece;
       begin += sizes[i];
-      sizes[i] /= self.ranks->size();
+      sizes[i] = (sizes[i] + piece->padding) / self.ranks->size();
     }
     if (begin != size) return false;
   }
@@ -46,10 +47,25 @@ std::optional<Division> joined(const std::vector<Operand>& operands, std::int64_
   const auto block_of = [&](const Operand& one) { return one.tensor.size(dim) / one.division->blocks; };
   division.blocks = 0;
   for (const auto& one : operands) {
-    if (!one.is_divided_along(dim) || block_of(one) != block_of(*first)) return {};
+    if (!one.is_divided_along(dim) || block_of(one) != block_of(*first) || one.division->padding > 0) return {};
     division.blocks += one.division->blocks;
   }
   return division;
+}
+
+/// One element of the divided dimension, whole on each rank. The rank that has it sends it; a write into it would be
+/// lost.
+bool select_of_owner(OperatorCall& call, const Operand& self) {
+  const auto dim = self.division->dim, size = self.whole_sizes()[static_cast<std::size_t>(dim)];
+  const auto position = from_front(call.integer(2), size), part = self.tensor.size(dim);
+  if (self.division->blocks != 1 || position < 0 || position >= size || self.ranks->is_trial()) return false;
+  const auto own = self.tensor.select(dim, position % part);
+  const bool is_other = position / part != self.ranks->index();
+  const auto sent = own.masked_fill(at::full({}, is_other, own.options().dtype(at::kBool)), 0);
+  const auto whole = parallel::sum(sent, self.ranks);  // with a graph on all ranks, or on none
+  mark_copy_view(whole, self.tensor);
+  call.give(whole);
+  return true;
 }
 
 }  // namespace
@@ -57,7 +73,7 @@ std::optional<Division> joined(const std::vector<Operand>& operands, std::int64_
 bool select(OperatorCall& call) {
   const auto self = call.operand(0);
   const auto dim = from_front(call.integer(1), self.dims());
-  if (self.is_divided_along(dim)) return false;
+  if (self.is_divided_along(dim)) return select_of_owner(call, self);
   auto division = *self.division;
   if (dim < division.dim) --division.dim;
   call.give_divided(self.tensor.select(dim, call.integer(2)), division, self.ranks);
@@ -80,7 +96,8 @@ bool slice(OperatorCall& call) {
   const auto division = step == 1 ? after_slice(size, *self.division, from, to) : std::nullopt;
   if (!division) return false;
   const auto ranks = self.ranks->size();
-  call.give_divided(at::slice(self.tensor, dim, from / ranks, to / ranks), *division, self.ranks);
+  const auto end_of_part = (to + division->padding) / ranks;
+  call.give_divided(at::slice(self.tensor, dim, from / ranks, end_of_part), *division, self.ranks);
   return true;
 }
 

@@ -20,7 +20,7 @@ struct Reduced {
   Division after(const Division& division) const {
     if (keeps) return division;
     const auto before = std::ranges::count_if(dims, [&](std::int64_t dim) { return dim < division.dim; });
-    return {.dim = division.dim - before, .blocks = division.blocks};
+    return division.along(division.dim - before);
   }
 };
 
@@ -49,6 +49,7 @@ bool add(OperatorCall& call, bool takes_mean) {
   const auto x = call.operand(0);
   auto reduced = reduced_by(call, x.dims());
   if (!call.find("keepdim")) reduced.keeps = false;
+  if (x.division->padding > 0 && reduced.has(x.division->dim)) return false;
   auto result = add_up(call, x, reduced, takes_mean);
   if (reduced.has(x.division->dim)) {
     call.give(std::move(result));

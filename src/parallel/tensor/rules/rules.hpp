@@ -20,6 +20,10 @@ std::optional<Division> aligned(const Operand& operand, std::int64_t dims);
 /// A product of matrices; nothing if no rule applies. `a` and `b` as in at::matmul.
 std::optional<Operand> product(const Operand& a, const Operand& b);
 
+/// The sum over the ranks of addends that they have computed with their parts of `weight`: whole, or divided along the
+/// sequence if the weight's plan says so and the addend is [.., tokens, width]. @collective
+Operand sum_of_addends(const at::Tensor& addend, const Operand& weight);
+
 /// The sum of two operands of which any may be divided.
 Operand plus(const Operand& a, const Operand& b);
 

@@ -81,7 +81,7 @@ bool expand(OperatorCall& call) {
   auto sizes = call.integers(1);
   const auto division = *aligned(self, static_cast<std::int64_t>(sizes.size()));
   auto& divided = sizes[static_cast<std::size_t>(division.dim)];
-  if (divided >= 0) divided /= self.ranks->size();
+  if (divided >= 0) divided = (divided + division.padding) / self.ranks->size();
   call.give_divided(self.tensor.expand(sizes, call.flag(2)), division, self.ranks);
   return true;
 }

@@ -16,7 +16,7 @@ std::int64_t count(const Sizes& sizes) {
 Sizes positions(const Sizes& whole, const Division& division, int ranks, int rank) {
   Sizes all;
   const auto dim = static_cast<std::size_t>(division.dim);
-  const auto block = whole[dim] / division.blocks, part = block / ranks;
+  const auto block = whole[dim] / division.blocks, part = (block + division.padding) / ranks;
   std::int64_t inner = 1;
   for (std::size_t i = dim + 1; i < whole.size(); ++i) inner *= whole[i];
   for (std::int64_t at = 0; at < count(whole); ++at) {
@@ -68,6 +68,51 @@ TEST_CASE("a view keeps each rank's elements, for all shapes of 24 elements", "[
   }
   CHECK(views > 1000);
   CHECK(refused > 0);
+}
+
+TEST_CASE("a view of a padded tensor keeps each rank's elements, for all shapes of 30 elements", "[serial]") {
+  int views = 0, refused = 0;
+  for (const int ranks : {2, 3, 4}) {
+    for (const auto& whole : shapes(30, 3)) {
+      for (std::int64_t dim = 0; dim < 3; ++dim) {
+        const auto division = padded(dim, whole[static_cast<std::size_t>(dim)], ranks);
+        if (!division || division->padding == 0) continue;
+        REQUIRE(after_view(whole, *division, whole, ranks));
+        for (const auto& sizes : shapes(30, 3)) {
+          const auto there = after_view(whole, *division, sizes, ranks);
+          if (!there) {
+            ++refused;
+            continue;
+          }
+          ++views;
+          CHECK(there->part == part_sizes(sizes, there->division, ranks));
+          CHECK(whole_sizes(there->part, there->division, ranks) == sizes);
+          for (int rank = 0; rank < ranks; ++rank)
+            CHECK(positions(whole, *division, ranks, rank) == positions(sizes, there->division, ranks, rank));
+        }
+      }
+    }
+  }
+  CHECK(views > 100);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("padding makes parts equal, and no part is padding only", "[serial]") {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (std::int64_t size = 1; size <= 40; ++size) {
+      const auto division = padded(1, size, ranks);
+      const auto part = (size + ranks - 1) / ranks;
+      CHECK(division.has_value() == (part * (ranks - 1) < size));
+      if (!division) continue;
+      CHECK(part_sizes({3, size}, *division, ranks) == Sizes{3, part});
+      CHECK(whole_sizes({3, part}, *division, ranks) == Sizes{3, size});
+      std::int64_t all = 0;
+      for (int rank = 0; rank < ranks; ++rank) all += without_padding(part, *division, rank, ranks);
+      CHECK(all == size);
+      CHECK(after_slice(size, *division, 0, size) == division);
+      if (division->padding > 0) CHECK_FALSE(after_slice(size, *division, 0, size - 1));
+    }
+  }
 }
 
 TEST_CASE("a view to the same sizes is never refused", "[serial]") {

@@ -1,4 +1,6 @@
 // Modules that know nothing of tensor parallelism, in several styles of writing them, against the same on one rank.
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/nn/functional/activation.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/activation.h>
@@ -26,7 +28,7 @@ using test::TensorGroup;
 
 namespace {
 
-constexpr std::int64_t width = 32, heads = 4, vocabulary = 24, batch = 2, length = 6;
+constexpr std::int64_t width = 32, heads = 4, vocabulary = 24, batch = 2, length = 8;
 
 /// How a user writes attention.
 enum class Style { fused_view, fused_chunk, separate, multihead };
@@ -118,9 +120,10 @@ class UserNetImpl : public torch::nn::Module {
 };
 TORCH_MODULE(UserNet);
 
-TensorPlan plan_for(Style style) {
+TensorPlan plan_for(Style style, bool divides_sequence = false) {
   using enum TensorDivision;
   TensorPlan plan = {{"tokens", TensorDivision::vocabulary}, {"up.*", columns}, {"down.*", rows}};
+  if (divides_sequence) plan.push_back({"norms.*", TensorDivision::sequence});
   if (style == Style::multihead) {
     plan.push_back({.pattern = "multihead", .division = columns, .blocks = 3});
     plan.push_back({"multihead.out_proj", rows});
@@ -157,11 +160,13 @@ struct Step {
 
 TEST_CASE("losses, gradients and traffic of a user's transformer are those of one rank") {
   const auto style = GENERATE(Style::fused_view, Style::fused_chunk, Style::separate, Style::multihead);
-  INFO("style " << static_cast<int>(style));
+  const bool sequence = GENERATE(false, true);
+  if (sequence && style == Style::multihead) return;  // its tensors are [tokens, batch, width]
+  INFO("style " << static_cast<int>(style) << ", sequence " << sequence);
   const TensorGroup group;
   group.ranks->set_strict(true);  // nothing is gathered
   auto alone = net_of(style), divided = net_of(style);
-  const DividedModule parts(*divided, plan_for(style), group.ranks);
+  const DividedModule parts(*divided, plan_for(style, sequence), group.ranks);
   const Step step(0);
   auto expected = step.loss(alone);
   auto found = step.loss(divided);
@@ -191,6 +196,62 @@ TEST_CASE("a transformer layer exchanges four sums of its activations") {
   CHECK(traffic.gathers == 0);
   CHECK(traffic.sum_bytes <= (2 * 4 + 2) * activation + 3 * batch * length * 4 + 64);
   CHECK(traffic.sum_bytes >= (2 * 4 + 2) * activation);
+}
+
+TEST_CASE("with divided sequences a layer exchanges as many bytes, and once more what backward needs again") {
+  const TensorGroup group;
+  const auto ranks = group.ranks->size();
+  if (ranks == 1) return;
+  auto net = net_of(Style::separate);
+  const DividedModule parts(*net, plan_for(Style::separate, true), group.ranks);
+  Step(0).loss(net).backward();
+  const auto activation = batch * length * width * 4;
+  const auto& traffic = group.ranks->traffic();
+  // A sum of the whole is a reduce-scatter and a gather. Two layers with four of either, the embedding and the scores
+  // with two; each of the five inputs of column layers is gathered again in backward, once for queries, keys and
+  // values.
+  CHECK(traffic.part_sum_bytes == (2 * 4 + 2) * activation);
+  CHECK(traffic.gather_bytes == (2 * 4 + 2 + 5) * activation);
+  CHECK(traffic.sum_bytes <= 64 * width * 4 + 5 * batch * length * 4);  // gradients of norms and biases; the loss
+}
+
+namespace {
+
+/// Bytes of tensors on the CPU that this thread has allocated and not freed.
+struct LiveBytes final : c10::MemoryReportingInfoBase {
+  std::int64_t bytes = 0;
+  void reportMemoryUsage(void* /*memory*/, std::int64_t size, std::size_t /*allocated*/, std::size_t /*reserved*/,
+                         c10::Device /*device*/) override {
+    bytes += size;
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+};
+
+/// What backward needs of a forward pass of 64 tokens.
+std::int64_t activation_bytes(UserNet& net) {
+  const auto ids = at::arange(batch * 64, at::kLong).remainder(vocabulary).view({batch, 64});
+  const auto counter = std::make_shared<LiveBytes>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, counter);
+  const auto loss = torch::nn::functional::cross_entropy(net->forward(ids).view({-1, vocabulary}), ids.view({-1}));
+  const auto bytes = counter->bytes;
+  loss.backward();
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("with divided sequences each rank keeps its share of the activations") {
+  const TensorGroup group;
+  const auto ranks = group.ranks->size();
+  if (ranks == 1) return;
+  auto alone = net_of(Style::fused_view), divided = net_of(Style::fused_view);
+  const auto whole = activation_bytes(alone);
+  const DividedModule parts(*divided, plan_for(Style::fused_view, true), group.ranks);
+  const auto own = activation_bytes(divided);
+  INFO(own << " of " << whole << " bytes");
+  const auto tokens = batch * 64;
+  const auto on_all = 16 * tokens * 8;  // ids and targets, what chooses a part, and numbers of rows
+  CHECK(own <= whole / ranks + on_all);
 }
 
 namespace {

@@ -63,6 +63,30 @@ TEST_CASE("heads stay together, and what cannot be divided is replicated where t
   CHECK_FALSE(divisions_by_plan({heads}, {up}, 4)[0]);
 }
 
+TEST_CASE("a vocabulary is padded, unless a rank would have padding only", "[serial]") {
+  const PlannedParameter tokens{.name = "tokens.weight", .sizes = {13, 4}, .identity = "tokens"};
+  const PlannedParameter bias{.name = "tokens.bias", .sizes = {13}, .identity = "bias"};
+  TensorRule rule{.pattern = "tokens", .division = TensorDivision::vocabulary};
+  const auto found = divisions_by_plan({rule}, {tokens, bias}, 4);
+  CHECK(found[0] == Division{.dim = 0, .padding = 3});
+  CHECK(found[1] == found[0]);
+  CHECK(divisions_by_plan({rule}, {tokens}, 13)[0] == Division{.dim = 0});
+  CHECK_THROWS_WITH(divisions_by_plan({rule}, {tokens}, 8), ContainsSubstring("cannot be divided"));
+  rule.or_replicate = true;
+  CHECK_FALSE(divisions_by_plan({rule}, {tokens}, 8)[0]);
+}
+
+TEST_CASE("a rule for the sequence divides the sums of all other layers of the plan", "[serial]") {
+  const PlannedParameter norm{.name = "model.layers.0.norm.weight", .sizes = {4}, .identity = "norm"};
+  const auto found =
+      divisions_by_plan({columns("mlp.up"), rows("mlp.down"), {.pattern = "*", .division = TensorDivision::sequence}},
+                        {up, down, norm}, 2);
+  CHECK(found[0] == Division{.dim = 0});
+  CHECK(found[1] == Division{.dim = 1, .to_sequence = true});
+  CHECK_FALSE(found[2]);
+  CHECK(TensorRule::from_hugging_face("norm", "sequence_parallel").division == TensorDivision::sequence);
+}
+
 TEST_CASE("mistakes in a plan are errors", "[serial]") {
   CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.upp")}, {up}, 2), ContainsSubstring("fits no parameter"));
   CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.up")}, {up}, 3), ContainsSubstring("cannot be divided"));
