@@ -25,6 +25,7 @@ struct TensorRun {
   std::string family = "llama";  ///< of tensor_models.hpp, or "user": user_transformer()
   AcceleratorOptions options = {};
   std::int64_t first = 0, steps = 50;
+  std::int64_t length = tensor_length;  ///< of the sequences of a language model
   std::filesystem::path load = {}, save = {}, export_to = {};
   bool recomputes = false;
 };
@@ -69,7 +70,7 @@ inline TensorCourse train(const TensorRun& run) {
   if (run.recomputes) net->set_recompute_layers(true);
   if (run.family == "vit")
     return train_net(run, *net, [](auto& model, auto... part) { return image_loss(model, {part...}); });
-  return train_net(run, *net, [](auto& model, auto... part) { return token_loss(model, {part...}); });
+  return train_net(run, *net, [&](auto& model, auto... part) { return token_loss(model, {part..., run.length}); });
 }
 
 inline std::vector<double> from_first(const mpi::Communicator& world, std::vector<double> values) {

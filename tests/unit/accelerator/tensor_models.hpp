@@ -16,7 +16,7 @@
 
 namespace hortator::test {
 
-constexpr std::int64_t tensor_vocabulary = 40, tensor_length = 8, tensor_rows = 4;
+constexpr std::int64_t tensor_vocabulary = 40, tensor_length = 6, tensor_rows = 4;
 
 /// Small models of the families, by the texts of their config.json.
 inline const std::map<std::string, std::string>& tensor_configs() {
@@ -64,13 +64,13 @@ inline std::shared_ptr<models::PretrainedModel> tensor_model(const std::string& 
 struct TokenRows {
   at::Tensor ids, targets;
 
-  TokenRows(std::int64_t step, std::int64_t index, std::int64_t parts) {
-    const auto all = (at::arange(tensor_rows * (tensor_length + 1), at::kLong) * (7 + step) + step)
+  TokenRows(std::int64_t step, std::int64_t index, std::int64_t parts, std::int64_t length = tensor_length) {
+    const auto all = (at::arange(tensor_rows * (length + 1), at::kLong) * (7 + step) + step)
                          .remainder(tensor_vocabulary)
-                         .view({tensor_rows, tensor_length + 1})
+                         .view({tensor_rows, length + 1})
                          .chunk(parts, 0)[static_cast<std::size_t>(index)];
-    ids = all.narrow(1, 0, tensor_length);
-    targets = all.narrow(1, 1, tensor_length).reshape({-1});
+    ids = all.narrow(1, 0, length);
+    targets = all.narrow(1, 1, length).reshape({-1});
   }
 };
 
