@@ -18,10 +18,10 @@
 namespace hortator::bench {
 namespace {
 
-constexpr std::int64_t width = 256, heads = 8, layers = 4, vocabulary = 1024, batch = 8, tokens = 64;
+constexpr std::int64_t width = 256, head_count = 8, layers = 4, vocabulary = 1024, batch = 8, tokens = 64;
 
 struct Decoder final : TransformerLayer {
-  Decoder() : TransformerLayer(width, heads) {}
+  Decoder() : TransformerLayer(width, head_count) {}
   at::Tensor forward(const at::Tensor& input) override {
     const auto x = input + attention(norm_1(input), Sight::backwards);
     return x + down(at::gelu(up(norm_2(x)), "tanh"));
@@ -47,8 +47,8 @@ struct SmallGpt final : Net {
 };
 
 TensorPlan tensor_plan(bool sequence) {
-  TensorPlan plan = {{.pattern = "qkv", .division = TensorDivision::columns, .blocks = 3, .unit = width / heads},
-                     {.pattern = "out", .division = TensorDivision::rows, .unit = width / heads},
+  TensorPlan plan = {{.pattern = "qkv", .division = TensorDivision::columns, .blocks = 3, .unit = width / head_count},
+                     {.pattern = "out", .division = TensorDivision::rows, .unit = width / head_count},
                      {"up", TensorDivision::columns},
                      {"down", TensorDivision::rows},
                      {"texts", TensorDivision::vocabulary},

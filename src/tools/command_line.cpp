@@ -410,8 +410,8 @@ class CommandLine {
   std::optional<Dialect> dialect_;
   std::set<std::string> noted_;
   launching::AccelerateValues sharding_;
-  std::string fsdp_;       ///< as typed, if it is selected
-  std::string deepspeed_;  ///< as typed, if it is selected
+  std::string fsdp_;                              ///< as typed, if it is selected
+  std::string deepspeed_;                         ///< as typed, if it is selected
   std::map<std::string_view, std::string> axes_;  ///< of flags of Accelerate: the first flag that set a key
   std::size_t at_ = 0;
   Arguments plain_;
