@@ -47,32 +47,6 @@ TEST_CASE("fifty steps of divided models follow those of one rank") {
   }
 }
 
-TEST_CASE("fifty steps with divided sequences follow those of one rank") {
-  const auto family = GENERATE(std::string("llama"), std::string("qwen3"), std::string("gpt2"), std::string("bert"));
-  INFO(family);
-  const auto expected = train_alone({.family = family, .length = divisible});
-  for (auto options : divided_options()) {
-    INFO("tensor " << *options.parallel.tensor);
-    options.parallel.sequence = options.parallel.strict = true;
-    const auto found = train({.family = family, .options = options, .length = divisible});
-    check_same(found.losses, expected.losses);
-    check_same({found.norms.front()}, {expected.norms.front()});
-  }
-}
-
-TEST_CASE("fifty steps with a vocabulary that ranks cannot divide equally follow those of one rank") {
-  const auto expected = train_alone({.family = "llama of 43 tokens", .length = divisible});
-  for (auto options : divided_options()) {
-    for (const bool sequence : {false, true}) {
-      INFO("tensor " << *options.parallel.tensor << ", sequence " << sequence);
-      options.parallel.sequence = sequence;
-      options.parallel.strict = true;
-      const auto found = train({.family = "llama of 43 tokens", .options = options, .length = divisible});
-      check_same(found.losses, expected.losses);
-    }
-  }
-}
-
 TEST_CASE("recomputation of divided layers changes nothing") {
   for (auto options : divided_options()) {
     for (const auto* family : {"llama", "gpt2"}) {
@@ -209,20 +183,6 @@ TEST_CASE("logits of a divided vocabulary can be gathered for metrics") {
     const auto logits = accelerator.gather(model(models::ModelInputs{.input_ids = rows.ids}).logits);
     const auto expected = whole->forward({.input_ids = rows.ids}).logits;
     CHECK(at::allclose(logits.narrow(0, 0, expected.size(0)), expected, 1e-4, 1e-5));
-  }
-}
-
-TEST_CASE("in training a sequence must have equal parts, and generated texts may have any length") {
-  for (auto options : divided_options()) {
-    options.parallel.sequence = true;
-    Accelerator accelerator(options);
-    auto net = test::tensor_model("llama"), whole = test::tensor_model("llama");
-    auto model = accelerator.prepare(*net);
-    const auto ids = at::arange(7, at::kLong).view({1, 7});
-    CHECK_THROWS_WITH(model(models::ModelInputs{.input_ids = ids}), ContainsSubstring("A sequence of 7 tokens"));
-    const at::NoGradGuard no_grad;
-    const auto logits = model(models::ModelInputs{.input_ids = ids}).logits.select(1, 6).argmax(-1);
-    CHECK(at::equal(logits, whole->forward({.input_ids = ids}).logits.select(1, 6).argmax(-1)));
   }
 }
 
