@@ -88,6 +88,10 @@ Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environmen
   // Ranks of a node can use each other's devices only if they see them, so GPUs are requested per node, not per task.
   // No --gpu-bind: with "none", Slurm 22.05 does not report which of the node's devices belong to the job.
   if (request.gpus_per_node.value_or(0) > 0) arguments.push_back("--gpus-per-node=" + gpus_text(request));
+  if (!request.hostfile.empty()) {
+    throw UsageError({.what = "--hostfile does not work with srun, which starts the ranks here",
+                      .hint = "use --host n1,n2; in a job, the nodes are those of the allocation"});
+  }
   if (!request.hosts.empty()) arguments.push_back("--nodelist=" + request.hosts);
   if (!request.cpu_bind.empty()) arguments.push_back("--cpu-bind=" + srun_binding(request.cpu_bind));
   if (!request.map_by.empty()) refuse_map_by("srun", "use --launcher-option --distribution=block:cyclic");
@@ -102,7 +106,7 @@ Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environmen
 void check_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
   if (request.nodes.value_or(1) == 1 || has_nodes(request, environment)) return;
   throw UsageError(
-      {.what = text::concat("--nodes: ", *request.nodes, " nodes were requested, but this is no job of several"),
+      {.what = text::concat("--nodes: ", *request.nodes, " nodes were requested, but there is only this machine"),
        .hint = "start within a job (`hortator job` makes one), or list the hosts with --hostfile"});
 }
 

@@ -16,12 +16,12 @@ namespace {
                     .hint = "leave out one of --ranks, --nodes and --ranks-per-node"});
 }
 
-// GPUs can be given in three ways: the highest layer that has one of them decides.
-void settle_gpus(std::vector<Layer>& layers) {
+// Of settings that mean the same in several ways, the highest layer that has one of them decides.
+void settle_alternatives(std::vector<Layer>& layers, std::initializer_list<const char*> keys) {
   bool is_given = false;
   for (auto& layer : layers) {
     bool is_here = false;
-    for (const auto* key : {"gpus_per_node", "gpus_per_rank", "gpus"}) {
+    for (const auto* key : keys) {
       const auto found = layer.find(key);
       if (found == layer.end()) continue;
       is_here = true;
@@ -29,6 +29,13 @@ void settle_gpus(std::vector<Layer>& layers) {
     }
     is_given = is_given || is_here;
   }
+}
+
+// The nodes of a launch or job that gives only the ranks of each. How many a file of hosts lists is not known here.
+std::optional<int> assumed_nodes(const Settings& settings, int at_hand) {
+  const auto hosts = settings.word("host").value_or("");
+  if (settings.find("hostfile") != nullptr || hosts.find('[') != std::string::npos) return {};
+  return hosts.empty() ? at_hand : static_cast<int>(text::split(hosts, ',').size());
 }
 
 // One rank for each GPU, unless the CPUs are used.
@@ -40,25 +47,26 @@ std::optional<int> ranks_for_gpus(const Settings& settings, std::optional<int> n
     const int share = std::string_view(key) == "gpus" ? nodes.value_or(1) : 1;
     if (count > 0 && count % share == 0) return count / share;
   }
-  return {};
+  const auto ids = settings.word("gpu_ids").value_or("all");
+  if (ids == "all") return {};
+  return static_cast<int>(text::split(ids, ',').size());
 }
 
 }  // namespace
 
-RankPlacement placement(const Settings& settings) {
+RankPlacement placement(const Settings& settings, int nodes_at_hand) {
   const auto ranks = settings.number("ranks");
-  const auto nodes = settings.number("nodes");
+  auto nodes = settings.number("nodes");
   auto per_node = settings.number("ranks_per_node");
   if (!ranks && !per_node) per_node = ranks_for_gpus(settings, nodes);
   if (!ranks && per_node && !nodes && settings.find("ranks_per_node") == nullptr) return {*per_node, {}, {}};
+  if (!ranks && per_node && !nodes) nodes = assumed_nodes(settings, nodes_at_hand);
   if (ranks && nodes && per_node) {
     if (static_cast<long long>(*nodes) * *per_node != *ranks) refuse_placement(settings, *ranks, *nodes, *per_node);
     return {*ranks, nodes, per_node};
   }
   if (nodes && per_node) return {*nodes * *per_node, nodes, per_node};
-  if (!ranks)
-    throw UsageError(
-        {.what = "The number of ranks is missing", .hint = "use -n N, or --ranks-per-node N with --nodes"});
+  if (!ranks) throw UsageError({.what = "The number of ranks is missing", .hint = "use -n N, or --ranks-per-node N"});
   if (per_node) {
     if (*ranks < *per_node) return {*ranks, 1, ranks};
     if (*ranks % *per_node != 0) refuse_placement(settings, *ranks, *ranks / *per_node, *per_node);
@@ -75,7 +83,8 @@ RankPlacement placement(const Settings& settings) {
 }
 
 void settle_placement(std::vector<Layer>& layers) {
-  settle_gpus(layers);
+  settle_alternatives(layers, {"gpus_per_node", "gpus_per_rank", "gpus"});
+  settle_alternatives(layers, {"mem", "mem_per_cpu"});
   std::set<std::string> given_keys;
   for (auto& layer : layers) {
     const bool is_first = given_keys.empty();

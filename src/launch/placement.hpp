@@ -14,9 +14,9 @@ struct RankPlacement {
 };
 
 /// Computes the placement from any two of the three numbers, or from the ranks only; without ranks, there is one for
-/// each GPU. Throws UsageError for too few
-/// numbers and for numbers that contradict each other.
-RankPlacement placement(const Settings& settings);
+/// each GPU. Ranks per node without nodes are placed on the hosts that are listed, otherwise on `nodes_at_hand`. Throws
+/// UsageError for too few numbers and for numbers that contradict each other.
+RankPlacement placement(const Settings& settings, int nodes_at_hand = 1);
 
 /// Two of ranks, nodes and ranks per node are enough. Removes from lower layers what exceeds the first two that are
 /// given, so that `-n 4` overrides a file with nodes and ranks per node. The numbers of the first layer stay together.

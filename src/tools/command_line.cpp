@@ -11,6 +11,7 @@
 #include "launch/settings/accelerate_names.hpp"
 #include "launch/settings/accelerate_sharding.hpp"
 #include "launch/settings/synonyms.hpp"
+#include "tools/given_settings.hpp"
 #include "tools/typed_values.hpp"
 
 namespace hortator::tools {
@@ -29,6 +30,17 @@ std::string replaced(std::string text, char from, char to) {
 }
 
 const launching::Key& key_named(std::string_view name) { return launching::find_key(name, ""); }
+
+// The setting of that flag; null if there is none.
+const launching::Key* key_of_flag(const std::string& flag) {
+  const auto keys = launching::keys();
+  const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return launching::flag_of(k) == flag; });
+  return key == keys.end() ? nullptr : &*key;
+}
+
+bool has_many_values(const launching::Key& key) {
+  return key.kind == launching::KeyKind::list || key.kind == launching::KeyKind::variables;
+}
 
 class CommandLine {
  public:
@@ -84,8 +96,8 @@ class CommandLine {
     if (synonym != nullptr && !options_.own_flags.contains(dashed) && (is_known(*synonym) || !is_of_accelerate))
       return take_synonym(*synonym, typed, value);
     if (const auto* option = find(dashed)) {
-      take_own(option, spelling, value);
-      note_stage(typed);
+      take_known(*option, dashed, typed, value);
+      if (dashed == "zero-stage") note_stage(typed);
       return;
     }
     if (!options_.has_settings) {
@@ -97,8 +109,8 @@ class CommandLine {
 
   void take_short(const std::string& argument, const std::string& typed, const Value& value) {
     const auto* synonym = options_.has_settings ? launching::find_synonym(argument, Dialect::any) : nullptr;
+    if (synonym != nullptr) synonym = at_hand(argument);
     if (synonym == nullptr) return take_own(find(typed), typed, value);
-    synonym = at_hand(argument);
     auto attached = argument.substr(synonym->spelling.size());
     if (attached.starts_with('=')) attached.erase(0, 1);
     take_synonym(*synonym, std::string(synonym->spelling), attached.empty() ? std::nullopt : Value(attached));
@@ -109,9 +121,16 @@ class CommandLine {
     return synonym.meaning != Meaning::setting || has_flag(key_named(synonym.text));
   }
 
+  // A launch outside of PBS knows no line for qsub: there, -u and -m have other meanings.
+  bool is_out_of_place(const Synonym& synonym) {
+    const bool is_line = synonym.meaning == Meaning::pbs_line || synonym.meaning == Meaning::mail_points;
+    return options_.is_launch && is_line && synonym.dialect == Dialect::pbs && dialect() != Dialect::pbs;
+  }
+
   // In a job of PBS, a launch knows mpirun's meaning as well: `-N 2` does not name a job there.
   const Synonym* at_hand(const std::string& argument) {
     const auto* first = launching::find_synonym(argument, dialect());
+    if (is_out_of_place(*first)) return nullptr;
     if (!options_.is_launch || dialect() != Dialect::pbs || (first->dialect == Dialect::pbs && is_known(*first)))
       return first;
     const auto* other = launching::find_synonym(argument, Dialect::mpi);
@@ -119,11 +138,37 @@ class CommandLine {
     return is_better ? other : first;
   }
 
+  void take_known(const po::option_description& option, const std::string& dashed, const std::string& typed,
+                  const Value& value) {
+    const auto* key = options_.has_settings && !options_.own_flags.contains(dashed) ? key_of_flag(dashed) : nullptr;
+    if (key == nullptr || key->kind == launching::KeyKind::onoff) return take_own(&option, "--" + dashed, value);
+    const auto given = next_value(typed, value);
+    launching::check_values(*key, {given}, typed + ": ");
+    put(*key, given, typed);
+  }
+
+  void put(const launching::Key& key, const std::string& value, const std::string& typed) {
+    const auto flag = launching::flag_of(key);
+    const auto argument = text::concat("--", flag, '=', value);
+    const auto earlier =
+        has_many_values(key) ? std::nullopt : given_.add(flag, {replaced(typed, '_', '-'), value, plain_.size()});
+    if (earlier) {
+      plain_[*earlier] = argument;
+    } else {
+      plain_.push_back(argument);
+    }
+  }
+
+  void put_switch(const std::string& argument) {
+    if (std::find(plain_.begin(), plain_.end(), argument) == plain_.end()) plain_.push_back(argument);
+  }
+
   // The value is attached, so that the parser does not look at it.
   void take_own(const po::option_description* option, const std::string& name, Value value) {
     const bool has_value = option != nullptr && option->semantic()->max_tokens() > 0;
     const auto* separator = name.starts_with("--") ? "=" : "";
-    if (value || !has_value || at_ == arguments_.size()) {
+    if (!value && !has_value) return put_switch(name);
+    if (value || at_ == arguments_.size()) {
       plain_.push_back(value ? name + separator + *value : name);
       return;
     }
@@ -182,8 +227,7 @@ class CommandLine {
       case Meaning::gres:
         return take_gres(typed, value);
       case Meaning::variables:
-        for (const auto& one : assignments_of(value, typed, dialect() == Dialect::pbs)) set("environment", one, typed);
-        return;
+        return take_variables(synonym, typed, value);
       case Meaning::mail_points:
         return set("mail_type", mail_types_of(value, typed), typed);
       case Meaning::attributes:
@@ -193,6 +237,14 @@ class CommandLine {
       case Meaning::refused:
         return note(typed, std::string(synonym.text));
     }
+  }
+
+  void take_variables(const Synonym& synonym, const std::string& typed, std::string value) {
+    if (synonym.takes == Takes::two_values) {
+      value[value.find(' ')] = '=';
+      return set("environment", value, typed);
+    }
+    for (const auto& one : assignments_of(value, typed, dialect() == Dialect::pbs)) set("environment", one, typed);
   }
 
   bool names_resource(const Value& given) const {
@@ -215,7 +267,7 @@ class CommandLine {
     if (!has_flag(key)) return at_launch(synonym, typed, value);
     if (key.kind == launching::KeyKind::onoff) {
       const auto is_on = value.empty() ? std::optional(true) : text::parse_bool(value);
-      if (is_on) return *is_on ? plain_.push_back("--" + launching::flag_of(key)) : void();
+      if (is_on) return *is_on ? put_switch("--" + launching::flag_of(key)) : void();
       return add("directives", text::concat(synonym.spelling, '=', value));  // Slurm's --exclusive=user
     }
     set(synonym.text, synonym.takes == Takes::nothing ? std::string(synonym.fixed) : value, typed);
@@ -278,11 +330,19 @@ class CommandLine {
     const auto& key = key_named(name);
     const auto flag = launching::flag_of(key);
     if (!has_flag(key)) return note(typed, "`hortator job` asks the scheduler for it");
-    if (key.kind == launching::KeyKind::onoff) return plain_.push_back("--" + flag);
+    if (key.kind == launching::KeyKind::onoff) return put_switch("--" + flag);
     if (key.kind == launching::KeyKind::time)
       value = dialect() == Dialect::pbs ? launching::time_of_pbs(value) : launching::time_of_slurm(value);
     if (!options_.own_flags.contains(flag)) launching::check_values(key, {value}, typed + ": ");
-    plain_.push_back("--" + flag + "=" + value);
+    refuse_number_as_name(key, value, typed);
+    put(key, value, typed);
+  }
+
+  // Users of Slurm and mpirun mean a number of nodes.
+  void refuse_number_as_name(const launching::Key& key, const std::string& value, const std::string& typed) const {
+    if (key.name != "job_name" || typed != "-N" || value.find_first_not_of("0123456789") != std::string::npos) return;
+    throw UsageError({.what = text::concat("-N: with PBS it is the name of the job, got ", text::quote(value)),
+                      .hint = text::concat("use --nodes ", value, ", or --job-name ", value, " if that is the name")});
   }
 
   void add(std::string_view name, const std::string& value) {
@@ -327,9 +387,10 @@ class CommandLine {
 
   // A stage that DeepSpeed has, for what depends on it.
   void note_stage(const std::string& typed) {
-    const auto& flag = plain_.back();
-    if (flag.starts_with("--zero-stage=") && flag.size() == 14 && flag.back() >= '0' && flag.back() <= '3')
-      sharding_["zero_stage"] = {flag.substr(13), typed};
+    for (const auto& flag : plain_) {
+      if (flag.starts_with("--zero-stage=") && flag.size() == 14 && flag.back() >= '0' && flag.back() <= '3')
+        sharding_["zero_stage"] = {flag.substr(13), typed};
+    }
   }
 
   void select_sharding(const std::string& name, const std::string& typed) {
@@ -368,7 +429,7 @@ class CommandLine {
                        Value value) {
     if (row.key.empty()) return plain_.push_back(argument);
     const auto& key = key_named(row.key);
-    if (key.kind == launching::KeyKind::onoff) return plain_.push_back("--" + launching::flag_of(key));
+    if (key.kind == launching::KeyKind::onoff) return put_switch("--" + launching::flag_of(key));
     value = next_value(typed, value);
     if (!has_flag(key)) {
       return *value == "all" ? note(typed, std::string(row.text)) : at_launch({.spelling = row.name}, typed, *value);
@@ -380,10 +441,10 @@ class CommandLine {
           {.what = text::concat(typed, ": ", text::quote(*value), " is not supported"), .why = std::string(row.text)});
     }
     if (launching::is_accelerate_axis(row)) {
-      if (*translated == "1") return;  // no setting
+      if (*translated == "1") return;  // it sets nothing
       refuse_second_axis(row, typed);
     }
-    plain_.push_back("--" + launching::flag_of(key) + "=" + *translated);
+    put(key, *translated, typed);
   }
 
   // Two flags of Accelerate that set one axis exclude each other there.
@@ -397,10 +458,8 @@ class CommandLine {
 
   void take_setting_of_other_verb(const std::string& argument, const std::string& typed, const std::string& dashed,
                                   const Value& value) {
-    const auto keys = launching::keys();
-    const auto key =
-        std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return launching::flag_of(k) == dashed; });
-    if (key == keys.end() || options_.own_flags.contains(dashed)) return plain_.push_back(argument);  // unknown
+    const auto* key = key_of_flag(dashed);
+    if (key == nullptr || options_.own_flags.contains(dashed)) return plain_.push_back(argument);  // unknown
     const auto given = key->kind == launching::KeyKind::onoff ? "" : next_value(typed, value);
     at_launch({.spelling = typed}, typed, given);
   }
@@ -409,6 +468,7 @@ class CommandLine {
   const Options& options_;
   std::optional<Dialect> dialect_;
   std::set<std::string> noted_;
+  GivenSettings given_;
   launching::AccelerateValues sharding_;
   std::string fsdp_;                              ///< as typed, if it is selected
   std::string deepspeed_;                         ///< as typed, if it is selected

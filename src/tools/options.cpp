@@ -10,10 +10,47 @@ namespace {
 
 namespace po = boost::program_options;
 
-// A long list of names is no help: point to --help instead.
-std::string short_suggestion(const std::string& name, const std::vector<std::string>& known) {
+// How an option that Hortator does not know reaches the launcher or the scheduler; empty for a verb without them.
+std::string passing_on(const Options& options) {
+  const auto* name = options.is_launch ? "launcher-option" : "directive";
+  const auto* setting = options.is_launch ? "launcher-options" : "directives";
+  if (!options.has_settings || options.named.find_nothrow(setting, false) == nullptr) return "";
+  return text::concat("; --", name, "='...' passes an option on unchanged");
+}
+
+// A long list of names does not help: point to --help instead.
+std::string short_suggestion(const std::string& name, const Options& options) {
+  const auto known = known_spellings(options);
   const bool is_long = known.size() > 12 && text::nearest(name, known).empty();
-  return is_long ? "--help lists all options" : text::suggestion(name, known);
+  return is_long ? "--help lists all options" + passing_on(options) : text::suggestion(name, known);
+}
+
+UsageError unknown(const po::unknown_option& error, const Options& options) {
+  const auto token = error.get_option_name();
+  const auto name = token.substr(0, token.find('='));
+  return UsageError({.what = "Unknown option " + text::quote(name), .hint = short_suggestion(name, options)});
+}
+
+// The first argument that exceeds the verb's texts. Values of options are attached to them.
+std::string surplus(const Arguments& arguments, const Options& options) {
+  auto count = options.positional.max_total_count();
+  for (const auto& argument : plain_arguments(arguments, options)) {
+    if (!argument.starts_with('-') && count-- == 0) return argument;
+  }
+  return "";
+}
+
+UsageError too_many(const Arguments& arguments, const Options& options) {
+  const auto extra = surplus(arguments, options);
+  const bool is_option = options.named.find_nothrow(extra, false) != nullptr;
+  return UsageError({.what = "Unexpected argument " + text::quote(extra),
+                     .hint = is_option ? "did you mean '--" + extra + "'?" : "--help shows the usage"});
+}
+
+UsageError syntax_error(const po::invalid_syntax& error) {
+  const bool is_missing = error.kind() == po::invalid_syntax::missing_parameter;
+  return UsageError({.what = error.get_option_name() + (is_missing ? ": the value is missing" : " has no value"),
+                     .hint = "--help lists all options"});
 }
 
 po::parsed_options split(const Arguments& arguments, const Options& options) {
@@ -39,9 +76,13 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
     po::notify(values);
     return values;
   } catch (const po::unknown_option& error) {
-    const auto name = error.get_option_name();
-    throw UsageError(
-        {.what = "Unknown option " + text::quote(name), .hint = short_suggestion(name, known_spellings(options))});
+    throw unknown(error, options);
+  } catch (const po::too_many_positional_options_error&) {
+    throw too_many(arguments, options);
+  } catch (const po::multiple_occurrences& error) {
+    throw UsageError({.what = error.get_option_name() + ": given more than once", .hint = "give it once"});
+  } catch (const po::invalid_syntax& error) {
+    throw syntax_error(error);
   } catch (const po::error& error) {
     throw UsageError({.what = error.what()});
   }

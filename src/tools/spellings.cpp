@@ -41,11 +41,24 @@ std::string synonym_line(const launching::Synonym& synonym) {
   return "";
 }
 
+// Whether arguments without a name are stored under it.
+bool is_text(const std::string& name, const Options& options) {
+  const auto& texts = options.positional;
+  if (texts.max_total_count() == 0) return false;
+  const auto count = std::min(texts.max_total_count(), 8U);
+  for (unsigned at = 0; at < count; ++at) {
+    if (texts.name_for_position(at) == name) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string> known_spellings(const Options& options) {
   std::vector<std::string> names;
-  for (const auto& option : options.named.options()) names.push_back("--" + option->long_name());
+  for (const auto& option : options.named.options()) {
+    if (!is_text(option->long_name(), options)) names.push_back("--" + option->long_name());
+  }
   if (!options.has_settings) return names;
   for (const auto& synonym : launching::synonyms()) {
     if (synonym.spelling.starts_with("--") && synonym.meaning != Meaning::refused) names.emplace_back(synonym.spelling);

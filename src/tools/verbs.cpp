@@ -5,6 +5,7 @@
 #include <hortator/version.hpp>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #include "core/text/text.hpp"
@@ -41,6 +42,21 @@ int run_without_verb(const Arguments& arguments) {
     print_help(std::cout);
   }
   return 0;
+}
+
+// What other tools call a verb, as the command of Hortator.
+std::string verb_of_others(const std::string& name) {
+  static const std::map<std::string, std::string> counterparts = {{"run", "`hortator launch`"},
+                                                                  {"srun", "`hortator launch`"},
+                                                                  {"mpirun", "`hortator launch`"},
+                                                                  {"start", "`hortator launch`"},
+                                                                  {"submit", "`hortator job --submit`"},
+                                                                  {"sbatch", "`hortator job --submit`"},
+                                                                  {"qsub", "`hortator job --submit`"},
+                                                                  {"status", "`hortator watch`"},
+                                                                  {"estimate", "`hortator estimate-memory`"}};
+  const auto found = counterparts.find(name);
+  return found == counterparts.end() ? "" : found->second;
 }
 
 // `help job` is `job --help`, `help checkpoint diff` is `checkpoint diff --help`.
@@ -86,8 +102,9 @@ const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::s
   if (verb != verbs.end()) return *verb;
   std::vector<std::string> names;
   for (const auto& known : verbs) names.push_back(known.name);
-  throw UsageError(
-      {.what = text::concat("Unknown ", kind, " ", text::quote(name)), .hint = text::suggestion(name, names)});
+  const auto counterpart = kind == "verb" ? verb_of_others(name) : "";
+  throw UsageError({.what = text::concat("Unknown ", kind, " ", text::quote(name)),
+                    .hint = counterpart.empty() ? text::suggestion(name, names) : "use " + counterpart});
 }
 
 int run(const Arguments& arguments) {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Checks Hortator against the oldest LibTorch that it accepts. Downloads its wheel into FOLDER (900 MB; later calls reuse it), configures a build
 # for CPUs and compiles every source that includes LibTorch, without making code. --run builds these test programs for real, and runs them.
+# Exits with 77 if the wheel cannot be downloaded.
 #   oldest_libtorch.sh [--run TEST,...] FOLDER      e.g. oldest_libtorch.sh --run paging,step,formats /tmp/oldest
 set -euo pipefail
-usage() { sed -n '2,4p' "$0" >&2; exit 2; }
+usage() { sed -n '2,5p' "$0" >&2; exit 2; }
 tests=''
 if [ "${1:-}" = --run ]; then tests=${2:-} && shift 2; fi
 [ $# = 1 ] || usage
@@ -14,7 +15,7 @@ oldest=$(sed -n 's/^find_package(LibTorch \([0-9.]*\))$/\1/p' "$root/share/cmake
 
 if [ ! -e "$folder/torch/version.py" ]; then
   wheels() { python3 -m pip download -q --no-deps -d "$folder" "$@"; }
-  wheels "torch==$oldest.*"
+  wheels "torch==$oldest.*" || { echo "LibTorch $oldest cannot be downloaded" >&2; exit 77; }
   wheel=("$folder"/torch-*.whl)
   # What libtorch_cpu.so loads of CUDA, in the versions that the wheel asks for.
   mapfile -t needed < <(unzip -p "${wheel[0]}" '*.dist-info/METADATA' | sed -nE 's/^Requires-Dist: (nvidia-cuda-(runtime|cupti)[a-z0-9-]*==[0-9.]+).*/\1/p')

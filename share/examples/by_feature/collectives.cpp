@@ -1,4 +1,4 @@
-// Collectives without an Accelerator: ranks share work that is no training, and combine what they have found.
+// Collectives without an Accelerator: ranks share work other than training, and combine the results.
 //
 // State knows the ranks and splits values among them; Collectives sends tensors, structures of tensors and other
 // objects between them. Neither needs a model. The functions at the end change structures on one rank.

@@ -4,6 +4,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/job/conflicts.hpp"
 #include "launch/job/walltime.hpp"
 
 namespace hortator::launching {
@@ -19,12 +20,18 @@ constexpr std::string_view with_operators =
 constexpr std::string_view dependency_characters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-?[]";
 
+std::string flag_named(std::string_view key) {
+  std::string flag(key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
 const std::string& checked_value(const std::string& value, std::string_view what, std::string_view characters = plain) {
   const auto at = value.find_first_not_of(characters);
   if (at == std::string::npos && !value.empty()) return value;
-  throw UsageError({.what = text::concat("Invalid ", what, ": ", text::quote(value)),
-                    .why = "values in the scheduler's lines cannot be quoted",
-                    .hint = text::concat("use letters, digits and ", characters.substr(62))});
+  throw UsageError({.what = text::concat("--", flag_named(what), ": expected letters, digits and ",
+                                         characters.substr(62), ", got ", text::quote(value)),
+                    .why = "values in the scheduler's lines cannot be quoted"});
 }
 
 void add(Lines& lines, const Job& job, std::string_view key, const std::string& option,
@@ -53,7 +60,7 @@ void add_verbatim(Lines& lines, const Job& job) {
       throw UsageError({.what = text::quote(line) + " is an option of Slurm, and this is a PBS job",
                         .hint = "use --directive with PBS's counterpart, such as '-l place=excl'"});
     }
-    lines.push_back(checked_value(line, "a directive", characters));
+    lines.push_back(checked_value(line, "directive", characters));
   }
 }
 
@@ -204,6 +211,7 @@ Lines pbs(const Job& job) {
 }  // namespace
 
 std::vector<std::string> directives(const Job& job) {
+  check_conflicts(job);
   auto lines = job.scheduler == Scheduler::slurm ? slurm(job) : pbs(job);
   add_verbatim(lines, job);
   return lines;

@@ -139,7 +139,8 @@ std::string budget_of(const Job& job, int chain_length) {
   const double hours = static_cast<double>(starts * tasks * nodes * job.seconds) / 3600;
   std::string text = starts > 1 ? text::concat("up to ", starts, " x ", walltime(job.seconds)) : walltime(job.seconds);
   if (tasks > 1) text += text::concat(" for each of ", tasks, " tasks");
-  return text + text::concat(" on ", text::count(nodes, "node"), " = ", text::print("%.4g", hours), " node hours");
+  return text + text::concat(" on ", text::count(nodes, "node"), " = ", text::print("%.4g", hours),
+                             hours == 1 ? " node hour" : " node hours");
 }
 
 std::optional<int> cpus_per_rank(const Job& job) {

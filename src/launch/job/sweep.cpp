@@ -17,6 +17,27 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     text.replace(at, from.size(), to);
 }
 
+// "{NAME}" in the text whose NAME is not swept over; empty if there is none.
+std::string unknown_placeholder(const std::string& text, const std::vector<SweepAxis>& axes) {
+  for (auto begin = text.find('{'); begin != std::string::npos; begin = text.find('{', begin + 1)) {
+    const auto end =
+        text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", begin + 1);
+    if (end == std::string::npos || text[end] != '}' || end == begin + 1) continue;
+    const auto name = text.substr(begin + 1, end - begin - 1);
+    if (std::ranges::none_of(axes, [&](const SweepAxis& axis) { return axis.name == name; })) return name;
+  }
+  return "";
+}
+
+void check_placeholders(const std::vector<SweepAxis>& axes, const std::vector<std::string>& command) {
+  for (const auto& part : command) {
+    const auto name = unknown_placeholder(part, axes);
+    if (name.empty()) continue;
+    throw UsageError({.what = text::concat(text::quote(part), ": the sweep has no values for {", name, "}"),
+                      .hint = text::concat("use --over ", name, "=VALUE,VALUE, or another name in braces")});
+  }
+}
+
 bool mentions(const std::vector<std::string>& command, const std::string& placeholder) {
   return std::any_of(command.begin(), command.end(),
                      [&](const auto& part) { return part.find(placeholder) != std::string::npos; });
@@ -67,6 +88,7 @@ SweepAxis parse_axis(const std::string& text, const std::string& flag) {
 
 std::vector<SweepTask> sweep_tasks(const std::vector<SweepAxis>& axes, const std::vector<std::string>& command) {
   const auto count = count_tasks(axes);
+  check_placeholders(axes, command);
   std::vector<SweepTask> tasks(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto rest = i;

@@ -77,7 +77,7 @@ const AccelerateName* accelerate_key(std::string_view name) {
 }
 
 bool is_accelerate_switch(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> switches = {"quiet",
+  static constexpr std::array<std::string_view, 13> switches = {"quiet",
                                                                 "multi_gpu",
                                                                 "enable_cpu_affinity",
                                                                 "dynamo_use_fullgraph",
@@ -88,7 +88,8 @@ bool is_accelerate_switch(std::string_view name) {
                                                                 "use_parallelism_config",
                                                                 "same_network",
                                                                 "no_python",
-                                                                "no_tpu_cluster"};
+                                                                "no_tpu_cluster",
+                                                                "use_xpu"};
   return std::find(switches.begin(), switches.end(), name) != switches.end();
 }
 

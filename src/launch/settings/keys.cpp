@@ -21,7 +21,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "nodes", .kind = KeyKind::count, .what = "nodes"},
     {.name = "ranks_per_node", .kind = KeyKind::count, .what = "ranks on each node (default: one for each GPU)"},
     {.name = "gpus_per_node", .kind = KeyKind::gpus, .what = "GPUs of each node, such as 4 or a100:4; every rank sees all of its node's"},
-    {.name = "gpus_per_rank", .kind = KeyKind::count, .what = "GPUs for each rank"},
+    {.name = "gpus_per_rank", .kind = KeyKind::gpus, .what = "GPUs for each rank, such as 1 or a100:1"},
     {.name = "gpus", .kind = KeyKind::gpus, .what = "GPUs in total, over all nodes"},
     {.name = "gpu_ids", .scope = Scope::launch, .what = "GPUs of each node to use: all, or comma-separated numbers", .builtin = "all"},
     {.name = "cpu", .kind = KeyKind::onoff, .what = "use the CPU even where there are GPUs", .builtin = "false", .is_for_program = true},
@@ -38,7 +38,7 @@ constexpr auto table = std::to_array<Key>({
      .is_for_program = true},
     {.name = "replicate", .kind = KeyKind::count, .what = "replicas of the model or of the set of shards (1: as many as fit)", .builtin = "1",
      .is_for_program = true},
-    {.name = "pipeline", .kind = KeyKind::count, .what = "ranks that have consecutive parts of the model", .builtin = "1",
+    {.name = "pipeline", .kind = KeyKind::count, .what = "stages of a model on different ranks (not available yet: only 1)", .builtin = "1",
      .is_for_program = true},
     {.name = "offload_optimizer", .what = "where ZeRO keeps the optimizer's state between steps: cpu, or a folder", .is_for_program = true},
     {.name = "offload_parameters", .what = "where ZeRO stage 3 keeps parameters between their uses: cpu, or a folder", .is_for_program = true},
@@ -212,8 +212,10 @@ void check_values(const Key& key, const std::vector<std::string>& values, const 
                       .why = text::concat(key.name, " is ", expected(key))});
   }
   for (const auto& value : values) {
-    if (!is_accepted(key, value))
-      throw UsageError({.what = text::concat(begin, expected(key), ", got ", text::quote(value))});
+    if (is_accepted(key, value)) continue;
+    const bool is_fp8 = key.name == "mixed_precision" && value == "fp8";
+    throw UsageError({.what = text::concat(begin, expected(key), ", got ", text::quote(value)),
+                      .hint = is_fp8 ? "use bf16: fp8 is not supported" : ""});
   }
 }
 

@@ -17,6 +17,15 @@ std::optional<std::string> visible_devices(const Settings& settings) {
   throw UsageError({.what = "--gpu-ids: expected all or comma-separated numbers, got " + text::quote(*ids)});
 }
 
+// The GPUs of that many ranks.
+Gpus of_all(Gpus each, int ranks) {
+  each.count *= ranks;
+  if (each.types.find(',') != std::string::npos)
+    throw UsageError({.what = "--gpus-per-rank: expected one type, got " + text::quote(each.types)});
+  if (!each.types.empty()) each.types = text::concat(each.types.substr(0, each.types.find(':')), ':', each.count);
+  return each;
+}
+
 // GPUs of a node, from whichever of the three settings is given.
 std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& counts) {
   if (const auto given = settings.word("gpus_per_node")) return parse_gpus(*given);
@@ -31,9 +40,9 @@ std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& 
     if (!gpus.types.empty()) gpus.types = text::concat(gpus.types.substr(0, gpus.types.find(':')), ':', gpus.count);
     return gpus;
   }
-  const auto each = settings.number("gpus_per_rank");
+  const auto each = settings.word("gpus_per_rank");
   if (!each) return {};
-  return Gpus{.count = *each * counts.ranks_per_node.value_or(counts.ranks / counts.nodes.value_or(1))};
+  return of_all(*parse_gpus(*each), counts.ranks_per_node.value_or(counts.ranks / counts.nodes.value_or(1)));
 }
 
 // Throws unless the ranks that get different batches are whole groups of those that hold all experts.
@@ -48,9 +57,13 @@ void check_experts(const Settings& settings, int ranks) {
 
 // Throws unless the ranks along the axes of the mesh divide the ranks. (The program may set further axes.)
 void check_axes(const Settings& settings, int ranks) {
+  if (settings.number("pipeline").value_or(1) > 1) {
+    throw UsageError({.what = "--pipeline: stages of a model on different ranks are not available yet",
+                      .hint = "use --zero-stage 3, or --tensor, where a model does not fit on a rank"});
+  }
   long long product = 1;
   std::vector<std::string> factors;
-  for (const auto* axis : {"tensor", "context", "shard", "replicate", "pipeline"}) {
+  for (const auto* axis : {"tensor", "context", "shard", "replicate"}) {
     const int size = settings.number(axis).value_or(1);
     product *= size;
     if (size != 1) factors.push_back(text::concat("--", axis, ' ', size));
@@ -65,8 +78,8 @@ void check_axes(const Settings& settings, int ranks) {
 
 }  // namespace
 
-LaunchRequest request_of(const Settings& settings) {
-  const auto counts = placement(settings);
+LaunchRequest request_of(const Settings& settings, int nodes_at_hand) {
+  const auto counts = placement(settings, nodes_at_hand);
   check_axes(settings, counts.ranks);
   LaunchRequest request{.ranks = counts.ranks,
                         .nodes = counts.nodes,

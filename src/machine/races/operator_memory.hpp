@@ -12,7 +12,7 @@ namespace hortator::machine {
 struct OperatorMemory {
   std::string name = {};
   std::vector<char> writes = {};  ///< whether an argument is written
-  std::vector<char> is_new = {};  ///< whether a result is no argument
+  std::vector<char> is_new = {};  ///< whether a result differs from all arguments
   bool is_copy = false;           ///< between devices as well
   bool only_allocates = false;
   bool keeps_for_stream = false;  ///< aten::record_stream

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <hortator/error.hpp>
 
 #include "core/environment/environment.hpp"
@@ -133,6 +134,7 @@ fs::path site_file(const std::string& site) {
   for (const auto& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder / "sites", ignored)) known.push_back(entry.path().stem());
   }
+  std::sort(known.begin(), known.end());
   throw UsageError({.what = "--site: unknown site " + text::quote(site), .hint = text::suggestion(site, known)});
 }
 

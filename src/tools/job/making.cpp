@@ -160,6 +160,7 @@ launching::Job described_job(const po::variables_map& values, const std::string&
   const auto program = arguments.front();
   arguments.erase(arguments.begin());
   auto job = launching::job_of(settings, scheduler, program, arguments);
+  (void)launching::directives(job);  // errors come before warnings about the nodes
   complete_cpus(job);
   job.folder = working_folder();
   return job;

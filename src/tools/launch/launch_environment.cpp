@@ -143,6 +143,16 @@ std::optional<int> count_remaining_nodes() {
   return static_cast<int>(count);
 }
 
+int nodes_at_hand() {
+  if (!variable("SLURM_JOB_ID")) {
+    const auto job = launching::read_pbs(variable, core::read_whole);
+    return job && !job->hosts.empty() ? static_cast<int>(job->hosts.size()) : 1;
+  }
+  long long nodes = 0;
+  const bool is_known = text::parse_integer(variable("SLURM_NNODES").value_or(""), nodes) && nodes > 0;
+  return is_known ? static_cast<int>(nodes) : 1;
+}
+
 void check_program(const std::string& program) {
   if (find_program(program)) return;
   const bool has_path = program.find('/') != std::string::npos;

@@ -19,6 +19,9 @@ launching::LaunchEnvironment facts_elsewhere(const launching::Settings& settings
 /// the SLURM_* variables for srun. Returns nothing if Slurm does not answer.
 std::optional<int> count_remaining_nodes();
 
+/// The nodes of the allocation in which this process runs; 1 outside of one.
+int nodes_at_hand();
+
 /// Throws UsageError with a suggestion if there is no such executable.
 void check_program(const std::string& program);
 

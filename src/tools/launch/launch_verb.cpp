@@ -78,7 +78,7 @@ launching::LaunchRequest read_request(const po::variables_map& values, const lau
   if (!values.contains("program")) {
     throw UsageError({.what = "The program is missing", .hint = "name it: hortator launch -n 2 ./train"});
   }
-  auto request = launching::request_of(settings);
+  auto request = launching::request_of(settings, nodes_at_hand());
   const auto command = values["program"].as<std::vector<std::string>>();
   request.program = command.front();
   request.arguments = {command.begin() + 1, command.end()};

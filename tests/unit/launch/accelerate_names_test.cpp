@@ -62,7 +62,7 @@ TEST_CASE("sharding strategies become ZeRO stages") {
   CHECK(support("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Support::refused);
 }
 
-TEST_CASE("ParallelismConfig's sizes are axes of the mesh, and 1 is no setting") {
+TEST_CASE("ParallelismConfig's sizes are axes of the mesh, and 1 sets nothing") {
   const auto of = [](const std::string& axis, const std::string& size) {
     return read("parallelism_config.parallelism_config_" + axis + "_size", size);
   };

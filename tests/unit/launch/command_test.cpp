@@ -232,11 +232,12 @@ TEST_CASE("on one machine MPICH gives each rank an equal number of its own cores
   CHECK(line(9, {.mpi = mpich, .cores = 8}) == "mpirun -n 9 ./train --lr 1e-3");
   CHECK(line(2, {.mpi = mpich, .cores = 8, .is_confined = true}) == "mpirun -n 2 ./train --lr 1e-3");
   CHECK(line(2, {.in_other_batch_job = true, .mpi = mpich, .cores = 8}) == "mpirun -n 2 ./train --lr 1e-3");
-  CHECK_THROWS_WITH(command_line({.ranks = 4, .nodes = 2}, {.mpi = mpich}), ContainsSubstring("no job of several"));
+  CHECK_THROWS_WITH(command_line({.ranks = 4, .nodes = 2}, {.mpi = mpich}),
+                    ContainsSubstring("there is only this machine"));
 }
 
 TEST_CASE("options that the launcher does not support are refused") {
-  CHECK_THROWS_WITH(with_open_mpi({.ranks = 4, .nodes = 2}), ContainsSubstring("no job of several"));
+  CHECK_THROWS_WITH(with_open_mpi({.ranks = 4, .nodes = 2}), ContainsSubstring("there is only this machine"));
   CHECK_THROWS_WITH(with_open_mpi({.bcast = true}), ContainsSubstring("--bcast works only with srun"));
   CHECK_THROWS_WITH(command_line({.log_dir = "l"}, {}), ContainsSubstring("--log-dir is not known"));
   CHECK_THROWS_WITH(command_line({.prefix_output = true}, {}), ContainsSubstring("--prefix-output is not known"));

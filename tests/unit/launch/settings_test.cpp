@@ -150,6 +150,20 @@ TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agr
   CHECK_THROWS_WITH(placement_of({{"ranks", {"1"}}, {"nodes", {"2"}}}), ContainsSubstring("too few"));
 }
 
+TEST_CASE("ranks per node without nodes are placed on the nodes at hand") {
+  const Settings two_on_each({layer("x", {{"ranks_per_node", {"2"}}})});
+  CHECK(placement(two_on_each).ranks == 2);
+  CHECK(placement(two_on_each, 3).ranks == 6);
+  CHECK(placement(two_on_each, 3).nodes == 3);
+}
+
+TEST_CASE("memory of a node and of a CPU: the highest layer decides") {
+  std::vector<Layer> layers = {layer("flag", {{"mem_per_cpu", {"3G"}}}), layer("file", {{"mem", {"2T"}}})};
+  settle_placement(layers);
+  CHECK(layers[1].empty());
+  CHECK(layers[0].contains("mem_per_cpu"));
+}
+
 TEST_CASE("a flag for the placement overrides the other numbers of a file") {
   const auto ranks = [](std::vector<Layer> layers) {
     settle_placement(layers);

@@ -35,6 +35,13 @@ TEST_CASE("a name in braces stands for the value") {
   CHECK(tasks[1].command == Words{"./train", "--name", "run-2", "--seed=2"});
 }
 
+TEST_CASE("a name in braces that the sweep does not have is refused, and other braces are text") {
+  CHECK_THROWS_WITH(sweep_tasks({{"seed", {"1"}}}, {"./train", "--name=run-{sed}"}),
+                    ContainsSubstring("'--name=run-{sed}': the sweep has no values for {sed}"));
+  const auto tasks = sweep_tasks({{"seed", {"1"}}}, {"./train", R"({"a": 1})", "{}", "{a b}", "{"});
+  CHECK(tasks[0].command == Words{"./train", R"({"a": 1})", "{}", "{a b}", "{", "--seed", "1"});
+}
+
 TEST_CASE("too many tasks and a name given twice are refused") {
   Words many;
   for (int i = 0; i < 40; ++i) many.push_back(std::to_string(i));

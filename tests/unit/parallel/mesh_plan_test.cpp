@@ -32,7 +32,7 @@ TEST_CASE("without ZeRO all ranks that tensor leaves are replicas") {
   CHECK(shape_of({.context = 2, .experts = 3}, {}, 6) == "replicate 3 x context 2, experts over 3");
 }
 
-TEST_CASE("1 is no setting: the sizes that Accelerate writes for unused axes do not switch sharding off") {
+TEST_CASE("1 sets nothing: the sizes that Accelerate writes for unused axes do not switch sharding off") {
   const ParallelConfig ones = {.replicate = 1, .shard = 1, .tensor = 1, .context = 1, .pipeline = 1};
   CHECK(shape_of(ones, {}, 4) == "replicate 4");
   CHECK(shape_of(ones, {.stage = 3}, 4) == "shard 4");
