@@ -158,6 +158,8 @@ class HORTATOR_API Accelerator : public State {
   /// Whether the last step of any prepared optimizer was skipped because gradients had overflowed (with
   /// GradScalerOptions::late_verdict, the step before it).
   bool optimizer_step_was_skipped() const;
+  /// How often protection with OnNonfinite::rollback has returned to an earlier update.
+  std::int64_t rollbacks() const;
 
   /// Copies rank 0's random number states to all ranks: those of the CPU and of device(), or those of `generators`.
   /// Without it, each rank draws its own numbers (dropout) as seeded by set_seed. The order of data does not depend on
@@ -265,9 +267,16 @@ class HORTATOR_API Accelerator : public State {
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< whether the project has one, good or damaged; the same on all ranks. @collective
   /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
-  /// registration. If a hook throws on one rank, the save or load ends on all.
-  StateHookHandle register_save_state_pre_hook(StateHook hook);
-  StateHookHandle register_load_state_pre_hook(StateHook hook);
+  /// registration. If a hook throws on one rank, the save or load ends on all. A function that takes a StateHookScope
+  /// gets the models as well, and may leave some out.
+  StateHookHandle register_save_state_pre_hook(const StateHook& hook);
+  StateHookHandle register_load_state_pre_hook(const StateHook& hook);
+  StateHookHandle register_save_state_pre_hook(ModelStateHook hook);
+  StateHookHandle register_load_state_pre_hook(ModelStateHook hook);
+  /// Writes tensors by their names to one file that Python's torch.load(weights_only=True) reads; the main process
+  /// writes. Whenever the run is killed, the file is complete: the new one or the old one. If it cannot be written, all
+  /// ranks throw. @collective
+  void save(const StateDict& tensors, const std::filesystem::path& file, const SaveFileOptions& options = {});
 
   /// Writes the weights of a model to `dir`, for load_checkpoint_in_model, transformers and Python: one file, or
   /// several with an index, by all ranks together. Weights of an earlier save are replaced; other files in `dir` stay.

@@ -29,6 +29,14 @@ struct SaveStateOptions {
   /// Information about the checkpoint for people and tools, such as {"loss", "0.31"}, in UTF-8. Rank 0's metadata is
   /// stored in the manifest. `hortator checkpoint show` prints it; load_state() ignores it.
   std::map<std::string, std::string> metadata = {};
+  /// Leaves frozen parameters out, such as the base model of adapters. load_state() then leaves those of the program as
+  /// they are: load them first. Buffers and everything else are saved.
+  bool only_trainable = false;
+};
+
+/// Options of Accelerator::save.
+struct SaveFileOptions {
+  bool on_each_node = false;  ///< a process of each node writes, where nodes share no file system
 };
 
 /// Options of Accelerator::load_state.

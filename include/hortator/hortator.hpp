@@ -43,6 +43,7 @@
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/capture.hpp>
 #include <hortator/training/collectives.hpp>
+#include <hortator/training/ema.hpp>
 #include <hortator/training/find_batch_size.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/logger.hpp>
@@ -61,5 +62,6 @@
 #include <hortator/training/sliced_optimizer.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <hortator/training/state_hook.hpp>
+#include <hortator/training/stragglers.hpp>
 #include <hortator/training/structures.hpp>
 #include <hortator/version.hpp>

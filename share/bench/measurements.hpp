@@ -40,6 +40,7 @@ struct Measurement {
 const std::vector<Measurement>& measurements();
 
 std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> ema(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> capture(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection);

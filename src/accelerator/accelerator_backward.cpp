@@ -26,8 +26,9 @@ void Accelerator::backward(const at::Tensor& loss) {
   const CallSite site(__builtin_return_address(0));
   training_->control.expect_scaled_gradients();
   const auto steps = training_->control.accumulation().steps();
-  training_->control.loss_weights().run_plain(steps == 1 ? loss : loss / steps,
-                                              [this](const at::Tensor& scaled) { training_->backward(scaled); });
+  training_->control.loss_weights().run_plain(steps == 1 ? loss : loss / steps, [&](const at::Tensor& scaled) {
+    training_->backward(scaled, {.loss = loss.detach()});
+  });
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) {
@@ -39,9 +40,9 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
   }
   training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
-  training_->control.loss_weights().run(loss_sum, number, sync_gradients(),
-                                        training_->averaging().communicator_of(loss_sum),
-                                        [this](const at::Tensor& scaled) { training_->backward(scaled); });
+  training_->control.loss_weights().run(
+      loss_sum, number, sync_gradients(), training_->averaging().communicator_of(loss_sum),
+      [&](const at::Tensor& scaled) { training_->backward(scaled, {.loss = loss_sum.detach(), .count = number}); });
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, double count) {

@@ -119,11 +119,12 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
+  const auto left_out =
+      accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), training.host());
   mpi::LocalOutcome damage;
   mpi::LocalOutcome other_error;
   try {
-    accelerator::call(training.prepared.load_hooks(), folder);
-    accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
+    accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict, left_out);
   } catch (const formats::FileError& error) {
     damage = mpi::LocalOutcome::of(error);
   } catch (const std::exception& error) {
@@ -149,13 +150,19 @@ bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
   std::vector<std::string> left;
+  const auto left_out =
+      accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), training.host());
+  if (!left_out.empty()) {
+    throw UsageError({.what = "A state hook leaves models out of a folder of Hugging Face Accelerate",
+                      .why = "such a folder is loaded as a whole",
+                      .hint = "load the weights that you want by load_checkpoint_in_model()"});
+  }
   std::vector<std::shared_ptr<step::ModelCore>> not_whole;
   for (const auto& model : training.prepared.models()) {
     if (model->flat() != nullptr || model->divided() != nullptr) not_whole.push_back(model);
   }
   accelerator::with_whole_parameters(not_whole, [&] {
     mpi::all_or_none(host, [&] {
-      accelerator::call(training.prepared.load_hooks(), folder);
       left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
     });
   });
@@ -164,8 +171,12 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }
 
-StateHookHandle add_hook(accelerator::StateHooks& hooks, StateHook hook) {
-  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
+StateHookHandle add_hook(accelerator::StateHooks& hooks, ModelStateHook hook) {
+  return StateHookHandle(hooks.emplace_back(std::make_shared<ModelStateHook>(std::move(hook))));
+}
+
+ModelStateHook with_folder(const StateHook& hook) {
+  return [hook](const StateHookScope& scope) { hook(scope.folder()); };
 }
 
 }  // namespace
@@ -188,10 +199,12 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
-  mpi::all_or_none(host, [&] { accelerator::call(training_->prepared.save_hooks(), target); });
+  const accelerator::ModelSelection selection{
+      .only_trainable = options.only_trainable,
+      .left_out = accelerator::call(training_->prepared.save_hooks(), target, training_->prepared.models(), host)};
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
   for (const auto& model : training_->prepared.models()) model->share_buffers();
-  const auto snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));
+  const auto snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0), selection);
   const checkpoint::SaveOptions how = {.writer = training_->options().checkpoint.writer,
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),
@@ -259,11 +272,19 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
                    "away"});
 }
 
-StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
+StateHookHandle Accelerator::register_save_state_pre_hook(const StateHook& hook) {
+  return add_hook(training_->prepared.save_hooks(), with_folder(hook));
+}
+
+StateHookHandle Accelerator::register_load_state_pre_hook(const StateHook& hook) {
+  return add_hook(training_->prepared.load_hooks(), with_folder(hook));
+}
+
+StateHookHandle Accelerator::register_save_state_pre_hook(ModelStateHook hook) {
   return add_hook(training_->prepared.save_hooks(), std::move(hook));
 }
 
-StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
+StateHookHandle Accelerator::register_load_state_pre_hook(ModelStateHook hook) {
   return add_hook(training_->prepared.load_hooks(), std::move(hook));
 }
 

@@ -52,6 +52,11 @@ void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, do
   step::clamp(step::gradient_groups(training_->prepared.gradient_holders(parameters).all()), clip_value);
 }
 
+std::int64_t Accelerator::rollbacks() const {
+  const auto* const protection = training_->control.protection();
+  return protection == nullptr ? 0 : protection->rollbacks();
+}
+
 bool Accelerator::optimizer_step_was_skipped() const {
   return std::any_of(training_->prepared.optimizers().begin(), training_->prepared.optimizers().end(),
                      [](const auto& optimizer) { return optimizer->step_was_skipped(); });

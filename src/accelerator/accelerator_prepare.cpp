@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <typeinfo>
 
+#include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
 #include "accelerator/training/launched.hpp"
@@ -108,6 +109,7 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
           .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
           .synchronise =
               [training = training_.get(), max_norm, itself] {
+                training->control.require_trained_weights();
                 training->synchronise_gradients();
                 if (const auto optimizer = itself->lock(); optimizer && max_norm)
                   accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
@@ -116,6 +118,8 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                          const auto& parameters) { training->control.loss_weights().forget(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
           .protection = training_->control.protection(),
+          .all_gradient_holders = [training =
+                                       training_.get()] { return accelerator::new_gradients(training->prepared); },
           .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
   *itself = prepared;
   if (training_->channels.zero()) {

@@ -43,6 +43,25 @@ OwnedShards sharded(const Training& training, const torch::nn::Module& module) {
   return {};
 }
 
+/// Tied weights among those that are chosen stay tied.
+std::vector<weights::ModuleWeight> chosen_weights(const torch::nn::Module& module, bool only_trainable) {
+  auto all = weights::weights_of(module);
+  if (!only_trainable) return all;
+  std::vector<weights::ModuleWeight> chosen;
+  std::map<std::size_t, std::size_t> place_of;  // of first occurrences
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].tensor.requires_grad()) continue;
+    const auto place = place_of.emplace(all[i].first, chosen.size()).first->second;
+    chosen.push_back({.name = all[i].name, .tensor = all[i].tensor, .first = place});
+  }
+  if (chosen.empty()) {
+    throw UsageError({.what = "save_model() was called with only_trainable, and the model has no trainable parameters",
+                      .why = "all of them are frozen, so that nothing would be written",
+                      .hint = "call requires_grad_() on what you train, or leave only_trainable out"});
+  }
+  return chosen;
+}
+
 /// The plan by which a model is written to files.
 class Saving {
  public:
@@ -52,7 +71,7 @@ class Saving {
         names_(safe_ ? weights::WeightFileNames{}
                      : weights::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
     const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
-    take(weights::weights_of(module), options.rename);
+    take(chosen_weights(module, options.only_trainable), options.rename);
     shards_ = weights::shard_weights(weights_, most, names_);
     if (safe_) require_storable();
   }

@@ -14,6 +14,7 @@
 #include "parallel/experts/divided_experts.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/precision/precision.hpp"
+#include "step/recompute/frozen_weights.hpp"
 
 namespace hortator::step {
 namespace {
@@ -222,6 +223,7 @@ ModelCore::ModelCore(Components components)
       flat_(std::move(components.flat)),
       reducer_(std::move(components.reducer)),
       scatter_(std::move(components.scatter)) {
+  note_frozen_weights(module_->parameters());
   reducer_->set_after_reduction([this] { after_reduction(); });
   if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
 }

@@ -81,14 +81,15 @@ OffloadFolderWeights::Entry OffloadFolderWeights::in_safetensors(const std::stri
 
 OffloadFolderWeights::Entry OffloadFolderWeights::in_own_file(const std::string& name,
                                                               const formats::TensorSpec& spec) const {
-  const auto bytes = formats::FixedFile(file_of(name)).bytes();
+  const formats::FixedFile file(file_of(name));
+  const auto bytes = file.bytes();
   if (bytes != static_cast<std::uint64_t>(spec.bytes())) {
     throw formats::FileError({.what = text::concat(file_of(name), " has ", bytes, " bytes, ", formats::to_string(spec),
                                                    " has ", spec.bytes()),
                               .why = "the index says that it holds this tensor",
                               .hint = "the file is truncated or of another offload: write the folder again"});
   }
-  return {.spec = spec};
+  return {.spec = spec, .found = file.found()};
 }
 
 const OffloadFolderWeights::Entry& OffloadFolderWeights::entry(const std::string& name) const {
@@ -101,15 +102,18 @@ const OffloadFolderWeights::Entry& OffloadFolderWeights::entry(const std::string
 formats::TensorSpec OffloadFolderWeights::spec(const std::string& name) const { return entry(name).spec; }
 
 void OffloadFolderWeights::read(const std::string& name, core::Range elements, std::byte* to) const {
-  const auto& [spec, source, name_there] = entry(name);
+  const auto& [spec, source, name_there, found] = entry(name);
   const auto offset = static_cast<std::uint64_t>(elements.begin * spec.element_bytes());
   const auto bytes = static_cast<std::size_t>(elements.size() * spec.element_bytes());
   if (source != nullptr) return source->file().read_at(source->offset(name_there) + offset, to, bytes);
-  formats::FixedFile(file_of(name)).read_at(offset, to, bytes);
+  formats::FixedFile(file_of(name), found).read_at(offset, to, bytes);
 }
 
 void OffloadFolderWeights::require_unchanged() const {
   for (const auto& [file, source] : sources_) source->file().require_unchanged();
+  for (const auto& [name, entry] : entries_) {
+    if (entry.source == nullptr) static_cast<void>(formats::FixedFile(file_of(name), entry.found));
+  }
 }
 
 }  // namespace hortator::weights

@@ -32,6 +32,7 @@ class OffloadFolderWeights : public WeightSource {
     formats::TensorSpec spec;
     const formats::SafetensorsSource* source = nullptr;  ///< null: the tensor has a file of its own
     std::string name_there = {};
+    formats::FixedFile::FileVersion found = {};  ///< of a file of its own, when the index was read
   };
   Entry in_safetensors(const std::string& file, const std::string& name);
   Entry in_own_file(const std::string& name, const formats::TensorSpec& spec) const;

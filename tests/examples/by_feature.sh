@@ -227,7 +227,7 @@ schedule_free() {
 
 optimizers() {
   local which whole
-  for which in lion nadam radam schedule-free signum; do
+  for which in lion nadam radam lamb adafactor adamw-8bit schedule-free signum; do
     two --optimizer "$which" --stage 0 --run-dir "$which.0"
     expect_learned
     whole=$(loss)
@@ -237,10 +237,24 @@ optimizers() {
   done
 }
 
+ema() {
+  two --run-dir whole
+  expect_learned
+  local whole
+  whole=$(loss)
+  two --stage 3 --epochs 4 --run-dir halves
+  two --stage 2 --run-dir halves
+  expect_near "$whole" "$(loss)"
+  [ -e whole/averaged/model.safetensors ] || wrong 'the averaged weights were not saved'
+}
+
 protection() {
   two --protect skip
   expect_line '^3 of 144 updates skipped'
   expect_line 'update 40 is skipped on all ranks'
+  expect_learned
+  two --protect rollback --run-dir returned
+  expect_line '^3 of 144 updates skipped, 3 rollbacks'
   expect_learned
   run "${launcher[@]}" "$program" --protect stop --run-dir stopped
   expect_code 1

@@ -53,6 +53,9 @@ struct SaveModelOptions {
   /// Files of safetensors, which transformers loads; false: of torch.save, for torch.load(weights_only=True).
   bool safe_serialization = true;
   Renaming rename = {};  ///< from the model's names to those in the files
+  /// Only parameters that are trained: those of adapters, without the frozen ones of the base model and without
+  /// buffers. Load them into the base model with {.strict = false}.
+  bool only_trainable = false;
 };
 
 /// Of load_checkpoint_in_model.

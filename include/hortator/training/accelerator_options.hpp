@@ -13,6 +13,7 @@
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/precision.hpp>
 #include <hortator/training/protection.hpp>
+#include <hortator/training/stragglers.hpp>
 #include <optional>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct AcceleratorOptions {
   /// What to do about updates with a loss or gradient that is not finite. Not with reproducible, capture, LocalSGD,
   /// join_uneven_inputs and grad_scaler.late_verdict.
   ProtectionOptions protection = {};
+  StragglerOptions stragglers = {};
   /// On CUDA devices, for the whole process: matrix products and convolutions in fp32 round their factors to 10 bits of
   /// mantissa, and run several times faster. (In PyTorch it is on for convolutions by default.)
   bool tf32 = false;

@@ -5,9 +5,8 @@
 #include <hortator/training/sliced_optimizer.hpp>
 #include <vector>
 
-/// Optimizers that LibTorch does not have, for prepare() as torch::optim's own: unless they say otherwise, they train
-/// at every ZeRO stage as without it; checkpoints hold them. Each takes parameters, or groups whose options are named()
-/// of its options:
+/// Optimizers that LibTorch does not have, for prepare() as torch::optim's own: at every ZeRO stage they train as
+/// without it, and checkpoints hold them. Each takes parameters, or groups whose options are named() of its options:
 ///
 ///     hortator::Lion lion(net->parameters(), {.lr = 1e-4, .weight_decay = 0.1});
 ///     auto [model, optimizer] = accelerator.prepare(net, lion);
@@ -103,8 +102,8 @@ class HORTATOR_API ScheduleFreeAdamW final : public NamedOptimizer,
 };
 
 /// LAMB (You et al., 2020), for large batches: AdamW's direction, scaled for each parameter by the norm of the
-/// parameter over that of the direction; by 1 where one of them is zero. ZeRO refuses it, and the three
-/// below, for now.
+/// parameter over that of the direction; by 1 where one of them is zero. Under ZeRO a step sums two numbers for each
+/// parameter.
 struct LambOptions {
   double lr = 1e-3;
   Betas betas = {0.9, 0.999};
@@ -123,7 +122,7 @@ class HORTATOR_API Lamb final : public SlicedOptimizer {
 };
 
 /// Adafactor (Shazeer and Stern, 2018), as Python's torch.optim.Adafactor: no momentum, and of squares only the means
-/// along rows and columns, so that its state is small.
+/// along rows and columns, so that its state is small. Under ZeRO every rank has that state, and a step sums it twice.
 struct AdafactorOptions {
   double lr = 1e-2;
   double beta2_decay = -0.8;
@@ -153,6 +152,7 @@ enum class MuonRate {
 
 /// Muon (Jordan et al., 2024), as Python's torch.optim.Muon: a momentum whose matrices are orthogonalized, for the
 /// weights of hidden layers. Give all other parameters, and the embedding and the last layer, to another optimizer.
+/// Under ZeRO each matrix has an owner, which gets the other ranks' slices and orthogonalizes it.
 struct MuonOptions {
   double lr = 1e-3;
   double weight_decay = 0.1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <hortator/export.hpp>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace hortator {
 
@@ -26,13 +28,16 @@ struct SavedTensorOptions {
   /// from rounded values.
   std::optional<c10::ScalarType> dtype = {};
   std::int64_t min_bytes = std::int64_t{64} << 10;  ///< smaller tensors stay as they are
+  /// Frozen weights of modules that are not prepared: they are in memory anyway, and stay there.
+  std::vector<at::Tensor> weights = {};
 };
 
 /// While it lives, tensors that autograd saves on this thread are kept as the options say: put one into the block of
 /// the forward pass, `auto saved = hortator::SavedTensors({.folder = "/scratch"});`. The modules are not changed.
-/// Backward may come after its end. A tensor that several operators save is kept once. Parameters, their views and
-/// tensors whose elements overlap stay as they are. Scopes nest, and within recompute() the arguments of the recomputed
-/// call are kept this way. Not available in a process that has loaded Python's torch.
+/// Backward may come after its end. A tensor that several operators save is kept once. Parameters, those of
+/// prepared models also if they are frozen, their views and tensors whose elements overlap stay as they are. Scopes
+/// nest, and within recompute() the arguments of the recomputed call are kept this way. Not available in a process that
+/// has loaded Python's torch.
 class HORTATOR_API SavedTensors {
  public:
   explicit SavedTensors(const SavedTensorOptions& options);

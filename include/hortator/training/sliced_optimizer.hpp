@@ -34,9 +34,8 @@ class HORTATOR_API ParameterSlices {
                               at::ScalarType result, const WholeFunction& function) const = 0;
 };
 
-/// Base of optimizers that look at more than single elements: a derived class writes step_parameters(), which steps
-/// slices and exchanges what else it needs by `slices`. ZeRO refuses them for now, so that a slice is a whole
-/// parameter.
+/// Base of optimizers that look at more than single elements, and train at every ZeRO stage as without it: a derived
+/// class writes step_parameters(), which steps slices and exchanges what else it needs by slices().
 class HORTATOR_API SlicedOptimizer : public NamedOptimizer {
  public:
   using NamedOptimizer::NamedOptimizer;

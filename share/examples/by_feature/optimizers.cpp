@@ -1,8 +1,9 @@
 // Optimizers that LibTorch does not have, and one of your own, sharded by ZeRO.
 //
-// Lion, NAdam, RAdam and schedule-free AdamW are prepared as torch::optim's own. Your optimizer is sharded if it says
-// that it steps element by element: derive it from NamedOptimizer, which gives its options and moments names for
-// checkpoints, and from ElementwiseOptimizer. Then every stage trains as stage 0 does.
+// Lion, NAdam, RAdam, LAMB, Adafactor, Muon, AdamW with moments of a byte and schedule-free AdamW are prepared as
+// torch::optim's own. Your optimizer is sharded if it says that it steps element by element: derive it from
+// NamedOptimizer, which gives its options and moments names for checkpoints, and from ElementwiseOptimizer. Then every
+// stage trains as stage 0 does. One that looks at norms or rows derives from SlicedOptimizer.
 //
 //     hortator launch -n 2 optimizers --optimizer lion --stage 2
 //     hortator launch -n 2 optimizers --optimizer signum --stage 3
@@ -36,6 +37,11 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
   if (name == "lion") return std::make_unique<hortator::Lion>(parameters, hortator::LionOptions{.lr = 3e-3});
   if (name == "nadam") return std::make_unique<hortator::NAdam>(parameters, hortator::NAdamOptions{.lr = 1e-2});
   if (name == "radam") return std::make_unique<hortator::RAdam>(parameters, hortator::RAdamOptions{.lr = 1e-2});
+  if (name == "lamb") return std::make_unique<hortator::Lamb>(parameters, hortator::LambOptions{.lr = 2e-2});
+  if (name == "adafactor")
+    return std::make_unique<hortator::Adafactor>(parameters, hortator::AdafactorOptions{.lr = 5e-2});
+  if (name == "adamw-8bit")
+    return std::make_unique<hortator::AdamW8bit>(parameters, hortator::AdamW8bitOptions{.lr = 1e-2});
   if (name == "signum") return std::make_unique<Signum>(parameters, 3e-3);
   return std::make_unique<hortator::ScheduleFreeAdamW>(parameters, hortator::ScheduleFreeAdamWOptions{.lr = 1e-2});
 }
@@ -45,7 +51,9 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
 int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     example::Options options(argc, argv, "optimizers", "trains with an optimizer that LibTorch does not have");
-    const auto name = options.choice("optimizer", {"lion", "nadam", "radam", "schedule-free", "signum"}, "what steps");
+    const auto name = options.choice(
+        "optimizer", {"lion", "nadam", "radam", "lamb", "adafactor", "adamw-8bit", "schedule-free", "signum"},
+        "what steps");
     const auto stage = static_cast<int>(options.number("stage", 2, "what is sharded: 0, 1, 2 or 3", 0));
     const auto epochs = options.number("epochs", 8, "passes over the data");
     const auto run_dir = options.run_dir();

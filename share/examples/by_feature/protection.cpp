@@ -2,9 +2,11 @@
 //
 // A loss or gradient that is not finite on one rank would spoil the parameters of all. With on_nonfinite = skip all
 // ranks leave the update out; what a rank saw travels with the gradients, at no extra message. A loss far above the
-// mean of the others is treated alike. This program spoils some losses on the last rank.
+// mean of the others is treated alike. With rollback they also return to an earlier update, of which each rank has a
+// copy in memory. This program spoils some losses on the last rank.
 //
 //     hortator launch -n 2 protection --protect skip
+//     hortator launch -n 2 protection --protect rollback
 //     hortator launch -n 2 protection --protect stop
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
@@ -19,18 +21,21 @@
 int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     example::Options options(argc, argv, "protection", "leaves bad updates out on all ranks");
-    const auto protect = options.choice("protect", {"skip", "stop", "proceed"}, "what to do about a bad update");
+    const auto protect =
+        options.choice("protect", {"skip", "rollback", "stop", "proceed"}, "what to do about a bad update");
     const auto epochs = options.number("epochs", 6, "passes over the data");
     const auto run_dir = options.run_dir();
     if (options.help()) return;
 
     using hortator::OnNonfinite;
-    const auto action = protect == "skip"   ? OnNonfinite::skip
-                        : protect == "stop" ? OnNonfinite::stop
-                                            : OnNonfinite::proceed;
-    hortator::Accelerator accelerator(
-        {.protection = {.on_nonfinite = action, .loss_spike_factor = action == OnNonfinite::proceed ? 0.0 : 50.0},
-         .project = {.dir = run_dir}});
+    const auto action = protect == "skip"       ? OnNonfinite::skip
+                        : protect == "rollback" ? OnNonfinite::rollback
+                        : protect == "stop"     ? OnNonfinite::stop
+                                                : OnNonfinite::proceed;
+    hortator::Accelerator accelerator({.protection = {.on_nonfinite = action,
+                                                      .loss_spike_factor = action == OnNonfinite::proceed ? 0.0 : 50.0,
+                                                      .snapshot_every = 10},
+                                       .project = {.dir = run_dir}});
     hortator::set_seed(7);
     toy::Net net;
     torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -50,7 +55,7 @@ int main(int argc, char** argv) {
         if (optimizer.step_was_skipped()) ++skipped;
       }
     }
-    accelerator.print(skipped, " of ", updates, " updates skipped");
+    accelerator.print(skipped, " of ", updates, " updates skipped, ", accelerator.rollbacks(), " rollbacks");
     toy::report(accelerator, model);
   });
 }

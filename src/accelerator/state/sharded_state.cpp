@@ -7,6 +7,7 @@
 
 #include "accelerator/state/divided_state.hpp"
 #include "core/text/text.hpp"
+#include "step/optimizer/moment_layout.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -27,12 +28,24 @@ std::map<std::string, Part> sharded_parts(const step::OptimizerCore& optimizer, 
 
 /// The part to which the moment at `path` ("state/<parameter>/<moment>") belongs; null if it is not sharded.
 const Part* find_part(const std::map<std::string, Part>& parts, const std::string& path) {
-  const auto found = parts.find(path.substr(0, path.rfind('/')));
-  return found == parts.end() ? nullptr : &found->second;
+  const auto [parameter, moment] = step::split_moment_path(path);
+  const auto found = parts.find(parameter);
+  return found == parts.end() || step::moment_layout(moment) == step::MomentLayout::whole ? nullptr : &found->second;
+}
+
+step::MomentLayout layout_of(const std::string& path) {
+  return step::moment_layout(step::split_moment_path(path).moment);
+}
+
+/// The shape of the whole tensor at `path`.
+std::vector<std::int64_t> shape_at(const std::string& path, const at::Tensor& parameter) {
+  if (layout_of(path) == step::MomentLayout::blocks) return {step::blocks_of(parameter.numel())};
+  return parameter.sizes().vec();
 }
 
 void require_shape_of(const Training& training, const Part& part, const std::string& path, at::IntArrayRef shape) {
-  const auto expected = whole_spec(training, part.parameter).shape;
+  const auto expected = layout_of(path) == step::MomentLayout::blocks ? shape_at(path, part.parameter)
+                                                                      : whole_spec(training, part.parameter).shape;
   if (shape == expected) return;
   throw Error({.what = text::concat(path, " has shape [", text::join(shape), "], its parameter has [",
                                     text::join(expected), "]"),
@@ -54,17 +67,21 @@ Owned find_owned(const Training& training, const at::Tensor& parameter) {
   return {};
 }
 
-/// Describes a sharded tensor of the parameter's shape; `mine` is this rank's slice of it.
-checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
+/// Describes a sharded tensor of the parameter's shape, or the moment of it at `path`; `mine` is this rank's slice of
+/// it.
+checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, const Training& training,
+                                   const std::string& path = {}) {
   const auto& [flat, number] = owned;
   const auto& parameter = flat->parameters()[number].tensor;
-  checkpoint::ShardedTensor share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()},
+  checkpoint::ShardedTensor share{.whole = {.type = mine.scalar_type(), .shape = shape_at(path, parameter)},
                                   .part = mine};
   const auto& zero = *training.channels.zero();
   const auto& mesh = training.channels.mesh().shape();
   for (int rank = 0; rank < mesh.ranks(); ++rank)
-    share.of_ranks.push_back(zero.counts(rank) ? flat->plan().owned(number, mesh.index(parallel::Axis::shard, rank))
-                                               : core::Range{});
+    share.of_ranks.push_back(
+        zero.counts(rank)
+            ? step::moment_range(layout_of(path), flat->plan().owned(number, mesh.index(parallel::Axis::shard, rank)))
+            : core::Range{});
   // Replicas hold the same and write nothing.
   if (!zero.counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
   return share;
@@ -72,13 +89,13 @@ checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, c
 
 /// Adds a slice of a tensor that is sharded, or of a part of one that is divided as well.
 void put_slice(SnapshotDraft& draft, const std::string& name, const Training& training, const Owned& owned,
-               const at::Tensor& mine) {
+               const at::Tensor& mine, const std::string& path = {}) {
   const auto& parameter = owned.flat->parameters()[owned.number].tensor;
   if (const auto division = find_division(training, parameter)) {
     draft.unjoined.push_back(
         {.name = name, .division = division, .mine = mine, .flat = owned.flat, .number = owned.number});
   } else {
-    draft.snapshot.shards.emplace(name, share_of(owned, mine, training));
+    draft.snapshot.shards.emplace(name, share_of(owned, mine, training, path));
   }
 }
 
@@ -120,7 +137,7 @@ void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Traini
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto name = prefix + "/" + path;
     if (part != nullptr && tensor != nullptr) {
-      put_slice(draft, name, training, {part->flat, part->number}, *tensor);
+      put_slice(draft, name, training, {part->flat, part->number}, *tensor, path);
     } else {
       std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
     }
@@ -133,10 +150,11 @@ void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Traini
 
 // Tied parameters are saved under each of their names, so that any of them can be looked up. Parameters that no rank
 // has as a whole are written as slices.
-void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training,
-               const step::ModelCore& model) {
+void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training, const step::ModelCore& model,
+               bool only_trainable) {
   if (model.divided() != nullptr) model.divided()->check_untouched();
   for (const auto& item : model.module().named_parameters()) {
+    if (only_trainable && !item.value().requires_grad()) continue;
     const auto name = prefix + "/" + item.key();
     const auto owned = find_owned(training, item.value());
     const auto division = find_division(training, item.value());
@@ -150,6 +168,25 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
   }
   for (const auto& item : model.module().named_buffers())
     draft.snapshot.common.put(prefix + "/" + item.key(), item.value());
+}
+
+void put_like(SnapshotDraft& draft, const std::string& name, const Training& training, const at::Tensor& parameter,
+              const at::Tensor& mine) {
+  const auto owned = find_owned(training, parameter);
+  if (owned.flat != nullptr) return put_slice(draft, name, training, owned, mine);
+  if (const auto division = find_division(training, parameter)) {
+    draft.unjoined.push_back({.name = name, .division = division, .mine = mine});
+  } else {
+    draft.snapshot.common.put(name, mine);
+  }
+}
+
+at::Tensor read_like(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                     const at::Tensor& parameter) {
+  const auto [flat, number] = find_owned(training, parameter);
+  if (flat != nullptr) return read_slice(reader, name, training, parameter, flat->owned(number));
+  const auto division = find_division(training, parameter);
+  return division ? read_own_part(reader, name, division) : reader.read(name);
 }
 
 StateDict own_moments(const StateDict& whole, const Training& training) {
@@ -181,7 +218,7 @@ StateDict own_parts(const StateDict& whole, const Training& training, const step
     require_shape_of(training, *part, path, tensor->sizes());
     const auto division = find_division(training, part->parameter);
     const auto mine = division ? division.module->ranks().part_of(*tensor, division.divided->division) : *tensor;
-    const auto owned = part->flat->owned(part->number);
+    const auto owned = step::moment_range(layout_of(path), part->flat->owned(part->number));
     state.put(path, mine.reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
   }
   return state;
@@ -229,7 +266,8 @@ StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefi
     return division && spec.shape == division.whole_sizes() ? read_own_part(reader, name, division) : reader.read(name);
   };
   const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
-    state.put(path, read_slice(reader, name, training, part));
+    const auto owned = step::moment_range(layout_of(path), part.flat->owned(part.number));
+    state.put(path, read_slice(reader, name, training, part.parameter, owned));
   };
   return stored_state(reader, prefix, training, parts, whole, slice);
 }

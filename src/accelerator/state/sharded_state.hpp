@@ -17,7 +17,16 @@ void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Traini
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
 /// Adds the parameters and buffers of a model under `prefix`.
-void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training, const step::ModelCore& model);
+/// `only_trainable`: without its frozen parameters.
+void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& training, const step::ModelCore& model,
+               bool only_trainable = false);
+
+/// Adds a tensor that belongs to a parameter and has its shape; `mine`: of what this rank has of the parameter.
+void put_like(SnapshotDraft& draft, const std::string& name, const Training& training, const at::Tensor& parameter,
+              const at::Tensor& mine);
+/// Reads what put_like() has written; only what belongs to this rank.
+at::Tensor read_like(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                     const at::Tensor& parameter);
 
 /// Throws if the checkpoint's state under `prefix` does not fit `optimizer`. Reads no tensors.
 void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,

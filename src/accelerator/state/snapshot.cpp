@@ -19,19 +19,30 @@ namespace {
 
 std::string numbered(const char* room, std::size_t index) { return text::concat(room, "/", index); }
 
-StateDict tensors_of(const torch::nn::Module& module) {
+StateDict tensors_of(const torch::nn::Module& module, bool only_trainable) {
   StateDict tensors;
-  for (const auto& item : module.named_parameters()) tensors.put(item.key(), item.value());
+  for (const auto& item : module.named_parameters()) {
+    if (!only_trainable || item.value().requires_grad()) tensors.put(item.key(), item.value());
+  }
   for (const auto& item : module.named_buffers()) tensors.put(item.key(), item.value());
   return tensors;
 }
 
-StateDict model_tensors(const Training& training) {
+StateDict model_tensors(const Training& training, const ModelSelection& selection) {
   StateDict all;
   for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
-    all.put_all(numbered("models", i), tensors_of(training.prepared.models()[i]->module()));
+    if (!selection.has_model(i)) continue;
+    all.put_all(numbered("models", i), tensors_of(training.prepared.models()[i]->module(), selection.only_trainable));
   }
   return all;
+}
+
+/// What the save has selected, without the models that this load leaves out.
+ModelSelection selection_of(const checkpoint::Reader& reader, const std::set<std::size_t>& left_out) {
+  ModelSelection selection{.only_trainable = reader.values().contains("run/only_trainable"), .left_out = left_out};
+  const auto saved = reader.values().under("run/left_out");
+  for (const auto& [model, mark] : saved.values()) selection.left_out.insert(std::stoul(model));
+  return selection;
 }
 
 /// Reads everything that the checkpoint has under a prefix.
@@ -95,14 +106,21 @@ StateDict read_object(const checkpoint::Reader& reader, const StateDict& own, co
   return state;
 }
 
-checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpoint::Reader& reader) {
+/// Whether a tensor belongs to a model that is not loaded.
+bool is_left_out(const std::string& name, const ModelSelection& selection) {
+  return std::ranges::any_of(selection.left_out,
+                             [&](std::size_t model) { return name.starts_with(numbered("models", model) + "/"); });
+}
+
+checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpoint::Reader& reader,
+                                         const ModelSelection& selection) {
   checkpoint::TensorSpecs expected;
-  const auto tensors = model_tensors(training);
+  const auto tensors = model_tensors(training, selection);
   for (const auto& [name, value] : tensors.values())
     expected.emplace(name, whole_spec(training, std::get<at::Tensor>(value)));
   // Moments exist only after the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
-    if (!name.starts_with("models/")) expected.emplace(name, spec);
+    if (!name.starts_with("models/") || is_left_out(name, selection)) expected.emplace(name, spec);
   }
   return expected;
 }
@@ -142,9 +160,10 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
 }
 
 /// Throws one error with everything that does not fit.
-void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own, bool strict) {
+void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own, bool strict,
+                const ModelSelection& selection) {
   auto lines = other_counts(training, reader);
-  for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
+  for (auto& line : checkpoint::mismatches(expected_tensors(training, reader, selection), reader.tensors()))
     lines.push_back(std::move(line));
   for (const auto& object : training.prepared.objects()) {
     if (read_object(reader, own, object.name).empty())
@@ -232,13 +251,17 @@ void put_run(checkpoint::Snapshot& snapshot, const Training& training, std::int6
 }
 
 /// What this rank has of a snapshot. Local.
-SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration) {
+SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
   SnapshotDraft draft;
   auto& snapshot = draft.snapshot;
   auto& common = snapshot.common;
   training.control.settle_steps();
-  for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
-    put_model(draft, numbered("models", i), training, *training.prepared.models()[i]);
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
+    if (selection.has_model(i))
+      put_model(draft, numbered("models", i), training, *training.prepared.models()[i], selection.only_trainable);
+  }
+  if (selection.only_trainable) common.put("run/only_trainable", true);
+  for (const auto model : selection.left_out) common.put(text::concat("run/left_out/", model), true);
   const auto names = training.prepared.stepped_names();
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     put_optimizer(draft, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
@@ -252,7 +275,10 @@ SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration) {
   if (auto* protection = training.control.protection())
     snapshot.own.put_all("protection", protection->losses().state());
   for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
-  for (const auto& part : training.prepared.parts()) part.save(snapshot);
+  for (const auto& part : training.prepared.parts()) {
+    if (part.save) part.save(snapshot);
+    if (part.draft) part.draft(draft);
+  }
   put_run(snapshot, training, next_iteration);
   return draft;
 }
@@ -277,10 +303,10 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
   }
 }
 
-checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration) {
+checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
   SnapshotDraft draft;
   mpi::all_or_none(training.host(), [&] {
-    draft = own_draft(training, next_iteration);
+    draft = own_draft(training, next_iteration, selection);
     make_room(draft, training);
   });
   try {
@@ -292,7 +318,9 @@ checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iterati
   return std::move(draft.snapshot);
 }
 
-void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
+void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict,
+                      const std::set<std::size_t>& left_out) {
+  const auto selection = selection_of(reader, left_out);
   training.control.settle_steps();
   StateDict own;  // without further parts, which may be large and read their own
   for (const auto* folder : {"objects", "random", "log", "protection"})
@@ -300,7 +328,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
   });
-  policy.attempt([&] { check_fits(training, reader, own, strict); });
+  policy.attempt([&] { check_fits(training, reader, own, strict, selection); });
   restore_loaders(training, reader, policy);
   const auto names = training.prepared.stepped_names();
   for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
@@ -311,7 +339,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     });
   }
   const at::NoGradGuard no_grad;
-  const auto tensors = model_tensors(training);
+  const auto tensors = model_tensors(training, selection);
   for (const auto& [name, value] : tensors.values()) {
     const auto& tensor = std::get<at::Tensor>(value);
     const auto found = reader.tensors().find(name);

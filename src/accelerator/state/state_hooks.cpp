@@ -1,11 +1,36 @@
 #include "accelerator/state/state_hooks.hpp"
 
-namespace hortator::accelerator {
+#include <hortator/error.hpp>
 
-void call(const StateHooks& hooks, const std::filesystem::path& folder) {
-  for (const auto& hook : hooks) {
-    if (*hook) (*hook)(folder);
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+
+namespace hortator {
+
+void StateHookScope::leave_out(std::size_t model) {
+  if (model < models_.size()) {
+    left_out_.insert(model);
+    return;
   }
+  throw UsageError({.what = text::concat("A state hook leaves out model ", model, " of ", models_.size()),
+                    .why = "models are numbered from 0 in the order of prepare()",
+                    .hint = "use the index of the model in StateHookScope::models()"});
 }
 
-}  // namespace hortator::accelerator
+namespace accelerator {
+
+std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path& folder,
+                           const std::vector<std::shared_ptr<step::ModelCore>>& models, const mpi::Communicator& host) {
+  if (hooks.empty()) return {};
+  StateHookScope scope(folder, std::vector<ModelBase>(models.begin(), models.end()));
+  mpi::all_or_none(host, [&] {
+    for (const auto& hook : hooks) {
+      if (*hook) (*hook)(scope);
+    }
+  });
+  mpi::same_on_all(host, text::join(scope.left_out()), "the list of models that state hooks leave out");
+  return scope.left_out();
+}
+
+}  // namespace accelerator
+}  // namespace hortator

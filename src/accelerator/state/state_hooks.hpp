@@ -2,14 +2,20 @@
 
 #include <hortator/training/state_hook.hpp>
 #include <memory>
+#include <set>
 #include <vector>
+
+#include "mpi/communicator.hpp"
+#include "step/model_core.hpp"
 
 namespace hortator::accelerator {
 
 /// In the order of registration. A hook that was removed is empty.
-using StateHooks = std::vector<std::shared_ptr<StateHook>>;
+using StateHooks = std::vector<std::shared_ptr<ModelStateHook>>;
 
-/// Calls each hook with the checkpoint's folder.
-void call(const StateHooks& hooks, const std::filesystem::path& folder);
+/// Calls each hook with the checkpoint's folder and the models. Returns the models that are left out. If a hook fails
+/// on one rank, or leaves out other models there, all throw. @collective
+std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path& folder,
+                           const std::vector<std::shared_ptr<step::ModelCore>>& models, const mpi::Communicator& host);
 
 }  // namespace hortator::accelerator

@@ -86,6 +86,7 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .pass = control.backward_pass(),
           // Votes must reach all ranks: gradients carry them only if all ranks average them together.
           .votes = ranks.size() == training.host().size() ? &control.stopping().votes() : nullptr,
+          .times = control.stragglers() != nullptr ? &control.stragglers()->times() : nullptr,
           .signals = is_behind ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),

@@ -2,6 +2,7 @@
 
 #include <hortator/error.hpp>
 
+#include "accelerator/protection/straggler_report.hpp"
 #include "accelerator/training/zero.hpp"
 #include "core/text/text.hpp"
 #include "observe/trackers/tracker_factory.hpp"
@@ -86,6 +87,7 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   check(options.zero);
   parallel::check(options.parallel, options.zero);
   step::check(options.protection);
+  check(options.stragglers);
   check_together(options);
   return options;
 }

@@ -30,6 +30,16 @@ void Prepared::add_object(RegisteredObject object) {
   objects_.push_back(std::move(object));
 }
 
+void Prepared::add_part(CheckpointPart part) {
+  const auto has_name = [&](const CheckpointPart& other) { return !part.name.empty() && other.name == part.name; };
+  if (std::any_of(parts_.begin(), parts_.end(), has_name)) {
+    throw UsageError({.what = "Checkpoints already hold " + part.name,
+                      .why = "each of them has a name of its own there",
+                      .hint = "choose another name"});
+  }
+  parts_.push_back(std::move(part));
+}
+
 void Prepared::remove_optimizer(std::size_t number) {
   auto& optimizer = *optimizers_.at(number);
   if (optimizer.shards() != nullptr) optimizer.shards()->give_back_parameters();

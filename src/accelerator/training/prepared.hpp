@@ -23,12 +23,19 @@ struct Snapshot;
 
 namespace hortator::accelerator {
 
+struct SnapshotDraft;
+
 /// A further part of checkpoints, whose tensors may differ between ranks. Restored after everything else was found to
 /// fit.
 struct CheckpointPart {
-  std::function<void(checkpoint::Snapshot&)> save;
+  std::function<void(checkpoint::Snapshot&)> save = {};
   std::function<std::vector<std::string>(const checkpoint::Reader&)> misfits;  ///< a line each; empty if it fits
   std::function<void(const checkpoint::Reader&)> load;
+  std::string name = {};  ///< of parts of which there may be several
+  /// Copies the part in memory, and returns a function that puts the copy back. Both are local.
+  std::function<std::function<void()>()> remember = {};
+  /// In place of `save`: for tensors of which this rank may have a part that must be joined with others.
+  std::function<void(SnapshotDraft&)> draft = {};
 };
 
 /// A user's object that is saved in checkpoints.
@@ -63,7 +70,8 @@ class Prepared {
   void add_schedule(const ScheduleBase& schedule) { schedules_.push_back(schedule); }
   /// Throws UsageError if the name is taken.
   void add_object(RegisteredObject object);
-  void add_part(CheckpointPart part) { parts_.push_back(std::move(part)); }
+  /// Throws UsageError if there is a part of this name.
+  void add_part(CheckpointPart part);
   /// Its parameters are the user's again; what it remembers of them is lost.
   void remove_optimizer(std::size_t number);
 

@@ -59,6 +59,15 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
         std::make_unique<step::Protection>(options.protection, stopping_.votes(), channels.host(),
                                            averaging.size() == channels.host().size() ? View::common : View::separate);
   }
+  if (options.stragglers.on_straggler && channels.host().size() > 1) {
+    if (averaging.size() < channels.host().size() || options.reproducible) {
+      throw UsageError({.what = text::concat("stragglers.on_straggler is set, and ",
+                                             options.reproducible ? "reproducible = true" : "parallel.tensor is used"),
+                        .why = "times travel with gradients that all ranks average together",
+                        .hint = "leave one of them out"});
+    }
+    stragglers_ = std::make_unique<StragglerReport>(options.stragglers, channels.host());
+  }
   if (options.reproducible) {
     reproducing_ =
         std::make_unique<Reproducing>(options.virtual_shards, channels.mesh().data().on_device, channels.device());
@@ -68,6 +77,7 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
 void StepControl::disconnect() {
   scaler_.reset();
   protection_.reset();
+  stragglers_.reset();
   reproducing_.reset();
   common_pass_.reset();
 }
@@ -120,6 +130,13 @@ void StepControl::unscale_gradients_of(const std::vector<at::Tensor>& parameters
   for (const auto& optimizer : prepared_.optimizers()) {
     if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
   }
+}
+
+void StepControl::require_trained_weights() const {
+  if (lent_weights_ == 0) return;
+  throw UsageError({.what = "optimizer.step() was called while a model has averaged weights",
+                    .why = "the step would change the average instead of the weights that are trained",
+                    .hint = "end the scope of Ema::use() before you train"});
 }
 
 void StepControl::refuse_protection_in(std::string_view scope) const {

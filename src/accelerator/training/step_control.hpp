@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/protection/straggler_report.hpp"
 #include "accelerator/stopping/stopping.hpp"
 #include "accelerator/training/channels.hpp"
 #include "accelerator/training/prepared.hpp"
@@ -52,6 +53,7 @@ class StepControl {
   Stopping& stopping() { return stopping_; }
   step::GradScaler* scaler() const { return scaler_.get(); }          ///< null unless losses are scaled
   step::Protection* protection() const { return protection_.get(); }  ///< null unless the options ask for it
+  StragglerReport* stragglers() const { return stragglers_.get(); }   ///< null unless the options ask for it
   Reproducing* reproducing() const { return reproducing_.get(); }     ///< null unless the options ask for it
 
   /// Whether the batch in the loop's body is the last before an update.
@@ -71,6 +73,10 @@ class StepControl {
   void scale_gradients_of(step::OptimizerCore& optimizer) const;
   /// Unscales the gradients of all optimizers that have one of these parameters.
   void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
+  /// Whether some model has other weights than those that are trained (Ema::use).
+  void lend_weights(bool lent) { lent_weights_ += lent ? 1 : -1; }
+  /// Throws UsageError while some model has. Call it before optimizers step.
+  void require_trained_weights() const;
   /// Throws UsageError if updates are protected: in `scope` not all ranks come to the same steps.
   void refuse_protection_in(std::string_view scope) const;
   /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.
@@ -95,8 +101,10 @@ class StepControl {
   Stopping stopping_;
   std::unique_ptr<step::GradScaler> scaler_;
   std::unique_ptr<step::Protection> protection_;
+  std::unique_ptr<StragglerReport> stragglers_;
   std::unique_ptr<Reproducing> reproducing_;
   bool triggered_ = false;
+  int lent_weights_ = 0;  ///< scopes
 };
 
 }  // namespace hortator::accelerator

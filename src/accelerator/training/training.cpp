@@ -6,6 +6,8 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "accelerator/protection/refused_gradients.hpp"
+#include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/training/checked_options.hpp"
 #include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
@@ -49,20 +51,33 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
   }
   // mpirun hands variables to other hosts only when it is asked to.
-  mpi::same_on_all(host(),
-                   text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
-                                text::count(options_.gradient_accumulation_steps, "micro-step"), ", protection ",
-                                static_cast<int>(options_.protection.on_nonfinite), " with spikes at ",
-                                options_.protection.loss_spike_factor, ", gradients of a norm up to ",
-                                launched_clipping().value_or(0), ", axes ", text_of(options_.parallel)),
-                   "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, "
-                   "HORTATOR_GRADIENT_CLIPPING, HORTATOR_TENSOR and their like ask for");
+  mpi::same_on_all(
+      host(),
+      text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
+                   text::count(options_.gradient_accumulation_steps, "micro-step"), ", protection ",
+                   static_cast<int>(options_.protection.on_nonfinite), " with spikes at ",
+                   options_.protection.loss_spike_factor, " and at most ", options_.protection.max_skips_in_a_row,
+                   " skips and ", options_.protection.max_rollbacks_in_a_row, " rollbacks in a row, copies every ",
+                   options_.protection.snapshot_every, ", gradients of a norm up to ", launched_clipping().value_or(0),
+                   ", axes ", text_of(options_.parallel)),
+      "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_GRADIENT_CLIPPING, "
+      "HORTATOR_TENSOR and their like ask for");
   connect();
 }
 
 void Training::connect() {
   channels.connect(options_.parallel, options_.zero);
   control.connect(options_, channels);
+  auto* const protection = control.protection();
+  if (protection == nullptr || options_.protection.on_nonfinite != OnNonfinite::rollback) return;
+  protection->rewind_by({.remember =
+                             [this] {
+                               mpi::all_or_none(host(), [&] {
+                                 memory_copy_.reset();  // never two copies in memory
+                                 memory_copy_ = std::make_unique<MemorySnapshot>(*this);
+                               });
+                             },
+                         .return_to_copy = [this] { memory_copy_->restore(*this); }});
 }
 
 void Training::settle_seed() {
@@ -76,18 +91,20 @@ void Training::note_backward() {
   report_status();
 }
 
-void Training::backward(const at::Tensor& loss) {
+void Training::backward(const at::Tensor& loss, const step::GivenLoss& given) {
   if (auto* recording = control.session()->recording()) {
     recording->before_replay([this] { note_backward(); });
     recording->after_replay([this, loss = loss.detach()] { control.loss_check().check(loss); });
   } else {
     control.loss_check().check(loss);
-    if (auto* protection = control.protection()) protection->note_loss(loss.detach());
+    if (auto* protection = control.protection()) protection->note_loss(given);
     note_backward();
   }
   const auto start = control.scaled(loss);
   if (control.session()->recording() != nullptr) return run_backward(start);
+  const RefusedGradients refused(prepared);
   control.reach_check().run([&] { run_backward(start); });
+  refused.renew();
 }
 
 void Training::run_backward(const at::Tensor& start) {
@@ -96,6 +113,7 @@ void Training::run_backward(const at::Tensor& start) {
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
   control.backward_pass().run(start);
+  if (auto* stragglers = control.stragglers()) stragglers->times().note_computed();
   try {
     control.agree_on_models();
   } catch (...) {
@@ -111,6 +129,7 @@ void Training::synchronise_gradients() {
     return;
   }
   for (const auto& model : prepared.models()) model->finish_gradients();
+  if (auto* stragglers = control.stragglers()) stragglers->announce();
 }
 
 at::Tensor Training::mean_loss(const at::Tensor& loss) {
@@ -145,6 +164,7 @@ void Training::forget(ReleaseMode mode) {
   prepared.release_shards(mode);
   control.restart();
   prepared.clear();
+  memory_copy_.reset();
   channels.forget_shared_statistics();
 }
 

@@ -15,6 +15,8 @@
 
 namespace hortator::accelerator {
 
+class MemorySnapshot;
+
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
 class Training {
  private:
@@ -61,8 +63,9 @@ class Training {
   /// Publishes that the run is over, and what was measured if that is asked for.
   void publish_end();
 
-  /// Runs backward and finishes the gradients that are still on their way. @collective
-  void backward(const at::Tensor& loss);
+  /// Runs backward of `loss` and finishes the gradients that are still on their way. `given`: the loss as the user gave
+  /// it. @collective
+  void backward(const at::Tensor& loss, const step::GivenLoss& given);
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// The mean of a loss that all ranks come to. UsageError where some may not. @collective
@@ -92,6 +95,7 @@ class Training {
   std::optional<std::uint64_t> seed_;  ///< nothing until something is prepared
   std::int64_t gradient_bytes_ = 0;    ///< 0 unless measured; kept since users' modules may be destroyed at the end
   MemoryWatch memory_watch_{*this};
+  std::unique_ptr<const MemorySnapshot> memory_copy_;  ///< null unless updates are rolled back
 };
 
 }  // namespace hortator::accelerator

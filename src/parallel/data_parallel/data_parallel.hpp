@@ -20,6 +20,7 @@
 namespace hortator::parallel {
 
 struct Sharding;
+class StepTimes;
 
 /// How step signals (step_signals.hpp) travel. Behind the gradients they cost nothing, but to read them from a device
 /// would make the host wait for all of backward: there they go from host to host.
@@ -32,6 +33,7 @@ struct DataParallel {
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
   StepVotes* votes = nullptr;  ///< that travel with the signals; null: none
+  StepTimes* times = nullptr;  ///< that travel with the signals; null: none
   SignalPath signals = SignalPath::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null if each rank has the whole model
   CommonPass::Model common_pass = {};  ///< what ranks compare of each pass

@@ -2,10 +2,13 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
+#include "parallel/pace/step_times.hpp"
 
 namespace hortator::parallel {
 
@@ -18,6 +21,7 @@ bool GradientPass::begin() {
 
 // Plain loss.backward(): no caller finishes all models together.
 void GradientPass::finish_unasked() {
+  if (parallel_.times != nullptr) parallel_.times->note_computed();
   if (reached_ && !is_announced()) parallel_.common_pass.agree();
   finish();
 }
@@ -35,13 +39,21 @@ void GradientPass::end() {
   end_.forget();
 }
 
+std::size_t GradientPass::message_size() const {
+  return layout().size() + (parallel_.times != nullptr ? parallel_.times->message_size() : 0);
+}
+
 std::vector<float> GradientPass::encode(StepSignals signals) const {
   if (parallel_.votes != nullptr) signals.votes = parallel_.votes->ballot();
-  return signals.encode(layout());
+  auto message = signals.encode(layout());
+  if (parallel_.times != nullptr) std::ranges::copy(parallel_.times->report(), std::back_inserter(message));
+  return message;
 }
 
 StepSignals GradientPass::decode(const std::vector<float>& message) const {
-  auto all = StepSignals::decode(message, layout());
+  const auto signals = std::span(message).first(std::min(message.size(), layout().size()));
+  auto all = StepSignals::decode(signals, layout());
+  if (parallel_.times != nullptr) parallel_.times->receive(std::span(message).subspan(signals.size()));
   if (parallel_.votes != nullptr) parallel_.votes->apply_verdict(all.votes);
   return all;
 }

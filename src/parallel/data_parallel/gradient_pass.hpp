@@ -36,9 +36,11 @@ class GradientPass {
   void end();
 
   bool sends_signals_by_host() const { return parallel_.signals == SignalPath::from_host_to_host; }
-  /// This rank's signals, with its votes, as the message that travels.
+  /// The number of floats in a message.
+  std::size_t message_size() const;
+  /// This rank's signals, with its votes and its time, as the message that travels.
   std::vector<float> encode(StepSignals signals) const;
-  /// The signals of all ranks. Passes the votes on.
+  /// The signals of all ranks. Passes votes and times on.
   StepSignals decode(const std::vector<float>& message) const;
   /// Adds up the message over all ranks through the host. @collective
   void add_by_host(std::vector<float>& message) const;

@@ -129,7 +129,7 @@ void GradientReducer::plan() {
     const BucketFormat format{
         .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
         .error_feedback = parallel_.options.error_feedback,
-        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(layout().size()) : 0,
+        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(message_size()) : 0,
         .hook = &parallel_.options.bucket_hook,
         .index = static_cast<std::int64_t>(buckets_.size())};
     auto& ranks = is_of_experts(members.front()) ? parallel_.holders_of_experts() : parallel_.communicator;
@@ -218,7 +218,7 @@ StepSignals GradientReducer::wait_for_all() {
 // A rank without batches has set no signals and votes for nothing: its message is zeros. @collective
 std::vector<float> GradientReducer::exchange_by_host() {
   auto message = std::exchange(host_message_, {});
-  message.resize(layout().size());
+  message.resize(message_size());
   add_by_host(message);
   return message;
 }

@@ -48,7 +48,7 @@ at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& l
 // @collective
 void GradientScatter::allocate_message() {
   if (sends_signals_by_host()) return;
-  message_ = parallel_.communicator.allocate(static_cast<std::int64_t>(layout().size()), at::kFloat);
+  message_ = parallel_.communicator.allocate(static_cast<std::int64_t>(message_size()), at::kFloat);
 }
 
 void GradientScatter::hook() {

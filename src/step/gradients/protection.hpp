@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <hortator/training/protection.hpp>
 #include <optional>
 #include <set>
@@ -17,8 +18,20 @@ namespace hortator::step {
 /// Throws UsageError for options that contradict each other.
 void check(const ProtectionOptions& options);
 
+/// A loss as the user gave it: a mean, or the sum of that many losses.
+struct GivenLoss {
+  at::Tensor loss = {};
+  at::Tensor count = {};  ///< undefined for a mean
+};
+
 /// Whether some gradient of these tensors is not finite. Waits for the device.
 bool has_nonfinite_gradient(const std::vector<at::Tensor>& holders);
+
+/// Copies the state of a training in memory, and returns to the copy. Both are @collective.
+struct Rewinding {
+  std::function<void()> remember = {};
+  std::function<void()> return_to_copy = {};
+};
 
 /// Decides, on all ranks alike, whether an update is left out or ends the run.
 class Protection {
@@ -34,20 +47,33 @@ class Protection {
              GradientView gradients)
       : options_(options), votes_(votes), host_(host), gradients_(gradients), losses_(options.loss_spike_factor) {}
 
-  /// Looks at the loss of a backward pass, whose verdict travels with its gradients.
-  void note_loss(const at::Tensor& loss);
-  /// Whether `optimizer` must leave out this update. `nonfinite`: what this rank knows of its gradients. Throws on all
-  /// ranks if the run must stop. @collective unless gradients were reduced since the last update
+  /// What OnNonfinite::rollback needs.
+  void rewind_by(Rewinding rewinding) { rewinding_ = std::move(rewinding); }
+  /// Looks at the loss of a backward pass, whose verdict travels with its gradients. A sum of losses comes with their
+  /// `count`.
+  void note_loss(const GivenLoss& loss);
+  /// Whether `optimizer` is the first to step since the last update: it judges the gradients of all optimizers.
+  bool is_first(const void* optimizer) const { return judged_.empty() || judged_.contains(optimizer); }
+  /// Whether `optimizer` must leave out this update, as all that step in it must. `nonfinite`: what this rank knows of
+  /// the gradients. Throws on all ranks if the run must stop. @collective unless gradients were reduced since the last
+  /// update
   bool forbids_step(const void* optimizer, bool nonfinite);
+  /// Call it after forbids_step() has returned true, when the optimizer has left its step: returns to an earlier update
+  /// if that is asked for. @collective
+  void after_skip();
   /// fp16's scaler has skipped the update.
   void note_overflow(const void* optimizer);
 
   LossWatch& losses() { return losses_; }
   std::int64_t skipped() const { return skipped_; }
+  std::int64_t rollbacks() const { return rollbacks_; }
 
  private:
   void begin_update();
   bool agree(bool nonfinite);
+  void note_good_update();
+  void note_skip();
+  void plan_return();
 
   ProtectionOptions options_;
   parallel::StepVotes& votes_;
@@ -56,8 +82,15 @@ class Protection {
   LossWatch losses_;
   std::set<const void*> judged_ = {};  ///< optimizers that have asked about this update
   std::optional<bool> bad_loss_ = {};  ///< what all ranks say of this update's losses
+  bool bad_gradient_ = false;          ///< of an optimizer that has stepped in this update
   std::int64_t updates_ = 0;
   std::int64_t skipped_ = 0;
+  std::int64_t skipped_in_a_row_ = 0;
+  Rewinding rewinding_ = {};
+  std::optional<std::int64_t> copied_at_ = {};  ///< the update before which the state was copied
+  bool must_return_ = false;                    ///< to the copy, after this update's first step was left out
+  std::int64_t rollbacks_ = 0;
+  std::int64_t rollbacks_in_a_row_ = 0;
 };
 
 }  // namespace hortator::step

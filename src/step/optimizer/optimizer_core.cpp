@@ -120,11 +120,18 @@ bool OptimizerCore::arrive_at_step() {
     if (shards_) shards_->before_step();
     return true;
   }
-  bool nonfinite = !scaled_ && has_nonfinite_gradient(gradient_holders());
+  bool nonfinite = !scaled_ && has_nonfinite_gradients();
   if (shards_) nonfinite = shards_->before_step(nonfinite);
-  skipped_ = protection->forbids_step(this, nonfinite);
+  skipped_ = holds_refused_ = protection->forbids_step(this, nonfinite);
   if (skipped_ && shards_) shards_->leave_step();
+  if (skipped_) protection->after_skip();
   return !skipped_;
+}
+
+bool OptimizerCore::has_nonfinite_gradients() {
+  note_new_gradients();
+  const bool judges_all = hooks_.all_gradient_holders && hooks_.protection->is_first(this);
+  return has_nonfinite_gradient(judges_all ? hooks_.all_gradient_holders() : gradient_holders());
 }
 
 void OptimizerCore::settle() {
@@ -184,6 +191,7 @@ void OptimizerCore::use_weights(WeightUse use) {
 void OptimizerCore::zero_grad(bool set_to_none) {
   check_alive();
   if (!hooks_.gradients_synchronised()) return;
+  note_new_gradients();
   optimizer_->zero_grad(set_to_none);
   if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
   hooks_.cleared(parameters());

@@ -23,6 +23,8 @@ struct OptimizerHooks {
   std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< called when these parameters' gradients are cleared
   StepKernel kernel = StepKernel::fused;
   Protection* protection = nullptr;  ///< null unless updates are protected
+  /// The tensors that hold the gradients of all optimizers that have new ones.
+  std::function<std::vector<at::Tensor>()> all_gradient_holders = {};
   /// The mean of a loss over all ranks. Throws unless all ranks call it. @collective
   std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
 };
@@ -76,6 +78,9 @@ class OptimizerCore {
   /// Whether the last step was skipped because a gradient overflowed. With late verdicts this is the step before the
   /// last, unless settle() was called since.
   bool step_was_skipped() const { return skipped_; }
+  /// Whether it left its last update out under protection, and still holds the gradients of that.
+  bool holds_refused_gradients() const { return holds_refused_; }
+  void note_new_gradients() { holds_refused_ = false; }
   /// With late verdicts: waits for that of the last step, and takes back its step counts if it was skipped.
   void settle();
   /// With late verdicts: drops the pending verdict and sets step_was_skipped(), because the optimizer's state was
@@ -87,6 +92,7 @@ class OptimizerCore {
   void step_ahead();
   void step_now(const std::function<void()>& kernels);
   bool arrive_at_step();
+  bool has_nonfinite_gradients();
   void record_step(StepRecording& recording);
   void run_fused(const StepMode& mode);
   void require_whole_updates() const;
@@ -100,6 +106,7 @@ class OptimizerCore {
   std::unique_ptr<ShardedOptimizer> shards_;
   bool shards_have_gradients_ = false;
   bool skipped_ = false;
+  bool holds_refused_ = false;
   std::shared_ptr<StepAhead> ahead_;  ///< the last step, until its verdict is read
 };
 

@@ -1,5 +1,6 @@
 #include "step/optimizer/sharded_optimizer.hpp"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Type.h>
 #include <torch/optim/adagrad.h>
@@ -9,13 +10,16 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <functional>
 #include <hortator/error.hpp>
-#include <hortator/training/named_optimizer.hpp>
+#include <hortator/training/sliced_optimizer.hpp>
 #include <typeinfo>
 
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
+#include "step/optimizer/moment_layout.hpp"
 #include "step/optimizer/optimizer_fields.hpp"
+#include "step/optimizer/sharded_slices.hpp"
 
 namespace hortator::step {
 namespace {
@@ -26,6 +30,24 @@ template <typename... Known>
 bool is_exactly_one_of(const torch::optim::Optimizer& optimizer) {
   return ((typeid(optimizer) == typeid(Known)) || ...);
 }
+
+/// Replaces each tensor of a state of which a rank has a slice.
+class SliceReplacement final : public FieldVisitor {
+ public:
+  using Replace = std::function<at::Tensor(const at::Tensor&, MomentLayout)>;
+  explicit SliceReplacement(Replace replace) : replace_(std::move(replace)) {}
+  void field(std::string_view, double&) override {}
+  void field(std::string_view, std::int64_t&) override {}
+  void field(std::string_view, bool&) override {}
+  void field(std::string_view name, at::Tensor& value) override {
+    const auto layout = moment_layout(name);
+    if (value.defined() && layout != MomentLayout::whole) value = replace_(value, layout);
+  }
+  void field(std::string_view, std::deque<at::Tensor>&) override {}
+
+ private:
+  Replace replace_;
+};
 
 void require_known_options(const torch::optim::Optimizer& optimizer, const std::string& name) {
   for (const auto& group : optimizer.param_groups()) {
@@ -44,10 +66,12 @@ bool is_elementwise(const torch::optim::Optimizer& optimizer) {
          dynamic_cast<const ElementwiseOptimizer*>(&optimizer) != nullptr;
 }
 
-void require_elementwise(const torch::optim::Optimizer& optimizer) {
+void require_shardable(const torch::optim::Optimizer& optimizer) {
   if (is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(optimizer)) return;
   const auto name = c10::demangle(typeid(optimizer).name());
-  if (dynamic_cast<const ElementwiseOptimizer*>(&optimizer) != nullptr) return require_known_options(optimizer, name);
+  const bool declares_it = dynamic_cast<const ElementwiseOptimizer*>(&optimizer) != nullptr ||
+                           dynamic_cast<const SlicedOptimizer*>(&optimizer) != nullptr;
+  if (declares_it) return require_known_options(optimizer, name);
   if (name.find("LBFGS") != std::string::npos) {
     throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
                       .why = "its step depends on all parameters together, and a rank has only a slice of each",
@@ -56,14 +80,15 @@ void require_elementwise(const torch::optim::Optimizer& optimizer) {
   throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
                     .why = "it may look at whole parameters, or keep tensors of its own",
                     .hint = "if it steps element by element, declare that by deriving from "
-                            "hortator::ElementwiseOptimizer; otherwise use ZeRO stage 0, or one of torch::optim's "
+                            "hortator::ElementwiseOptimizer; otherwise derive it from hortator::SlicedOptimizer, use "
+                            "ZeRO stage 0, or one of torch::optim's "
                             "AdamW, Adam, SGD, RMSprop and Adagrad, or of Hortator's optimizers"});
 }
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
                                    const parallel::ArrayPlacement& moments, const mpi::Communicator& host)
     : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(host) {
-  require_elementwise(optimizer);
+  require_shardable(optimizer);
   if (moments.is_offloaded()) {
     require_known_moments(optimizer);
     on_disk_.emplace(moments);
@@ -128,12 +153,29 @@ void ShardedOptimizer::cut_state(const ShardedParameter& sharded) {
   if (found == states.end()) return;
   auto state = std::move(found->second);
   states.erase(found);
-  const auto mine = sharded.flat->owned(sharded.number);
-  replace_tensors(*state, [&](const at::Tensor& whole) {
+  const auto owned = sharded.flat->owned(sharded.number);
+  SliceReplacement cut([&](const at::Tensor& whole, MomentLayout layout) {
+    const auto mine = moment_range(layout, owned);
     const auto cut = whole.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
-    return cut.to(sharded.slice.device(), sharded.slice.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+    const auto type = layout == MomentLayout::elements ? sharded.slice.scalar_type() : cut.scalar_type();
+    return cut.to(sharded.slice.device(), type, /*non_blocking=*/false, /*copy=*/true);
   });
+  visit_fields(*state, cut);
   states[sharded.slice.unsafeGetTensorImpl()] = std::move(state);
+}
+
+// Broadcasts each rank's slice in turn. @collective
+at::Tensor ShardedOptimizer::join_blocks(const ShardedParameter& sharded, const at::Tensor& mine) {
+  auto& ranks = sharded.flat->communicator();
+  auto whole = at::empty({blocks_of(sharded.flat->plan().positions[sharded.number].elements)}, mine.options());
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const auto owned = moment_range(MomentLayout::blocks, sharded.flat->plan().owned(sharded.number, rank));
+    if (owned.size() == 0) continue;
+    auto slice = whole.narrow(0, owned.begin, owned.size());
+    if (rank == ranks.rank()) slice.copy_(mine);
+    ranks.broadcast(slice, rank).wait();
+  }
+  return whole;
 }
 
 // @collective
@@ -143,9 +185,12 @@ void ShardedOptimizer::join_state(const ShardedParameter& sharded) {
   if (found == states.end()) return;
   auto state = std::move(found->second);
   states.erase(found);
-  replace_tensors(*state, [&](const at::Tensor& mine) {
-    return sharded.flat->join(sharded.number, mine).to(sharded.flat->came_from(), sharded.parameter.scalar_type());
+  SliceReplacement join([&](const at::Tensor& mine, MomentLayout layout) {
+    if (layout == MomentLayout::blocks) return join_blocks(sharded, mine).to(sharded.flat->came_from());
+    const auto type = layout == MomentLayout::bytes ? at::kByte : sharded.parameter.scalar_type();
+    return sharded.flat->join(sharded.number, mine).to(sharded.flat->came_from(), type);
   });
+  visit_fields(*state, join);
   states[sharded.parameter.unsafeGetTensorImpl()] = std::move(state);
 }
 
@@ -168,8 +213,17 @@ bool ShardedOptimizer::before_step(std::optional<bool> flag) {
   if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
   if (!models_.empty()) flag = models_.front()->arrive(flag);  // all models have the same ranks
+  lend_slices();
   if (gradients_are_whole_) cut_gradients();
   return flag.value_or(false);
+}
+
+// Parameters may have been added since the last step.
+void ShardedOptimizer::lend_slices() {
+  auto* const sliced = dynamic_cast<SlicedOptimizer*>(optimizer_);
+  if (sliced == nullptr || models_.empty()) return;
+  slices_ = std::make_shared<ShardedSlices>(groups_, models_.front()->communicator());
+  sliced->use(slices_);
 }
 
 void ShardedOptimizer::cut_gradients() {

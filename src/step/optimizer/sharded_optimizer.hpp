@@ -2,6 +2,7 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "parallel/zero/flat_parameters.hpp"
 #include "step/optimizer/moments_on_disk.hpp"
 #include "step/optimizer/optimizer_state.hpp"
+
+namespace hortator {
+class ParameterSlices;
+}
 
 namespace hortator::step {
 
@@ -54,10 +59,12 @@ class ShardedOptimizer {
 
  private:
   bool is_alive() const;
+  void lend_slices();
   void cut_gradients();
   std::vector<MomentsOnDisk::Owner> owners_of_moments() const;
   void cut_state(const ShardedParameter& sharded);
   void join_state(const ShardedParameter& sharded);
+  static at::Tensor join_blocks(const ShardedParameter& sharded, const at::Tensor& mine);
   std::vector<std::size_t> flats_of(const parallel::FlatParameters& parameters) const;
 
   torch::optim::Optimizer* optimizer_;
@@ -65,11 +72,13 @@ class ShardedOptimizer {
   const mpi::Communicator& host_;
   std::vector<parallel::FlatParameters*> models_;
   std::vector<std::vector<ShardedParameter>> groups_;
-  std::optional<MomentsOnDisk> on_disk_;  ///< nothing if they are in memory
+  std::shared_ptr<const ParameterSlices> slices_;  ///< null unless the optimizer is a SlicedOptimizer
+  std::optional<MomentsOnDisk> on_disk_;           ///< nothing if they are in memory
 };
 
-/// Throws unless the optimizer works element by element, so that its step of a slice is a slice of its step.
-void require_elementwise(const torch::optim::Optimizer& optimizer);
+/// Throws unless the optimizer's step of slices is the slices of its step: it works element by element, or knows what
+/// slices it has.
+void require_shardable(const torch::optim::Optimizer& optimizer);
 /// Whether its step is known to look at each element only.
 bool is_elementwise(const torch::optim::Optimizer& optimizer);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "step/recompute/frozen_weights.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
 
 namespace hortator {
@@ -150,6 +151,7 @@ SavedTensorStore::SavedTensorStore(SavedTensorOptions options) : options_(std::m
         {.what = text::concat("SavedTensorOptions::dtype is ", *type, ", expected at::kBFloat16 or at::kHalf"),
          .why = "it is the smaller type in which tensors are kept"});
   }
+  note_frozen_weights(options_.weights);
   if (!options_.folder.empty()) file_ = std::make_shared<SpillFile>(options_.folder);
 }
 
@@ -175,7 +177,8 @@ bool SavedTensorStore::moves(const at::Tensor& tensor) const {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized() || tensor.is_meta()) return false;
   if (tensor.is_conj() || tensor.is_neg() || !tensor.has_storage()) return false;
   const auto bytes = tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
-  if (bytes < options_.min_bytes || is_parameter(tensor) || !has_own_elements(tensor)) return false;
+  if (bytes < options_.min_bytes || is_parameter(tensor) || is_frozen_weight(tensor) || !has_own_elements(tensor))
+    return false;
   const bool narrows = options_.dtype && at::isFloatingType(tensor.scalar_type()) && is_wider(tensor, *options_.dtype);
   return file_ || narrows || (options_.on_host && !tensor.is_cpu());
 }

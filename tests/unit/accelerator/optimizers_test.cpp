@@ -34,6 +34,34 @@ class Signum final : public NamedOptimizer, public ElementwiseOptimizer {
   }
 };
 
+/// A user's optimizer that counts its steps in a tensor that is no moment, and scales by the norm of all gradients.
+class Normed final : public SlicedOptimizer {
+ public:
+  explicit Normed(std::vector<at::Tensor> parameters)
+      : SlicedOptimizer({torch::optim::OptimizerParamGroup(std::move(parameters))},
+                        NamedOptions({{"lr", 0.1}}, {"whole/steps"})) {}
+
+ private:
+  void step_parameters(std::vector<SteppedParameter>& parameters, const NamedOptions& options,
+                       const ParameterSlices& slices) override {
+    auto square = at::zeros({}, at::kDouble);
+    for (const auto& one : parameters) square += one.gradient.square().sum();
+    slices.sum(square);
+    for (auto& one : parameters) {
+      auto& steps = one.state.moments["whole/steps"];
+      if (!steps.defined()) steps = at::zeros({3}, one.parameter.options());
+      steps.add_(1);
+      one.parameter.sub_(one.gradient, options.get_lr() / (std::sqrt(square.item<double>()) * steps[0].item<double>()));
+    }
+  }
+};
+
+std::vector<at::Tensor> matrices(const torch::nn::Module& module) {
+  auto all = distinct(module);
+  std::erase_if(all, [](const at::Tensor& one) { return one.dim() != 2 || !one.requires_grad(); });
+  return all;
+}
+
 template <typename T, typename Options>
 test::MakeOptimizer maker(const Options& options) {
   return [options](Shardable& net) { return std::make_unique<T>(distinct(*net), options); };
@@ -44,6 +72,11 @@ const std::map<std::string, test::MakeOptimizer> makers = {
     {"NAdam", maker<NAdam>(NAdamOptions{.lr = 1e-2, .weight_decay = 0.1})},
     {"RAdam", maker<RAdam>(RAdamOptions{.lr = 1e-1, .betas = {0.9, 0.6}})},
     {"schedule-free AdamW", maker<ScheduleFreeAdamW>(ScheduleFreeAdamWOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"LAMB", maker<Lamb>(LambOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"Adafactor", maker<Adafactor>(AdafactorOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"Muon", [](Shardable& net) { return std::make_unique<Muon>(matrices(*net), MuonOptions{.lr = 1e-2}); }},
+    {"8-bit AdamW", maker<AdamW8bit>(AdamW8bitOptions{.lr = 1e-2, .weight_decay = 0.1})},
+    {"a user's own that looks at slices", [](Shardable& net) { return std::make_unique<Normed>(distinct(*net)); }},
     {"a user's own", [](Shardable& net) { return std::make_unique<Signum>(distinct(*net)); }}};
 
 /// Steps with one optimizer, which stops and resumes from a checkpoint at another stage in the middle.
@@ -97,6 +130,55 @@ TEST_CASE("checkpoints hold the optimizers' states at any stage") {
     CHECK(are_close(run({2, 1}), expected, 1e-6));
     CHECK(are_close(run({0, 3}), expected, 1e-6));
   }
+}
+
+TEST_CASE("optimizers get whole states back when the Accelerator frees them") {
+  for (const auto* name : {"8-bit AdamW", "Adafactor", "LAMB"}) {
+    INFO(name);
+    const auto states = [&](int stage) {
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stage}});
+      Shardable net;
+      auto plain = makers.at(name)(net);
+      auto [model, optimizer] = accelerator.prepare(net, *plain);
+      accelerator.backward(model(batch(accelerator, 0)).square().mean());
+      optimizer.step();
+      accelerator.free_memory();
+      std::vector<at::Tensor> all;
+      for (const auto& parameter : distinct(*net)) {
+        const auto found = plain->state().find(parameter.unsafeGetTensorImpl());
+        if (found == plain->state().end()) continue;
+        for (const auto& [moment, tensor] : static_cast<MomentState&>(*found->second).moments) {
+          if (tensor.defined()) all.push_back(tensor.to(at::kFloat));
+        }
+      }
+      CHECK_FALSE(all.empty());
+      return all;
+    };
+    const auto expected = states(0);
+    CHECK(are_close(states(1), expected, 1e-6));
+    CHECK(are_close(states(3), expected, 1e-6));
+  }
+}
+
+TEST_CASE("8-bit moments take about two bytes for each parameter, and train as AdamW's") {
+  Shardable net;
+  AdamW8bit plain(distinct(*net));
+  std::int64_t bytes = 0, elements = 0;
+  for (auto& parameter : distinct(*net)) {
+    if (!parameter.requires_grad()) continue;
+    parameter.mutable_grad() = at::ones_like(parameter);
+    elements += parameter.numel();
+  }
+  plain.step();
+  for (const auto& [parameter, state] : plain.state()) {
+    for (const auto& [name, moment] : static_cast<MomentState&>(*state).moments)
+      bytes += static_cast<std::int64_t>(moment.nbytes());
+  }
+  CHECK(static_cast<double>(bytes) < 2.4 * static_cast<double>(elements));  // small parameters fill blocks in part
+  const auto adamw = train(ZeroConfig{.stage = 0}, {.steps = 20});
+  const auto ours = train(ZeroConfig{.stage = 0}, {.steps = 20, .make_optimizer = makers.at("8-bit AdamW")});
+  CHECK(ours.losses.back() < ours.losses.front() / 2);
+  CHECK(ours.losses.back() == Approx(adamw.losses.back()).epsilon(0.1));
 }
 
 TEST_CASE("schedule-free weights are exchanged at every stage, and a step with those to evaluate is refused") {

@@ -189,11 +189,134 @@ TEST_CASE("two optimizers of one backward are both skipped, and plain backward c
   accelerator.wait_for_everyone();
 }
 
+TEST_CASE("a bad gradient of one optimizer's parameters skips all that step after the same backward pass") {
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator({.protection = {.on_nonfinite = OnNonfinite::skip}, .zero = {.stage = stage}});
+    torch::nn::Linear net(3, 3), other(3, 3);
+    torch::optim::SGD of_net(net->parameters(), 0.1), of_other(other->parameters(), 0.1);
+    auto [model, second_model, first, second] = accelerator.prepare(net, other, of_net, of_other);
+    for (int step = 0; step < 4; ++step) {
+      const bool spoil = step == 1 || step == 2;
+      const auto out = second_model(at::ones({2, 3}));
+      if (spoil && accelerator.is_last_process())
+        out.register_hook([](const at::Tensor& g) { return g * not_a_number; });
+      accelerator.backward(model(at::ones({2, 3})).square().mean() + out.square().mean());
+      first.step();  // its own gradients are finite
+      second.step();
+      CHECK(first.step_was_skipped() == spoil);
+      CHECK(second.step_was_skipped() == spoil);
+      step == 1 ? first.zero_grad() : model.zero_grad();
+      step == 1 ? second.zero_grad() : second_model.zero_grad();
+    }
+    accelerator.wait_for_everyone();
+  }
+}
+
+TEST_CASE("gradients of an update that was left out do not spoil another optimizer's") {
+  Accelerator accelerator({.protection = {.on_nonfinite = OnNonfinite::skip}});
+  torch::nn::Linear net(3, 3), other(3, 3);
+  torch::optim::SGD of_net(net->parameters(), 0.1), of_other(other->parameters(), 0.1);
+  auto [model, second_model, first, second] = accelerator.prepare(net, other, of_net, of_other);
+  accelerator.backward(second_model(at::ones({2, 3})).square().mean() * not_a_number);
+  second.step();
+  CHECK(second.step_was_skipped());
+  accelerator.backward(model(at::ones({2, 3})).square().mean());  // the others' gradients are still there
+  first.step();
+  CHECK_FALSE(first.step_was_skipped());
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("losses given as sums are judged as means") {
+  Accelerator accelerator({.protection = {.on_nonfinite = OnNonfinite::skip, .loss_spike_factor = 3}});
+  torch::nn::Linear net(3, 3);
+  torch::optim::SGD sgd(net->parameters(), 0.0);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto update = [&](double count, double factor = 1) {
+    const auto loss = model(at::ones({2, 3})).square().mean() * factor;
+    accelerator.backward(loss * count, count);
+    optimizer.step();
+    optimizer.zero_grad();
+    return optimizer.step_was_skipped();
+  };
+  for (int step = 0; step < 25; ++step) CHECK_FALSE(update(10));
+  CHECK_FALSE(update(1000));
+  CHECK_FALSE(update(0));
+  CHECK(update(10, 4));
+  CHECK_FALSE(update(1));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("updates that are always bad end the run on all ranks") {
+  Run run({.protection = {.on_nonfinite = OnNonfinite::skip, .max_skips_in_a_row = 3}});
+  for (int step = 0; step < 2; ++step) run.update(step, Fault::gradient);
+  run.update(2, Fault::none);
+  for (int step = 3; step < 5; ++step) run.update(step, Fault::gradient);
+  CHECK_THROWS_WITH(run.update(5, Fault::gradient), ContainsSubstring("3 updates in a row were skipped"));
+  run.accelerator.wait_for_everyone();
+}
+
+TEST_CASE("a rollback returns all ranks to an earlier update, and training continues from there") {
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    const Case one{.stage = stage, .protection = {.on_nonfinite = OnNonfinite::rollback, .snapshot_every = 4}};
+    Run run(one);
+    Run expected({.stage = stage});
+    for (int step = 0; step < 7; ++step) {
+      run.update(step, Fault::none);
+      if (step < 4) expected.update(step, Fault::none);  // the copy is made before update number 4
+    }
+    run.update(7, Fault::gradient);
+    CHECK(run.optimizer.step_was_skipped());
+    CHECK(run.accelerator.rollbacks() == 1);
+    run.accelerator.wait_for_everyone();
+    CHECK(are_equal(copies_of(*run.net), copies_of(*expected.net)));
+    run.accelerator.wait_for_everyone();
+    for (int step = 8; step < 10; ++step) {  // with the moments and step counts of that update
+      run.update(step, Fault::none);
+      expected.update(step, Fault::none);
+    }
+    run.accelerator.wait_for_everyone();
+    CHECK(are_equal(copies_of(*run.net), copies_of(*expected.net)));
+    run.update(10, Fault::loss);
+    run.update(11, Fault::loss);
+    CHECK_THROWS_WITH(run.update(12, Fault::loss), ContainsSubstring("returned 3 times to the same update"));
+    CHECK(run.accelerator.rollbacks() == 3);
+    run.accelerator.wait_for_everyone();
+  }
+}
+
+TEST_CASE("a rollback returns averages, schedules and registered objects, and needs a good update") {
+  struct Count {
+    std::int64_t value = 0;
+    void save(StateWriter& out) const { out.put("value", value); }
+    void load(const StateReader& in) { value = in.get<std::int64_t>("value"); }
+  };
+  Run run({.protection = {.on_nonfinite = OnNonfinite::rollback, .snapshot_every = 3}});
+  CHECK_THROWS_WITH(run.update(0, Fault::loss), ContainsSubstring("there is no good one to return to"));
+  run.optimizer.zero_grad();
+  Count count;
+  run.accelerator.register_for_checkpointing("count", count);
+  Ema ema(run.accelerator, run.model, {.decay = 0.5});
+  for (int step = 1; step < 7; ++step) {
+    run.update(step, Fault::none);
+    ema.update();
+    ++count.value;
+  }
+  CHECK(ema.updates() == 6);
+  run.update(7, Fault::loss);
+  CHECK(ema.updates() == 3);
+  CHECK(count.value == 3);
+  run.accelerator.wait_for_everyone();
+}
+
 TEST_CASE("what cannot be protected is refused") {
   const ProtectionOptions skip{.on_nonfinite = OnNonfinite::skip};
   CHECK_THROWS_WITH(Accelerator({.protection = {.loss_spike_factor = 5}}), ContainsSubstring("nothing would be done"));
   CHECK_THROWS_WITH(Accelerator({.protection = {.on_nonfinite = OnNonfinite::skip, .loss_spike_factor = 0.5}}),
                     ContainsSubstring("loss_spike_factor is 0.5"));
+  CHECK_THROWS_WITH(Accelerator({.protection = {.on_nonfinite = OnNonfinite::skip, .max_skips_in_a_row = -1}}),
+                    ContainsSubstring("max_skips_in_a_row is -1"));
   CHECK_THROWS_WITH(Accelerator({.protection = skip, .reproducible = true}),
                     ContainsSubstring("protection.on_nonfinite with reproducible"));
   CHECK_THROWS_WITH(Accelerator({.grad_scaler = {.late_verdict = true}, .protection = skip}),

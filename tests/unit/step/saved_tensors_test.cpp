@@ -86,6 +86,21 @@ TEST_CASE("gradients of tensors that are kept in a file have the same bits") {
   std::filesystem::remove("spill");
 }
 
+TEST_CASE("frozen weights stay in memory as they are") {
+  torch::nn::Linear frozen(64, 64);
+  frozen->weight.requires_grad_(false);
+  frozen->bias.requires_grad_(false);
+  const auto x = at::ones({2, 64}).requires_grad_();
+  const auto kept = [&](std::vector<at::Tensor> weights) {
+    const SavedTensors saved({.dtype = at::kBFloat16, .min_bytes = 4096, .weights = std::move(weights)});
+    const auto y = at::matmul(x, frozen->weight.t());
+    return saved.kept_bytes();
+  };
+  CHECK(kept({}) == 64 * 64 * 4);
+  CHECK(kept(frozen->parameters()) == 0);
+  CHECK(kept({}) == 0);  // remembered
+}
+
 TEST_CASE("gradients of tensors that are kept in 16 bits are those of rounded values") {
   Mixed net;
   const auto plain = gradients_of(net, {});

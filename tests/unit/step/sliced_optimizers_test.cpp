@@ -2,10 +2,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "step/algorithms/byte_codes.hpp"
 #include "step/algorithms/factored_squares.hpp"
 #include "step/optimizer/moment_layout.hpp"
+#include "step/optimizer/whole_owners.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -97,4 +99,16 @@ TEST_CASE("names of moments say how they lie over slices") {
   CHECK(step::moment_range(MomentLayout::blocks, {128, 200}) == Range{2, 4});
   CHECK(step::moment_range(MomentLayout::blocks, {64, 64}).size() == 0);
   CHECK(step::moment_range(MomentLayout::bytes, {128, 200}) == Range{128, 200});
+}
+
+TEST_CASE("whole tensors are distributed over owners by cost") {
+  const std::vector<double> costs = {1, 8, 3, 3, 2};
+  for (int ranks = 1; ranks <= 5; ++ranks) {
+    const auto owners = step::whole_owners(costs, ranks);
+    std::vector<double> loads(static_cast<std::size_t>(ranks), 0.0);
+    for (std::size_t i = 0; i < costs.size(); ++i) loads[static_cast<std::size_t>(owners[i])] += costs[i];
+    const double total = std::accumulate(costs.begin(), costs.end(), 0.0);
+    CHECK(*std::ranges::max_element(loads) <= std::max(8.0, 4.0 / 3 * total / ranks));
+    CHECK(owners == step::whole_owners(costs, ranks));
+  }
 }

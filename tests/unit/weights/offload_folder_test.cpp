@@ -46,6 +46,19 @@ TEST_CASE("the tensors of an offload folder are read with their types and shapes
   CHECK_THROWS_WITH(source->spec("linear.wieght"), ContainsSubstring("did you mean 'linear.weight'?"));
 }
 
+TEST_CASE("a file of an offload folder that changes while it is in use is found") {
+  const auto folder = copy_of_fixture("changing");
+  const auto file = folder / "linear.weight.dat";
+  const auto source = weights::open_weights(folder);
+  CHECK_NOTHROW(source->require_unchanged());
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));  // rewritten with as many bytes
+  float first = 0;
+  CHECK_THROWS_WITH(source->read("linear.weight", {0, 1}, reinterpret_cast<std::byte*>(&first)),
+                    ContainsSubstring("linear.weight.dat was changed while it was in use"));
+  CHECK_THROWS_WITH(source->require_unchanged(), ContainsSubstring("linear.weight.dat was changed"));
+  fs::remove_all(folder);
+}
+
 TEST_CASE("damaged offload folders are refused with the file") {
   const auto folder = copy_of_fixture("damaged");
   fs::resize_file(folder / "linear.weight.dat", 20);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "accelerator/training/prepared.hpp"
+#include "step/gradients/reach_marks.hpp"
+
+/// Gradients of updates that were left out under protection. Until they are cleared they must not spoil the updates of
+/// other optimizers.
+namespace hortator::accelerator {
+
+/// The tensors that hold the gradients of all optimizers, without those that hold refused ones.
+std::vector<at::Tensor> new_gradients(const Prepared& prepared);
+
+/// Detects which optimizers get gradients in a backward pass after they left an update out.
+class RefusedGradients {
+ public:
+  /// Call it before the pass. Costs nothing while no optimizer holds refused gradients.
+  explicit RefusedGradients(const Prepared& prepared);
+  /// Call it after the pass: optimizers of the models that it has reached hold new gradients.
+  void renew() const;
+
+ private:
+  const Prepared& prepared_;
+  std::vector<step::ReachMarks> marks_;
+};
+
+}  // namespace hortator::accelerator

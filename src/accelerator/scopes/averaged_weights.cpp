@@ -1,0 +1,187 @@
+#include "accelerator/scopes/averaged_weights.hpp"
+
+#include <ATen/ops/_foreach_lerp.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "accelerator/state/divided_state.hpp"
+#include "accelerator/state/sharded_state.hpp"
+#include "core/text/text.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+void check(const EmaOptions& options) {
+  const auto refuse = [](const char* option, auto value, const char* why, const char* hint) {
+    throw UsageError({.what = text::concat("EmaOptions::", option, " is ", value), .why = why, .hint = hint});
+  };
+  if (!(options.decay >= 0 && options.decay < 1))
+    refuse("decay", options.decay, "it is the weight of the average in an update",
+           "use 0.999, or another number below 1");
+  if (!(options.min_decay >= 0 && options.min_decay <= options.decay))
+    refuse("min_decay", options.min_decay, "it is the least decay of a warm-up", "use a number from 0 to decay");
+  if (!(options.inv_gamma > 0)) refuse("inv_gamma", options.inv_gamma, "updates are divided by it", "use 1, or more");
+  if (!(options.power > 0)) refuse("power", options.power, "the decay would not grow", "use 2/3 or 3/4");
+  if (options.update_every < 1)
+    refuse("update_every", options.update_every, "it counts calls of update()", "use 1 or more");
+  if (options.name.empty() || options.name.find('/') != std::string::npos)
+    refuse("name", text::quote(options.name), "it names the averages in checkpoints", "use a word without a slash");
+}
+
+at::ScalarType average_type(at::ScalarType type) { return at::isReducedFloatingType(type) ? at::kFloat : type; }
+
+}  // namespace
+
+AveragedWeights::AveragedWeights(Training& training, std::shared_ptr<step::ModelCore> model, EmaOptions options)
+    : training_(training), model_(std::move(model)), options_(std::move(options)) {
+  check(options_);
+  const parallel::PartsOnly each_rank_has;
+  for (const auto& [name, parameter] : model_->parameters()) {
+    if (!parameter.requires_grad()) continue;
+    Average one{.name = name, .parameter = parameter};
+    const auto mine = held(one).detach();
+    one.average = mine.to(average_type(mine.scalar_type()), /*non_blocking=*/false, /*copy=*/true);
+    averages_.push_back(std::move(one));
+  }
+}
+
+// What this rank trains of a parameter: itself, or its slice. References to slices are counted
+// (FlatParameters::is_kept), so none is kept.
+at::Tensor AveragedWeights::held(const Average& one) const {
+  auto* const flat = model_->flat();
+  const auto number = flat != nullptr ? flat->find(one.parameter) : std::nullopt;
+  return number ? flat->slice(*number) : one.parameter;
+}
+
+void AveragedWeights::update() {
+  model_->check_alive();
+  if (in_use_) {
+    throw UsageError({.what = "Ema::update() was called while the model has the averaged weights",
+                      .why = "the average would be averaged with itself",
+                      .hint = "end the scope of Ema::use() before you train"});
+  }
+  if (!training_.control.sync_gradients()) return;
+  if (model_->reducer().is_paused()) {
+    throw UsageError({.what = "Ema::update() was called within LocalSGD",
+                      .why = "ranks have different weights there, and the averages are those of all ranks",
+                      .hint = "call it after the scope of LocalSGD"});
+  }
+  if (was_skipped()) return;
+  if (++calls_ % options_.update_every != 0) return;
+  decay_ = ema_decay(options_, ++updates_);
+  average(decay_);
+}
+
+// Whether the model has stayed as it is: an optimizer of it has skipped its last step.
+bool AveragedWeights::was_skipped() const {
+  for (const auto& optimizer : training_.prepared.optimizers()) {
+    if (!optimizer->step_was_skipped()) continue;
+    const auto stepped = step::tensor_set(optimizer->parameters());
+    const auto is_stepped = [&](const Average& one) { return stepped.contains(one.parameter.unsafeGetTensorImpl()); };
+    if (std::ranges::any_of(averages_, is_stepped)) return true;
+  }
+  return false;
+}
+
+// One kernel for many tensors where the types are equal.
+void AveragedWeights::average(double decay) {
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  std::vector<at::Tensor> averages, trained;
+  for (auto& one : averages_) {
+    averages.push_back(one.average);
+    trained.push_back(held(one).detach().to(one.average.scalar_type()));
+  }
+  if (!averages.empty()) at::_foreach_lerp_(averages, trained, 1 - decay);
+}
+
+void AveragedWeights::copy_model() {
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (auto& one : averages_) one.average.copy_(held(one));
+  calls_ = updates_ = 0;
+}
+
+void AveragedWeights::publish() {
+  if (model_->flat() != nullptr) model_->flat()->publish_all();
+}
+
+void AveragedWeights::enter() {
+  model_->check_alive();
+  if (in_use_) {
+    throw UsageError({.what = "Ema::use() was called while the model has the averaged weights",
+                      .why = "the weights that are trained would be lost",
+                      .hint = "end the first scope before"});
+  }
+  if (model_->flat() != nullptr) model_->flat()->arrive();
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (auto& one : averages_) {
+    one.trained = held(one).detach().clone();
+    held(one).copy_(one.average);
+  }
+  in_use_ = true;
+  training_.control.lend_weights(true);
+  publish();
+}
+
+void AveragedWeights::leave(bool alone) {
+  if (!alone && model_->flat() != nullptr) model_->flat()->arrive();
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (auto& one : averages_) {
+    held(one).copy_(one.trained);
+    one.trained.reset();
+  }
+  in_use_ = false;
+  training_.control.lend_weights(false);
+  if (!alone) publish();
+}
+
+void AveragedWeights::save(SnapshotDraft& draft) const {
+  if (in_use_) {
+    throw UsageError({.what = "save_state() was called while the model has averaged weights",
+                      .why = "a resumed run would train the average",
+                      .hint = "end the scope of Ema::use() before, or write the average with save_model()"});
+  }
+  for (const auto& one : averages_) put_like(draft, path_of(one.name), training_, one.parameter, one.average);
+  draft.snapshot.common.put(path_of("updates"), updates_);
+  draft.snapshot.common.put(path_of("calls"), calls_);
+}
+
+std::vector<std::string> AveragedWeights::misfits(const checkpoint::Reader& reader) const {
+  if (!reader.values().contains(path_of("updates")))
+    return {text::concat("it holds no averaged weights ", text::quote(options_.name))};
+  std::vector<std::string> lines;
+  for (const auto& one : averages_) {
+    const auto found = reader.tensors().find(path_of(one.name));
+    if (found == reader.tensors().end() || found->second.shape != whole_spec(training_, one.parameter).shape)
+      lines.push_back(text::concat("it holds no averages of ", one.name, " in its shape"));
+  }
+  return lines;
+}
+
+void AveragedWeights::load(const checkpoint::Reader& reader) {
+  if (!misfits(reader).empty()) {
+    copy_model();
+    throw Error({.what = text::concat("averaged weights ", text::quote(options_.name), ", which begin as the model")});
+  }
+  const at::NoGradGuard no_grad;
+  for (auto& one : averages_) one.average.copy_(read_like(reader, path_of(one.name), training_, one.parameter));
+  updates_ = reader.values().get<std::int64_t>(path_of("updates"));
+  calls_ = reader.values().get<std::int64_t>(path_of("calls"));
+}
+
+std::function<void()> AveragedWeights::remember() {
+  std::vector<at::Tensor> copies;
+  for (const auto& one : averages_) copies.push_back(one.average.clone());
+  return [this, copies, calls = calls_, updates = updates_] {
+    for (std::size_t i = 0; i < copies.size(); ++i) averages_[i].average.copy_(copies[i]);
+    calls_ = calls;
+    updates_ = updates;
+  };
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <hortator/training/ema.hpp>
+#include <string>
+#include <vector>
+
+#include "accelerator/state/divided_state.hpp"
+#include "accelerator/training/training.hpp"
+#include "checkpoint/read/reader.hpp"
+
+namespace hortator::accelerator {
+
+/// Implements Ema: averages of what this rank has of a model's trained weights.
+class AveragedWeights {
+ public:
+  /// Throws UsageError for options that do not fit.
+  AveragedWeights(Training& training, std::shared_ptr<step::ModelCore> model, EmaOptions options);
+
+  void update();
+  std::int64_t updates() const { return updates_; }
+  double decay() const { return decay_; }
+
+  /// Gives the model the averages. @collective
+  void enter();
+  /// Gives it the trained weights again. `alone`: the other ranks may not come. @collective unless `alone`
+  void leave(bool alone);
+
+  void save(SnapshotDraft& draft) const;
+  std::vector<std::string> misfits(const checkpoint::Reader& reader) const;
+  void load(const checkpoint::Reader& reader);
+  /// Copies the averages in memory, and returns a function that puts them back.
+  std::function<void()> remember();
+
+ private:
+  struct Average {
+    std::string name = {};      ///< of the parameter
+    at::Tensor parameter = {};  ///< the user's
+    at::Tensor average = {};
+    at::Tensor trained = {};  ///< while the model has the averages
+  };
+
+  bool was_skipped() const;
+  void average(double decay);
+  void copy_model();
+  at::Tensor held(const Average& one) const;
+  void publish();
+  std::string path_of(const std::string& name) const { return "averages/" + options_.name + "/" + name; }
+
+  Training& training_;
+  std::shared_ptr<step::ModelCore> model_;
+  EmaOptions options_;
+  std::vector<Average> averages_;
+  std::int64_t calls_ = 0;
+  std::int64_t updates_ = 0;
+  double decay_ = 0;
+  bool in_use_ = false;
+};
+
+}  // namespace hortator::accelerator

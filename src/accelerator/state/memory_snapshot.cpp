@@ -1,0 +1,83 @@
+#include "accelerator/state/memory_snapshot.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include "mpi/agree.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
+#include "step/optimizer/optimizer_state.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+at::Tensor host_copy(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+StateDict copy_of(const StateDict& state) {
+  StateDict copy;
+  for (const auto& [name, value] : state.values()) {
+    if (const auto* const tensor = std::get_if<at::Tensor>(&value)) {
+      copy.put(name, host_copy(*tensor));
+    } else {
+      std::visit([&](const auto& held) { copy.put(name, held); }, value);
+    }
+  }
+  return copy;
+}
+
+// What this rank has of the model's tensors, each once. References to slices are counted (FlatParameters::is_kept):
+// keep none.
+std::vector<at::Tensor> held_tensors(const step::ModelCore& model) {
+  std::vector<at::Tensor> held = model.distinct_buffers();
+  for (const auto& [name, parameter] : model.parameters()) {
+    const auto number = model.flat() != nullptr ? model.flat()->find(parameter) : std::nullopt;
+    held.push_back(number ? model.flat()->slice(*number) : parameter);
+  }
+  return held;
+}
+
+}  // namespace
+
+MemorySnapshot::MemorySnapshot(const Training& training) {
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (const auto& model : training.prepared.models()) {
+    auto& copies = models_.emplace_back();
+    for (const auto& held : held_tensors(*model)) copies.push_back(host_copy(held));
+  }
+  const auto names = training.prepared.stepped_names();
+  for (const auto& optimizer : training.prepared.optimizers())
+    optimizers_.push_back(copy_of(step::save_optimizer(optimizer->optimizer(), names)));
+  for (const auto& schedule : training.prepared.schedules()) schedules_.push_back(schedule.state());
+  for (const auto& object : training.prepared.objects()) {
+    StateDict state;
+    object.save(state);
+    objects_.push_back(copy_of(state));
+  }
+  for (const auto& part : training.prepared.parts()) {
+    if (part.remember) parts_.push_back(part.remember());
+  }
+}
+
+// load_optimizer() may take the tensors that it gets.
+void MemorySnapshot::restore(Training& training) const {
+  mpi::all_or_none(training.host(), [&] {
+    const at::NoGradGuard no_grad;
+    const parallel::PartsOnly each_rank_has;
+    const auto names = training.prepared.stepped_names();
+    for (std::size_t i = 0; i < optimizers_.size(); ++i)
+      step::load_optimizer(training.prepared.optimizers()[i]->optimizer(), names, copy_of(optimizers_[i]));
+    for (std::size_t i = 0; i < models_.size(); ++i) {
+      auto held = held_tensors(*training.prepared.models()[i]);
+      for (std::size_t k = 0; k < held.size(); ++k) held[k].copy_(models_[i][k]);
+    }
+    for (std::size_t i = 0; i < schedules_.size(); ++i) training.prepared.schedules()[i].load(schedules_[i]);
+    for (std::size_t i = 0; i < objects_.size(); ++i) training.prepared.objects()[i].load(copy_of(objects_[i]));
+    for (const auto& restore_part : parts_) restore_part();
+  });
+  for (const auto& model : training.prepared.models()) {
+    if (model->flat() != nullptr) model->flat()->publish_all();
+  }
+}
+
+}  // namespace hortator::accelerator
