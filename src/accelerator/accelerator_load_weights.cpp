@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "accelerator/state/divided_state.hpp"
-#include "accelerator/state/whole_parameters.hpp"
 #include "accelerator/training/training.hpp"
+#include "accelerator/weights/divided_loading.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
@@ -45,10 +45,11 @@ std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& f
 }
 
 // Reads each slice on the rank that owns it, and unsharded tensors on every rank. @collective
-void load_shards(const Loading& loading, parallel::FlatParameters& flat, const mpi::Communicator& host) {
+void load_shards(const Loading& loading, const std::vector<weights::Filling>& fillings, parallel::FlatParameters& flat,
+                 const mpi::Communicator& host) {
   mpi::all_or_none(host, [&] {
-    weights::fill(loading.source(), owned_parts(loading.fillings(), flat));
-    for (const auto& filling : loading.fillings()) {
+    weights::fill(loading.source(), owned_parts(fillings, flat));
+    for (const auto& filling : fillings) {
       if (const auto number = flat.find(filling.tensor)) flat.take_published(*number);
     }
   });
@@ -66,24 +67,25 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
   const auto model = accelerator::find_model(*training_, module);
-  if (model != nullptr && model->divided() != nullptr && !model->is_lent()) {
-    mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
-    return accelerator::with_whole_parameters({model}, [&] { load_into(module, checkpoint, options); });
-  }
+  const bool is_divided = model != nullptr && model->divided() != nullptr && !model->is_lent();
   std::optional<accelerator::Loading> loading;
-  mpi::all_or_none(host, [&] { loading.emplace(module, checkpoint, options); });
+  mpi::all_or_none(host, [&] {
+    const parallel::WholeShapes shapes(is_divided ? model->divided() : nullptr);
+    loading.emplace(module, checkpoint, options);
+  });
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");
   if (is_main_process() && !loading->omissions().empty()) log::warn(loading->omissions());
-  if (auto* flat = accelerator::shards_of(*training_, module)) {
-    mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
-    return accelerator::load_shards(*loading, *flat, host);
-  }
+  auto* flat = accelerator::shards_of(*training_, module);
+  if (is_divided || flat != nullptr) mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
+  const auto fillings = is_divided ? accelerator::load_divided(*loading, *model, training_->channels, num_nodes() == 1)
+                                   : loading->fillings();
+  if (flat != nullptr) return accelerator::load_shards(*loading, fillings, *flat, host);
   std::function<void()> fill;
   mpi::all_or_none(host, [&] {
     loading->prepare_module();
-    fill = num_nodes() == 1 ? [&] { weights::fill(loading->source(), loading->fillings()); }
-                            : weights::filling_together(training_->channels.communicator_of({}), loading->source(),
-                                                        loading->fillings());
+    fill = num_nodes() == 1
+               ? [&] { weights::fill(loading->source(), fillings); }
+               : weights::filling_together(training_->channels.communicator_of({}), loading->source(), fillings);
   });
   mpi::all_or_none(host, [&] {
     fill();

@@ -28,10 +28,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A module's sharded parameters, and whether this rank writes its slices of them.
+/// What this rank writes of a module's parameters that no rank has as a whole.
 struct OwnedShards {
-  parallel::FlatParameters* flat = nullptr;  ///< null if there are none
-  bool writes = true;                        ///< false if another rank has the same slices
+  parallel::FlatParameters* flat = nullptr;                     ///< that has sliced them; null if there are none
+  bool writes = true;                                           ///< false if another rank has the same slices
+  std::map<const void*, formats::TensorSlice> of_divided = {};  ///< by TensorImpl
 };
 
 OwnedShards sharded(const Training& training, const torch::nn::Module& module) {
@@ -151,6 +152,8 @@ class Saving {
   }
 
   std::optional<formats::TensorSlice> part_of(const at::Tensor& tensor) const {
+    const auto divided = sharded_.of_divided.find(tensor.unsafeGetTensorImpl());
+    if (divided != sharded_.of_divided.end()) return divided->second;
     if (sharded_.flat == nullptr) return {};
     const auto number = sharded_.flat->find(tensor);
     if (!number || !sharded_.flat->is_sharded(*number)) return {};
@@ -197,6 +200,24 @@ void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& t
   }
 }
 
+/// Elements of the whole divided parameters for this rank to write. @collective
+std::map<const void*, formats::TensorSlice> slices_of_divided(Training& training, const step::ModelCore& model) {
+  SnapshotDraft draft;
+  mpi::all_or_none(training.host(), [&] {
+    model.divided()->check_untouched();
+    for (const auto& one : model.divided()->parameters()) draft.unjoined.push_back(unjoined(one.name, model, one));
+  });
+  join_together(draft, training);
+  std::map<const void*, formats::TensorSlice> slices;
+  for (const auto& one : draft.unjoined) {
+    auto& share = draft.snapshot.shards.at(one.name);
+    const auto& elements = share.of_ranks[static_cast<std::size_t>(training.host().rank())];
+    slices.emplace(one.division.divided->parameter.unsafeGetTensorImpl(),
+                   formats::TensorSlice{.elements = elements, .values = std::move(share.part)});
+  }
+  return slices;
+}
+
 }  // namespace
 }  // namespace accelerator
 
@@ -204,12 +225,15 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
-  // Parts are joined. A torch.save file is written by one rank, which needs all of its tensors.
+  // A torch.save file is written by one rank, which needs all of its tensors.
   const auto model = accelerator::find_model(*training_, module);
-  const bool is_divided = model != nullptr && model->divided() != nullptr;
-  const bool is_gathered = !options.safe_serialization && accelerator::sharded(*training_, module).flat != nullptr;
-  const step::WholeParameters whole(is_divided || is_gathered ? model.get() : nullptr);
-  const auto sharded = accelerator::sharded(*training_, module);
+  auto* divided = model != nullptr ? model->divided() : nullptr;
+  const bool is_in_parts = divided != nullptr || accelerator::sharded(*training_, module).flat != nullptr;
+  const step::WholeParameters whole(is_in_parts && !options.safe_serialization ? model.get() : nullptr);
+  auto sharded = accelerator::sharded(*training_, module);
+  if (divided != nullptr && model->is_lent()) divided = nullptr;
+  if (divided != nullptr) sharded.of_divided = accelerator::slices_of_divided(*training_, *model);
+  const parallel::WholeShapes shapes(divided);
   std::optional<accelerator::Saving> saving;
   mpi::all_or_none(host, [&] { saving.emplace(module, sharded, options); });
   mpi::same_on_all(host, saving->outline(), "the model to save");

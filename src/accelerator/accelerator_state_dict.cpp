@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "paging/interception/interception.hpp"
 
@@ -16,11 +17,12 @@ at::Tensor in_host_memory(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
-/// Brings in one parameter after the other, for another rank to read. @collective
+/// Brings in a parameter for another rank to read. @collective if it is sharded
+void bring(const at::Tensor& parameter) { const paging::Hold present(std::span(&parameter, 1), paging::Access::read); }
+
+/// Brings in one parameter after the other. @collective
 void bring_all(const torch::nn::Module& module) {
-  for (const auto& parameter : module.parameters()) {
-    const paging::Hold present(std::span(&parameter, 1), paging::Access::read);
-  }
+  for (const auto& parameter : module.parameters()) bring(parameter);
 }
 
 }  // namespace
@@ -38,19 +40,29 @@ SummonedParameters::~SummonedParameters() noexcept(false) {
 }
 
 StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
-  model.core().check_alive();
+  const auto& core = model.core();
+  core.check_alive();
   StateDict state;
-  const step::WholeParameters whole(model.core().divided() != nullptr ? &model.core() : nullptr);
-  const auto* flat = model.core().flat();
-  if (!options.sharded && !is_main_process()) {
-    if (flat != nullptr && flat->is_any_sharded()) bring_all(model.core().module());
+  const auto* divided = core.is_lent() || options.sharded ? nullptr : core.divided();
+  const auto* flat = core.flat();
+  const bool keeps = options.sharded || is_main_process();
+  if (!keeps && divided == nullptr) {
+    if (flat != nullptr && flat->is_any_sharded()) bring_all(core.module());
     return state;
   }
-  for (const auto& item : model.core().module().named_parameters()) {
-    const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
-    state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));
+  for (const auto& item : core.module().named_parameters()) {
+    if (const auto* one = divided != nullptr ? divided->find(item.value()) : nullptr) {
+      const auto whole = accelerator::joined(accelerator::unjoined(item.key(), core, *one));
+      if (keeps) state.put(item.key(), in_host_memory(whole));
+    } else if (keeps) {
+      const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
+      state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));
+    } else {
+      bring(item.value());
+    }
   }
-  for (const auto& item : model.core().module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
+  if (!keeps) return state;
+  for (const auto& item : core.module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
   return state;
 }
 

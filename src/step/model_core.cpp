@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/time.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/recording.hpp"
 #include "paging/interception/claims.hpp"
@@ -106,6 +107,7 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
     if (parallel.sequence) plan.push_back({.pattern = "*", .division = TensorDivision::sequence});
     parallel::DividedModule::check(module, plan, parallel.tensor->size());
   });
+  const machine::RecyclingAllocator blocks(0);  // whole parameters leave no holes between the parts
   auto divided = std::make_unique<parallel::DividedModule>(
       module, plan, parallel.tensor, [&](const at::Tensor& parameter) { make_values(parameter, parallel); });
   return divided->parameters().empty() ? nullptr : std::move(divided);

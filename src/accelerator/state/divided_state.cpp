@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+
+#include "machine/memory/recycling_allocator.hpp"
+#include "mpi/agree.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -31,24 +35,6 @@ core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t ele
   const std::int64_t index =
       are_experts ? mesh.expert_index(rank) : mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
   return {.begin = elements * index / ranks, .end = elements * (index + 1) / ranks};
-}
-
-/// The whole tensor. @collective along the axis tensor, and along shard if the part is sliced
-at::Tensor joined(const UnjoinedTensor& one) {
-  const auto part = one.flat != nullptr ? one.flat->join(one.number, one.mine) : one.mine;
-  return one.division.module->ranks().join(part, one.division.divided->division);
-}
-
-/// The elements `of_part` of rank `index`, from those of the whole tensor that cover them (cover_of()).
-at::Tensor own_elements(const at::Tensor& covered, const parallel::PartRuns& runs, core::Range of_part, int index,
-                        int ranks) {
-  if (covered.numel() == of_part.size()) return covered;
-  const auto first = of_part.begin / runs.run * runs.run;
-  return covered.view({-1, ranks, runs.run})
-      .select(1, index)
-      .reshape({-1})
-      .narrow(0, of_part.begin - first, of_part.size())
-      .clone();
 }
 
 }  // namespace
@@ -95,6 +81,30 @@ formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tenso
   return spec;
 }
 
+at::Tensor joined(const UnjoinedTensor& one) {
+  const auto part = one.flat != nullptr ? one.flat->join(one.number, one.mine) : one.mine;
+  return one.division.module->ranks().join(part, one.division.divided->division);
+}
+
+UnjoinedTensor unjoined(const std::string& name, const step::ModelCore& model,
+                        const parallel::DividedModule::DividedParameter& divided) {
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  const auto* flat = model.flat();
+  const auto number = flat != nullptr ? flat->find(divided.parameter) : std::nullopt;
+  UnjoinedTensor one{.name = name, .division = {.module = model.divided(), .divided = &divided}};
+  if (number && flat->is_sharded(*number)) {
+    one.mine = flat->published_slice(*number);
+    one.flat = flat;
+    one.number = *number;
+  } else {
+    one.mine = divided.parameter.detach();
+  }
+  return one;
+}
+
+namespace {
+
 void make_room(SnapshotDraft& draft, const Training& training) {
   const auto& mesh = training.channels.mesh().shape();
   for (const auto& one : draft.unjoined) {
@@ -107,6 +117,7 @@ void make_room(SnapshotDraft& draft, const Training& training) {
   }
 }
 
+// With one whole tensor in memory at a time. @collective along the axes tensor and shard
 void join_parts(SnapshotDraft& draft, const Training& training) {
   const auto rank = training.host().rank();
   if (!writes(training.channels.mesh().shape(), rank)) return;
@@ -134,6 +145,19 @@ at::Tensor read_padded_elements(const checkpoint::Reader& reader, const std::str
   return at::constant_pad_nd(reader.read_part(name, stored), {0, cover.size() - stored.size()});
 }
 
+}  // namespace
+
+void join_together(SnapshotDraft& draft, Training& training) {
+  const machine::RecyclingAllocator blocks(0);  // whole tensors leave no holes
+  mpi::all_or_none(training.host(), [&] { make_room(draft, training); });
+  try {
+    join_parts(draft, training);
+  } catch (...) {
+    training.abandon("a rank cannot join the parts of divided parameters");  // others wait in it
+    throw;
+  }
+}
+
 // Of parts that consist of long runs only these are read; of others, whole rows.
 at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,
                              core::Range of_part) {
@@ -141,7 +165,7 @@ at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string
   if (division.divided->division.padding > 0) return read_padded_elements(reader, name, division, of_part);
   const auto runs = parallel::runs_of(division.divided->part, division.divided->division);
   const auto cover = parallel::cover_of(runs, of_part, ranks.index(), ranks.size());
-  return own_elements(reader.read_part(name, cover), runs, of_part, ranks.index(), ranks.size());
+  return ranks.own_elements(reader.read_part(name, cover), runs, of_part);
 }
 
 at::Tensor read_own_part(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division) {

@@ -49,10 +49,14 @@ struct SnapshotDraft {
   std::vector<UnjoinedTensor> unjoined = {};
 };
 
-/// Gives each unjoined tensor its place in the snapshot, with memory for the elements that this rank writes. Local.
-void make_room(SnapshotDraft& draft, const Training& training);
-/// Fills that memory, with one whole tensor in memory at a time. @collective along the axes tensor and shard
-void join_parts(SnapshotDraft& draft, const Training& training);
+/// What this rank has of a parameter of a model that is divided, and maybe sharded. The parameter must not be lent.
+UnjoinedTensor unjoined(const std::string& name, const step::ModelCore& model,
+                        const parallel::DividedModule::DividedParameter& divided);
+/// The whole tensor. @collective along the axis tensor, and along shard where it is sliced
+at::Tensor joined(const UnjoinedTensor& one);
+/// Gives each unjoined tensor its place in the snapshot, with the elements that this rank writes. One whole tensor is
+/// in memory at a time. On an error all ranks throw. @collective
+void join_together(SnapshotDraft& draft, Training& training);
 
 /// Reads elements of this rank's part, given by their positions in it, as a tensor of one dimension.
 at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,

@@ -157,11 +157,12 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
     if (only_trainable && !item.value().requires_grad()) continue;
     const auto name = prefix + "/" + item.key();
     const auto owned = find_owned(training, item.value());
-    const auto division = find_division(training, item.value());
-    if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
+    const auto* divided =
+        model.divided() != nullptr && !model.is_lent() ? model.divided()->find(item.value()) : nullptr;
+    if (divided != nullptr) {
+      draft.unjoined.push_back(unjoined(name, model, *divided));
+    } else if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
       put_slice(draft, name, training, owned, owned.flat->published_slice(owned.number));
-    } else if (division && !division.module->is_lent()) {
-      draft.unjoined.push_back({.name = name, .division = division, .mine = item.value()});
     } else {
       draft.snapshot.common.put(name, item.value());
     }

@@ -305,16 +305,8 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
 
 checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
   SnapshotDraft draft;
-  mpi::all_or_none(training.host(), [&] {
-    draft = own_draft(training, next_iteration, selection);
-    make_room(draft, training);
-  });
-  try {
-    join_parts(draft, training);
-  } catch (...) {
-    training.abandon("a rank cannot join the parts of divided parameters for a checkpoint");  // others wait in it
-    throw;
-  }
+  mpi::all_or_none(training.host(), [&] { draft = own_draft(training, next_iteration, selection); });
+  join_together(draft, training);
   return std::move(draft.snapshot);
 }
 

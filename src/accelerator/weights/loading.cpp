@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "paging/deferred/construction_scope.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
 
@@ -115,11 +116,12 @@ void Loading::convert_module() const {
 }
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
-  if (!paging::lacks_memory(tensor)) return tensor;
+  if (!paging::lacks_memory(tensor) && !parallel::is_divided(tensor)) return tensor;
   // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
-    return one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
-           one.tensor.storage_offset() == tensor.storage_offset();
+    return one.tensor.is_same(tensor) ||
+           one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
+               one.tensor.storage_offset() == tensor.storage_offset();
   };
   const auto loaded = std::ranges::find_if(fillings_, is_it);
   return source_->tensor(loaded->stored).to(tensor.scalar_type());

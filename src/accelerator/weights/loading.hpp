@@ -32,7 +32,7 @@ class Loading {
   /// Converts the module's tensors to the requested types, and allocates those that will be filled and have no memory.
   void prepare_module() const;
   /// Throws Error, with their names, if tied tensors have different values in the file. Call it after filling; tensors
-  /// that are not in memory are compared by the file's values.
+  /// that are not in memory as a whole are compared by the file's values.
   void require_tied() const;
 
  private:

@@ -1,5 +1,6 @@
 #include "parallel/tensor/divided_module.hpp"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -128,15 +129,26 @@ void DividedModule::restore() const {
   }
 }
 
-void DividedModule::lend() {
+template <typename Whole>
+void DividedModule::lend(const Whole& whole) {
   check_untouched();
   const at::NoGradGuard no_grad;
   is_lent_ = true;
   for (const auto& one : parameters_) {
     unmark_divided(one.parameter);
     lent_.push_back(one.parameter.detach());
-    one.parameter.set_data(ranks_->join(one.parameter, one.division));
+    one.parameter.set_data(whole(one));
   }
+}
+
+void DividedModule::lend() {
+  lend([this](const DividedParameter& one) { return ranks_->join(one.parameter, one.division); });
+}
+
+void DividedModule::lend_shapes() {
+  lend([this](const DividedParameter& one) {
+    return at::empty({}, one.parameter.options()).expand(whole_sizes(one.part, one.division, ranks_->size()));
+  });
 }
 
 void DividedModule::take_back(bool keep_changes) {

@@ -51,6 +51,8 @@ class DividedModule {
   void restore() const;
   /// Gives the module whole parameters until take_back(). @collective
   void lend();
+  /// Gives the module parameters of the whole sizes, without values and memory, until take_back(). Local.
+  void lend_shapes();
   bool is_lent() const { return is_lent_; }
   /// Gives the module parts again: those of the whole parameters if changes are kept, otherwise those from before. Does
   /// nothing unless parameters are lent. Local.
@@ -58,6 +60,8 @@ class DividedModule {
 
  private:
   void divide(const std::string& name, const at::Tensor& parameter, const Division& division);
+  template <typename Whole>
+  void lend(const Whole& whole);
   bool is_part(const DividedParameter& one) const;
   void mark() const;
 
@@ -65,6 +69,23 @@ class DividedModule {
   SharedRanks ranks_;
   bool is_lent_ = false;
   std::vector<at::Tensor> lent_;  ///< the parts, while the module has whole parameters
+};
+
+/// While it lives, the parameters of a divided module have their whole sizes, and no values.
+class WholeShapes {
+ public:
+  /// `divided` may be null.
+  explicit WholeShapes(DividedModule* divided) : divided_(divided) {
+    if (divided_ != nullptr) divided_->lend_shapes();
+  }
+  ~WholeShapes() {
+    if (divided_ != nullptr) divided_->take_back(/*keep_changes=*/false);
+  }
+  WholeShapes(const WholeShapes&) = delete;
+  WholeShapes& operator=(const WholeShapes&) = delete;
+
+ private:
+  DividedModule* divided_;
 };
 
 /// The plan that the module, or a module in it, brings (HasTensorPlan). Throws UsageError if none does.

@@ -115,6 +115,17 @@ at::Tensor TensorRanks::part_of(const at::Tensor& whole, const Division& divisio
       .clone(at::MemoryFormat::Contiguous);
 }
 
+at::Tensor TensorRanks::own_elements(const at::Tensor& covered, const PartRuns& runs, core::Range of_part) const {
+  if (covered.numel() == of_part.size()) return covered;
+  const WithParts here;
+  const auto first = of_part.begin / runs.run * runs.run;
+  return covered.view({-1, size_, runs.run})
+      .select(1, index_)
+      .reshape({-1})
+      .narrow(0, of_part.begin - first, of_part.size())
+      .clone();
+}
+
 void TensorRanks::note_gathered(const std::string& name, const std::string& operands) const {
   if (strict_) {
     throw UsageError({.what = text::concat(name, " has no rule for tensors that are divided among ranks: ", operands),

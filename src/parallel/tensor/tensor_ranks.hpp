@@ -54,6 +54,9 @@ class TensorRanks {
   /// The communicator for the device that the tensor is on, and that for tensors on the CPU. Throw after close().
   comm::Communicator& communicator_of(const at::Tensor& tensor) const;
   comm::Communicator& on_cpu() const;
+  /// Elements of this rank's part, given by their positions in it, from those of the whole tensor that cover them
+  /// (cover_of()); of one dimension.
+  at::Tensor own_elements(const at::Tensor& covered, const PartRuns& runs, core::Range of_part) const;
 
   const TensorTraffic& traffic() const { return traffic_; }
   /// Operators without a rule for divided tensors, and how often their operands were gathered.

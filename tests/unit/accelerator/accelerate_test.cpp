@@ -89,6 +89,7 @@ void check_continues(Accelerator& accelerator, PythonNetImpl& net, auto& model, 
     optimizer.zero_grad();
     CHECK(loss.template item<double>() == Approx(expected["losses"][static_cast<std::size_t>(step - 5)].get<double>()));
   }
+  const auto whole = accelerator.summon_full_parameters(model);
   std::map<std::string, at::Tensor> tensors;
   for (const auto& item : net.named_parameters()) tensors[item.key()] = item.value();
   for (const auto& item : net.named_buffers()) tensors[item.key()] = item.value();
@@ -125,6 +126,25 @@ TEST_CASE(
   const auto& options = static_cast<torch::optim::AdamWOptions&>(adamw.param_groups()[0].options());
   CHECK(options.betas() == std::tuple(0.8, 0.95));
   CHECK(options.weight_decay() == 0.1);
+}
+
+TEST_CASE("a run started in Python resumes with a model that is divided among ranks, and sharded") {
+  if (State().num_processes() != 2) return;
+  for (const int stage : {0, 1, 3}) {
+    INFO("stage " << stage);
+    auto options = python_options();
+    options.zero.stage = stage;
+    options.parallel = {.tensor = 2, .plan = {{"fc1", TensorDivision::rows}}};
+    Accelerator accelerator(options);
+    PythonNet net;
+    auto adamw = make_adamw(*net);
+    auto [model, optimizer, schedule] = accelerator.prepare(net, adamw, Schedule(adamw, warmup));
+    Progress progress;
+    accelerator.register_for_checkpointing("progress", progress);
+    accelerator.load_state(saved("adamw"));
+    CHECK(net->fc1->weight.sizes() == std::vector<std::int64_t>{3, 2});
+    check_continues(accelerator, *net, model, optimizer, schedule, resumed("adamw"));
+  }
 }
 
 TEST_CASE("a run started in Python resumes from a state dict: SGD with momentum, a schedule driven by a metric") {

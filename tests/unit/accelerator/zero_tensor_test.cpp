@@ -95,6 +95,23 @@ TEST_CASE("replicas of sharded parts follow one rank") {
   }
 }
 
+TEST_CASE("two replicas of two shards of two parts follow one rank, and their checkpoint is that of one rank",
+          "[.replicas]") {
+  const State state;
+  REQUIRE(state.num_processes() == 8);
+  const test::Folder folder(state, "zero_tensor_replicas");
+  const auto expected = train_alone({.family = "user", .steps = 10, .save = folder.path() / "alone"});
+  for (const int stage : {1, 2, 3}) {
+    INFO("stage " << stage);
+    auto options = arranged(2, stage);
+    options.zero.shard_group = 2;
+    check_same(train({.family = "user", .options = options, .steps = 10}).losses, expected.losses);
+    const auto again = folder.path() / std::to_string(stage);
+    train({.family = "user", .options = options, .steps = 0, .load = folder.path() / "alone", .save = again});
+    test::check_equal(test::tensors_in(again), test::tensors_in(folder.path() / "alone"));
+  }
+}
+
 TEST_CASE("offloaded moments and parameters of a divided model follow one rank") {
   const State state;
   if (state.num_processes() != 4) return;

@@ -1,0 +1,84 @@
+// The memory that a rank has for its part of a divided model. A separate program, because memory that other tests have
+// freed would be reused.
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
+#include "accelerator/training/memory_by_owner.hpp"
+#include "support/memory.hpp"
+#include "tensor_course.hpp"
+
+using namespace hortator;
+using test::mebibyte;
+
+namespace {
+
+constexpr std::int64_t width = 1024;
+constexpr std::int64_t layer_bytes = width * width * 4;
+constexpr int pairs = 16;
+constexpr std::int64_t model_bytes = 2 * pairs * layer_bytes;  // 128 MiB
+
+torch::nn::Sequential make_net() {
+  at::manual_seed(1);
+  torch::nn::Sequential net;
+  for (int i = 0; i < 2 * pairs; ++i)
+    net->push_back(torch::nn::Linear(torch::nn::LinearOptions(width, width).bias(false)));
+  return net;
+}
+
+/// Of each pair of layers, the first is divided by its outputs, and the second by its inputs.
+AcceleratorOptions divided_options(int stage) {
+  TensorPlan plan;
+  for (int i = 0; i < 2 * pairs; ++i)
+    plan.push_back({std::to_string(i), i % 2 == 0 ? TensorDivision::columns : TensorDivision::rows});
+  return {.zero = {.stage = stage}, .parallel = {.tensor = 2, .plan = plan}};
+}
+
+bool is_about(std::uint64_t bytes, std::int64_t expected) {
+  return std::abs(static_cast<double>(bytes) - static_cast<double>(expected)) <= 0.05 * static_cast<double>(expected);
+}
+
+}  // namespace
+
+TEST_CASE("a rank never holds more than its part of a deferred model and a few layers: made, exported, loaded") {
+  const State state;
+  const test::Folder folder(state, "divided_room");
+  constexpr auto few_layers = 8 * layer_bytes;
+  for (const int stage : {0, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator(divided_options(stage));
+    accelerator.wait_for_everyone();
+    auto net = construct_deferred([] { return make_net(); });
+    std::optional<Model<torch::nn::Sequential>> model;
+    const auto made = test::extra_memory([&] { model.emplace(accelerator.prepare(net)); });
+    // Under ZeRO, parts and the arrays into which they move may be there together.
+    CHECK(made < (stage == 0 ? 1 : 2) * model_bytes / 2 + few_layers);
+    const auto exported = test::extra_memory([&] { accelerator.save_model(*model, folder.path() / "whole"); });
+    CHECK(exported < model_bytes / 2 + few_layers);  // what this rank writes
+    const auto loaded =
+        test::extra_memory([&] { accelerator.load_checkpoint_in_model(*model, folder.path() / "whole"); });
+    CHECK(loaded < few_layers);
+    {
+      const auto expected = make_net();
+      const auto summoned = accelerator.summon_full_parameters(*model);
+      CHECK(test::same_parameters(*net, *expected));
+    }
+  }
+}
+
+TEST_CASE("a rank has 1/tensor of parameters, gradients and moments, and 1/shard of that under ZeRO") {
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator(divided_options(stage));
+    auto net = make_net();
+    torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+    auto [model, optimizer] = accelerator.prepare(net, adam);
+    accelerator.backward(model(at::ones({2, width})).square().mean());
+    optimizer.step();
+    const auto& training = accelerator::Training::of(accelerator);
+    const auto memory = accelerator::memory_by_owner(training, at::kCPU);
+    const auto shards = training.channels.mesh().shape().size(parallel::Axis::shard);
+    CHECK(is_about(memory.parameters, model_bytes / 2));  // of these, shards lie in memory that the node's ranks share
+    CHECK(is_about(memory.gradients, model_bytes / 2 / (stage >= 2 ? shards : 1)));
+    CHECK(is_about(memory.optimizers, 2 * model_bytes / 2 / (stage >= 1 ? shards : 1)));
+  }
+}
