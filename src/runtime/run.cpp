@@ -2,6 +2,7 @@
 #include <exception>
 #include <hortator/error.hpp>
 #include <hortator/run.hpp>
+#include <string_view>
 
 #include "mpi/environment.hpp"
 #include "runtime/compatibility.hpp"
@@ -31,6 +32,9 @@ int end_job(const std::exception_ptr& thrown) {
   return failure.exit_code;
 }
 
+// A program that only prints its options is not a run: it must not replace the outcome of one.
+bool asks_for_help(int argc, char** argv) { return argc == 2 && std::string_view(argv[1]) == "--help"; }
+
 bool came_to_its_end(const std::function<void()>& body) {
   try {
     body();
@@ -47,7 +51,7 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
   std::set_terminate(on_terminate);
   try {
     runtime::forget_late_failure();
-    runtime::begin_run(argc > 0 ? argv[0] : "program");
+    runtime::begin_run(argc > 0 ? argv[0] : "program", asks_for_help(argc, argv));
     runtime::check_program(built);
     const bool is_whole = came_to_its_end(body);
     runtime::throw_late_failure();

@@ -74,7 +74,7 @@ void join(Run run) {
   // Removed before the broadcast: no rank can fail in this run before it knows the run's name.
   if (run.rank == 0) {
     publish_to_launcher(run.folder);
-    remove_stale(run.folder, "");
+    if (!run.is_question) remove_stale(run.folder, "");
   }
   run.id = mpi::broadcast(comm, std::string_view(new_run_id()));
   replace(run);
@@ -97,12 +97,13 @@ Run current_run() {
   return run;
 }
 
-void begin_run(std::string_view program) {
+void begin_run(std::string_view program, bool is_question) {
   const auto& facts = launcher();
   Run run{.folder = std::filesystem::absolute(default_folder(program)),
           .rank = facts.rank.value_or(0),
           .host = mpi::host_name(),
-          .is_apart = facts.size.value_or(1) > 1};
+          .is_apart = facts.size.value_or(1) > 1,
+          .is_question = is_question};
   replace(run);
   try {
     join(run);
@@ -118,6 +119,7 @@ void set_run_folder(const std::filesystem::path& folder) {
   auto& run = shared().run;
   run.folder = std::filesystem::absolute(folder);
   run.is_foreign_folder = false;
+  run.is_question = false;
   if (run.rank != 0) return;
   publish_to_launcher(run.folder);
   remove_stale(run.folder, run.id);

@@ -14,6 +14,7 @@ struct Run {
   std::string host = {};
   bool is_apart = false;           ///< MPI does not connect the ranks (yet): `rank` is the launcher's
   bool is_foreign_folder = false;  ///< another run uses the folder: this one writes nothing there
+  bool is_question = false;        ///< --help: until an Accelerator is made, the records of earlier runs stay
 };
 
 Run current_run();
@@ -22,9 +23,9 @@ Run current_run();
 std::string new_run_id();
 
 /// Starts MPI, names the run and sets its folder: HORTATOR_RUN_DIR, or runs/<program> in the working directory. Removes
-/// the failure record of an earlier run. The folder is created only when there is something to write. @collective over
-/// the world.
-void begin_run(std::string_view program);
+/// the records of an earlier run, except for a program that is only asked for its help. The folder is created only when
+/// there is something to write. @collective over the world.
+void begin_run(std::string_view program, bool is_question = false);
 
 /// Makes `folder` the folder of the run's later files. All ranks call it with the same folder.
 void set_run_folder(const std::filesystem::path& folder);

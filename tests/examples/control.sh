@@ -14,8 +14,12 @@ expect_line '^stopped at step [1-9][0-9]*, sizes'
 run "${launcher[@]}" "$program"
 expect_code 0
 expect_line '^stopped at step 0, sizes'
+cp runs/control/outcome.json before
 run "$program" --help
 expect_code 0
+cmp before runs/control/outcome.json || wrong '--help replaced the outcome of the run before'
+mkdir elsewhere && (cd elsewhere && "$program" --help >/dev/null)
+[ ! -e elsewhere/runs ] || wrong '--help made a run folder'
 expect_line '^usage: control '
 run "$program" --epoch 1
 expect_code 2

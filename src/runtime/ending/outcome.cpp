@@ -62,7 +62,7 @@ std::string outcome_record(const Run& run, bool stopped, std::optional<std::int6
 
 void write_outcome() {
   const auto run = current_run();
-  if (run.rank != 0) return;
+  if (run.rank != 0 || run.is_question) return;
   const auto path = run.folder / file_name;
   const auto aside = run.folder / (".outcome-" + run.id);
   const auto finished = already_finished(run);
