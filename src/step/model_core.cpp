@@ -162,7 +162,9 @@ void check_equal(std::vector<parallel::NamedParameter> parameters, const std::st
   if (parallel.holders != nullptr) {
     const auto is_common = [](const auto& one) { return !parallel::is_divided(one.tensor); };
     const auto experts = std::stable_partition(parameters.begin(), parameters.end(), is_common);
-    parallel::check_replicas({experts, parameters.end()}, model, parallel.holders->host);
+    mpi::all_or_none(parallel.host, [&] {  // those of other experts throw as well
+      parallel::check_replicas({experts, parameters.end()}, model, parallel.holders->host);
+    });
     parameters.erase(experts, parameters.end());
   }
   parallel::check_replicas(parameters, model, parallel.host);

@@ -5,6 +5,7 @@
 
 #include "accelerator/scopes/takeover.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/experts/divided_experts.hpp"
 
 namespace hortator::accelerator {
 
@@ -58,6 +59,11 @@ void Joining::check_can_follow() const {
                       .hint = "leave DataOptions::even_batches on, or use stage 0"});
   }
   for (const auto& model : models_) {
+    if (parallel::has_experts(model.core().module())) {
+      throw UsageError({.what = "join_uneven_inputs got " + model.core().name() + ", which has mixtures of experts",
+                        .why = "ranks without batches cannot follow what load_balancing_loss exchanges",
+                        .hint = "leave DataOptions::even_batches on"});
+    }
     if (!parallel::has_synchronized_norms(model.core().module())) continue;
     throw UsageError({.what = "join_uneven_inputs got " + model.core().name() + ", which has SyncBatchNorm layers",
                       .why = "ranks without batches cannot follow what these exchange in the middle of a pass",

@@ -55,9 +55,10 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
   }
   if (options.protection.on_nonfinite != OnNonfinite::proceed) {
     using View = step::Protection::GradientView;
-    protection_ =
-        std::make_unique<step::Protection>(options.protection, stopping_.votes(), channels.host(),
-                                           averaging.size() == channels.host().size() ? View::common : View::separate);
+    // Ranks with other experts, or other parts, have gradients of their own.
+    const bool are_common = averaging.size() == channels.host().size() && !channels.expert_ranks();
+    protection_ = std::make_unique<step::Protection>(options.protection, stopping_.votes(), channels.host(),
+                                                     are_common ? View::common : View::separate);
   }
   if (options.stragglers.on_straggler && channels.host().size() > 1) {
     if (averaging.size() < channels.host().size() || options.reproducible) {

@@ -89,7 +89,7 @@ at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor&
   const bool counts_all = ranks && layers.front()->is_training() && at::GradMode::is_enabled();
   if (counts_all) loads = ranks->sum(loads);
   const auto experts = layers.front()->options().experts;
-  const auto tokens = loads[experts];
+  const auto tokens = loads[experts].clamp_min(1);
   const double scale = static_cast<double>(experts) * (counts_all ? ranks->size() : 1);
   return (loads.narrow(0, 0, experts) / tokens * (probabilities / tokens)).sum() * scale;
 }
@@ -100,7 +100,8 @@ at::Tensor router_z_loss(const torch::nn::Module& model) {
   for (const auto* layer : layers) {
     const auto& routing = layer->routing();
     const auto type = routing.probabilities.scalar_type();
-    all.push_back(at::logsumexp(routing.logits.to(type), -1).square().mean().unsqueeze(0));
+    const auto tokens = static_cast<double>(std::max<std::int64_t>(routing.logits.size(0), 1));
+    all.push_back((at::logsumexp(routing.logits.to(type), -1).square().sum() / tokens).unsqueeze(0));
   }
   return at::cat(all).mean();
 }
