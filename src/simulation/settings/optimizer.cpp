@@ -78,12 +78,17 @@ MadeOptimizer make_lion(const Section& section, const Parameters& parameters) {
 
 /// Reads what all relatives of Adam have.
 template <typename Options>
-Options adam_like(const Section& section) {
+Options moments_options(const Section& section) {
   Options options;
   options.lr = learning_rate(section, options.lr);
   options.betas = betas_of(section, options.betas);
   options.eps = section.number("eps", options.eps);
   options.weight_decay = section.number("weight_decay", options.weight_decay);
+  return options;
+}
+template <typename Options>
+Options adam_like(const Section& section) {
+  auto options = moments_options<Options>(section);
   options.decoupled_weight_decay = section.flag("decoupled_weight_decay", options.decoupled_weight_decay);
   return options;
 }
@@ -98,6 +103,23 @@ MadeOptimizer make_radam(const Section& section, const Parameters& parameters) {
   return std::make_unique<RAdam>(parameters, adam_like<RAdamOptions>(section));
 }
 
+MadeOptimizer make_lamb(const Section& section, const Parameters& parameters) {
+  return std::make_unique<Lamb>(parameters, moments_options<LambOptions>(section));
+}
+
+MadeOptimizer make_adamw_8bit(const Section& section, const Parameters& parameters) {
+  return std::make_unique<AdamW8bit>(parameters, moments_options<AdamW8bitOptions>(section));
+}
+
+MadeOptimizer make_adafactor(const Section& section, const Parameters& parameters) {
+  AdafactorOptions options;
+  options.lr = learning_rate(section, options.lr);
+  options.beta2_decay = section.number("beta2_decay", options.beta2_decay);
+  options.d = section.number("d", options.d);
+  options.weight_decay = section.number("weight_decay", options.weight_decay);
+  return std::make_unique<Adafactor>(parameters, options);
+}
+
 const std::map<std::string, std::function<MadeOptimizer(const Section&, const Parameters&)>> optimizers = {
     {"sgd", make_sgd},
     {"adam",
@@ -106,6 +128,9 @@ const std::map<std::string, std::function<MadeOptimizer(const Section&, const Pa
                  const auto& p) { return make_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(s, p, 1e-2); }},
     {"rmsprop", make_rmsprop},
     {"adagrad", make_adagrad},
+    {"adamw_8bit", make_adamw_8bit},
+    {"adafactor", make_adafactor},
+    {"lamb", make_lamb},
     {"lion", make_lion},
     {"nadam", make_nadam},
     {"radam", make_radam}};

@@ -127,7 +127,8 @@ TEST_CASE("each optimizer, loss and schedule trains, with clipping", "[simulatio
       "optimizer: {type: adam, lr: 0.01}", "optimizer: {type: adamw, lr: 0.01}, loss: {type: huber, delta: 0.5}",
       "optimizer: {type: sgd, lr: 0.05, momentum: 0.5}, schedule: {type: cosine_warmup, total_steps: 200}, loss: l1",
       "optimizer: {type: rmsprop, lr: 0.01}, clip_grad_norm: 1",
-      "optimizer: {type: lion, lr: 0.01, betas: [0.9, 0.98]}",
+      "optimizer: {type: lion, lr: 0.01, betas: [0.9, 0.98]}", "optimizer: {type: lamb, lr: 0.02}",
+      "optimizer: {type: adafactor, lr: 0.05}", "optimizer: {type: adamw_8bit, lr: 0.01}",
       "optimizer: {type: nadam, lr: 0.01, momentum_decay: 0.002}",
       "optimizer: {type: radam, lr: 0.05, weight_decay: 0.001}",
       "optimizer: {type: adagrad, lr: 0.1}, schedule: {type: step, step_size: 20, gamma: 0.5}, clip_grad_value: 0.5");
