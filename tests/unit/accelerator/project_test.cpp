@@ -146,15 +146,16 @@ TEST_CASE("hooks run before saving and loading, in order, until removed; one tha
   auto model = accelerator.prepare(net);
   std::string calls;
   accelerator.register_save_state_pre_hook(
-      [&](const auto& folder) { calls += "a:" + folder.filename().string() + " "; });
-  auto second = accelerator.register_save_state_pre_hook([&](const auto&) { calls += "b "; });
-  accelerator.register_load_state_pre_hook([&](const auto& folder) { calls += "l:" + folder.filename().string(); });
+      [&](const std::filesystem::path& folder) { calls += "a:" + folder.filename().string() + " "; });
+  auto second = accelerator.register_save_state_pre_hook([&](const std::filesystem::path&) { calls += "b "; });
+  accelerator.register_load_state_pre_hook(
+      [&](const std::filesystem::path& folder) { calls += "l:" + folder.filename().string(); });
   accelerator.save_state();
   second.remove();
   accelerator.save_state(folder.path() / "mine");
   accelerator.load_state();
   CHECK(calls == "a:checkpoint b a:mine l:checkpoint");
-  accelerator.register_save_state_pre_hook([&](const auto&) {
+  accelerator.register_save_state_pre_hook([&](const std::filesystem::path&) {
     if (accelerator.is_last_process()) throw std::runtime_error("not now");
   });
   CHECK_THROWS_WITH(accelerator.save_state(folder.path() / "never"), ContainsSubstring("not now"));
