@@ -54,8 +54,8 @@ TEST_CASE("a file of an offload folder that changes while it is in use is found"
   fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));  // rewritten with as many bytes
   float first = 0;
   CHECK_THROWS_WITH(source->read("linear.weight", {0, 1}, reinterpret_cast<std::byte*>(&first)),
-                    ContainsSubstring("linear.weight.dat was changed while it was in use"));
-  CHECK_THROWS_WITH(source->require_unchanged(), ContainsSubstring("linear.weight.dat was changed"));
+                    ContainsSubstring("was changed while it was in use"));
+  CHECK_THROWS_WITH(source->require_unchanged(), ContainsSubstring("was changed while it was in use"));
   fs::remove_all(folder);
 }
 
