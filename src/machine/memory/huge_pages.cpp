@@ -1,52 +1,57 @@
 #include "machine/memory/huge_pages.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <utility>
+#include <numeric>
+
+#include "machine/memory/system_memory.hpp"
 
 namespace hortator::machine {
 namespace {
 
-constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::byte* end_of(MemoryArea area) { return area.data() + area.size(); }
+struct Pages {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
 
-/// The whole pages that an area touches. Its first and last page may have bytes of others, which the wish does not
-/// harm.
-MemoryArea whole_pages(MemoryArea area, std::size_t page) {
-  const auto before = reinterpret_cast<std::uintptr_t>(area.data()) % page;
-  const auto bytes = before + area.size();
-  return {area.data() - before, (bytes + page - 1) / page * page};
+/// Fresh pages that begin where a huge page can; none if the system refuses them.
+Pages map_pages(std::size_t bytes) {
+  auto* const mapped = map_memory(bytes + huge_page);
+  if (mapped == nullptr) return {};
+  const auto before = (huge_page - reinterpret_cast<std::uintptr_t>(mapped) % huge_page) % huge_page;
+  if (before > 0) unmap_memory(mapped, before);
+  unmap_memory(mapped + before + bytes, huge_page - before);
+  return {.begin = mapped + before, .bytes = bytes};
+}
+
+at::DataPtr owner_of(std::byte* begin, std::size_t bytes) {
+  const auto give_back = [](void* context) {
+    const auto* const pages = static_cast<const Pages*>(context);
+    unmap_memory(pages->begin, pages->bytes);
+    delete pages;
+  };
+  return {begin, new Pages{.begin = begin, .bytes = bytes}, give_back, at::Device(at::kCPU)};
 }
 
 }  // namespace
 
-std::vector<MemoryArea> joined_areas(std::vector<MemoryArea> areas, std::size_t page, std::size_t huge_page) {
-  std::ranges::sort(areas, {}, [](MemoryArea area) { return area.data(); });
-  std::vector<MemoryArea> joined;
-  for (const auto& area : areas) {
-    if (!joined.empty() && area.data() <= end_of(joined.back()) + page) {
-      const auto end = std::max(end_of(joined.back()), end_of(area));
-      joined.back() = {joined.back().data(), end};
-    } else {
-      joined.push_back(area);
-    }
-  }
-  std::erase_if(joined, [&](MemoryArea area) { return area.size() < huge_page; });
-  return joined;
-}
-
-void prefer_huge_pages(std::vector<MemoryArea> areas) {
+std::vector<at::DataPtr> memory_on_huge_pages(const std::vector<std::size_t>& sizes) {
+  const auto add = [](std::size_t sum, std::size_t bytes) { return sum + whole_pages(bytes); };
+  const auto pages = map_pages(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}, add));
+  if (pages.begin == nullptr) return {};
 #ifdef MADV_HUGEPAGE
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (const auto& area : joined_areas(std::move(areas), page, huge_page_bytes)) {
-    const auto pages = whole_pages(area, page);
-    ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
-  }
+  ::madvise(pages.begin, pages.bytes, MADV_HUGEPAGE);  // before anything is written there; a refusal changes nothing
 #endif
+  std::vector<at::DataPtr> pieces;
+  auto* next = pages.begin;
+  for (const auto bytes : sizes) {
+    pieces.push_back(owner_of(next, whole_pages(bytes)));
+    next += whole_pages(bytes);
+  }
+  return pieces;
 }
 
 }  // namespace hortator::machine

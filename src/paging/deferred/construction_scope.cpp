@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "machine/memory/huge_pages.hpp"
@@ -28,6 +29,17 @@ void take_from_provider(const at::Tensor& tensor, Content content) {
 thread_local Recording* current = nullptr;
 
 constexpr c10::DispatchKeySet after_recording(c10::DispatchKeySet::FULL_AFTER, recording_key);
+
+// Smaller tensors would waste too much of their last page.
+constexpr std::size_t own_pages = 64 * 1024;
+
+/// Without memory for all of them, leaves them as they are: give_memory() says what is missing.
+void give_huge_pages(const std::vector<at::Tensor>& tensors) {
+  std::vector<std::size_t> sizes;
+  for (const auto& tensor : tensors) sizes.push_back(tensor.storage().nbytes());
+  auto pieces = machine::memory_on_huge_pages(sizes);
+  for (std::size_t i = 0; i < pieces.size(); ++i) own_memory(tensors[i].storage(), std::move(pieces[i]));
+}
 
 bool makes_empty_tensor(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
@@ -108,13 +120,19 @@ void give_memory(const at::Tensor& tensor) {
 }
 
 void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
-  std::vector<machine::MemoryArea> given;
+  std::vector<at::Tensor> large;
+  std::set<const c10::StorageImpl*> known;  // tied tensors share one
   for (const auto& tensor : tensors) {
     if (!lacks_memory(tensor)) continue;
-    give_memory(tensor);
-    given.emplace_back(memory_of(tensor.storage()), tensor.storage().nbytes());
+    take_from_provider(tensor, Content::drop);
+    const bool is_large = tensor.storage().nbytes() >= own_pages;
+    if (is_large && lacks_memory(tensor) && known.insert(tensor.storage().unsafeGetStorageImpl()).second)
+      large.push_back(tensor);
   }
-  machine::prefer_huge_pages(std::move(given));
+  give_huge_pages(large);
+  for (const auto& tensor : tensors) {
+    if (lacks_memory(tensor)) give_memory(tensor);
+  }
 }
 
 ConstructionScope::ConstructionScope(Recording::Order order)

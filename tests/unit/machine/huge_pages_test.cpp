@@ -1,59 +1,56 @@
 #include "machine/memory/huge_pages.hpp"
 
-#include <sys/mman.h>
-
-#include <string>
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "support/catch.hpp"
 #include "support/memory.hpp"
 
-using hortator::machine::joined_areas;
-using hortator::machine::MemoryArea;
-using hortator::machine::prefer_huge_pages;
+using hortator::machine::memory_on_huge_pages;
 using hortator::test::has_huge_pages;
 using hortator::test::mapping_flags;
 
 namespace {
-
 constexpr std::size_t mib = std::size_t{1} << 20;
-
-std::byte* address(std::uintptr_t value) { return reinterpret_cast<std::byte*>(value); }
-
-}  // namespace
-
-TEST_CASE("neighbours are joined, whatever their order, and small areas left out") {
-  const auto joined = joined_areas(
-      {{address(7000), 1000}, {address(1000), 3000}, {address(4050), 2000}, {address(9000), 99}}, 100, 2000);
-  REQUIRE(joined.size() == 1);
-  CHECK(joined[0].data() == address(1000));
-  CHECK(joined[0].size() == 5050);
 }
 
-TEST_CASE("an area within another does not shorten it") {
-  const auto joined = joined_areas({{address(1000), 5000}, {address(2000), 100}}, 100, 2000);
-  REQUIRE(joined.size() == 1);
-  CHECK(joined[0].size() == 5000);
+TEST_CASE("pieces are memory of their own, on whole pages") {
+  const std::vector<std::size_t> sizes = {5, 3 * mib + 1, 4096, 2 * mib};
+  const auto pieces = memory_on_huge_pages(sizes);
+  REQUIRE(pieces.size() == sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) std::memset(pieces[i].get(), static_cast<int>(i + 1), sizes[i]);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto* bytes = static_cast<const unsigned char*>(pieces[i].get());
+    CHECK(reinterpret_cast<std::uintptr_t>(bytes) % 4096 == 0);
+    CHECK(std::all_of(bytes, bytes + sizes[i], [&](unsigned char byte) { return byte == i + 1; }));
+  }
 }
 
-TEST_CASE("no areas are no areas") { CHECK(joined_areas({}, 100, 2000).empty()); }
+TEST_CASE("a piece that goes gives its memory back, and leaves the others") {
+  auto pieces = memory_on_huge_pages({4 * mib, 4 * mib, 4 * mib});
+  REQUIRE(pieces.size() == 3);
+  auto* const gone = pieces[1].get();
+  auto* const kept = static_cast<char*>(pieces[2].get());
+  std::memset(kept, 7, 4 * mib);
+  pieces[1].clear();
+  CHECK(mapping_flags(gone).empty());
+  CHECK(kept[4 * mib - 1] == 7);
+}
 
-TEST_CASE("the system is asked for huge pages where one fits") {
+TEST_CASE("the memory is on huge pages where the system has them") {
   if (!has_huge_pages()) {
     WARN("skipped: this system has no huge pages");
     return;
   }
-  auto* memory = ::mmap(nullptr, 16 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(memory != MAP_FAILED);
-  auto* begin = static_cast<std::byte*>(memory);
-  prefer_huge_pages({{begin + 100, 3 * mib}, {begin + 3 * mib + 200, 12 * mib}});
-  CHECK(mapping_flags(memory).find(" hg ") != std::string::npos);
-  ::munmap(memory, 16 * mib);
+  const auto pieces = memory_on_huge_pages({3 * mib, 13 * mib});
+  REQUIRE(pieces.size() == 2);
+  CHECK(mapping_flags(pieces[0].get()).find(" hg ") != std::string::npos);
+  CHECK(reinterpret_cast<std::uintptr_t>(pieces[0].get()) % (2 * mib) == 0);
 }
 
-TEST_CASE("memory too small for a huge page is left alone") {
-  auto* memory = ::mmap(nullptr, mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(memory != MAP_FAILED);
-  prefer_huge_pages({{static_cast<std::byte*>(memory), mib}});
-  CHECK(mapping_flags(memory).find(" hg ") == std::string::npos);
-  ::munmap(memory, mib);
+TEST_CASE("memory that the system does not have is nothing") {
+  CHECK(memory_on_huge_pages({std::size_t{1} << 60}).empty());
+  const auto none = memory_on_huge_pages({});
+  CHECK(none.empty());
 }
