@@ -38,7 +38,7 @@ std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& 
                       .hint = "use a model whose name ends in ForCausalLM or LMHeadModel"});
   }
   require_prompts(prompts, model.config(), options.max_new_tokens);
-  const at::NoGradGuard no_grad;
+  const c10::InferenceMode inference;  // without gradients, and without what views and versions cost
   const EvaluationScope evaluation(model);
   return options.num_beams > 1 ? search_beams(model, prompts, options) : Decoding(model, prompts, options).run();
 }

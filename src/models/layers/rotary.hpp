@@ -23,6 +23,9 @@ class RotaryEmbedding {
     at::Tensor cosine, sine;  ///< [batch or 1, 1, time, width]
 
     at::Tensor operator()(const at::Tensor& heads) const;
+
+   private:
+    at::Tensor rotated_token(const at::Tensor& heads) const;
   };
   /// For positions [batch or 1, time] of a text of `length` tokens so far.
   Rotation rotation(const at::Tensor& positions, std::int64_t length, at::ScalarType type) const;
