@@ -17,7 +17,15 @@ class ZeroFile {
  public:
   ZeroFile(formats::FilePool& files, const std::filesystem::path& path);
 
-  const formats::PickleValue& value() const { return archive_.value(); }
+  /// What `parse` makes of the pickle.
+  template <typename Parse>
+  auto parsed(const Parse& parse) const {
+    try {
+      return parse(archive_.value());
+    } catch (const formats::PickleFault& fault) {
+      refuse(fault.what());
+    }
+  }
   /// The position of a tensor's first element in the file; 0 if it has no elements.
   std::uint64_t offset_of(const formats::PickledTensor& tensor) const;
   /// The whole tensor, as one slice.

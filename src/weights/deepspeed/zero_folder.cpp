@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
+#include "formats/file/raw_file.hpp"
 
 namespace hortator::weights {
 namespace {
@@ -18,6 +18,7 @@ using formats::FileError;
 
 constexpr std::string_view model_end = "_model_states.pt";
 constexpr std::string_view optimizer_end = "_optim_states.pt";
+constexpr auto each_has_a_part = "each rank's file has a part of every tensor";
 
 /// The number behind a text within a name; nothing if it is not there.
 std::optional<std::size_t> number_after(std::string_view name, std::string_view text) {
@@ -49,6 +50,25 @@ void require_data_parallel(const fs::path& file) {
 
 using NumberedFiles = std::map<std::size_t, fs::path>;
 
+void add_file(NumberedFiles& files, const fs::path& file) {
+  const auto name = file.filename().string();
+  const auto [first, is_new] = files.emplace(number_after(name, "zero_pp_rank_").value_or(0), file);
+  if (is_new) return;
+  throw FileError({.what = text::concat("The folder ", file.parent_path(), " has two files of rank ", first->first,
+                                        ": ", first->second.filename().string(), " and ", name),
+                   .why = "they are of two saves, and it is not known which files belong together",
+                   .hint = "move the files of the older save away"});
+}
+
+/// The name in the file `latest`; empty if there is none.
+std::string latest_name(const fs::path& folder) {
+  constexpr std::uint64_t max_bytes = 4096;  // a larger one is not DeepSpeed's
+  const auto file = folder / "latest";
+  if (!fs::is_regular_file(file) || fs::file_size(file) > max_bytes) return "";
+  const auto content = formats::read_text(file, max_bytes);
+  return content.substr(0, content.find('\n'));
+}
+
 /// Files without a rank in their names are of rank 0.
 std::vector<fs::path> in_order(const NumberedFiles& files, const fs::path& folder) {
   std::vector<fs::path> ordered;
@@ -56,7 +76,7 @@ std::vector<fs::path> in_order(const NumberedFiles& files, const fs::path& folde
     if (rank != ordered.size()) {
       throw FileError({.what = text::concat("The file of rank ", ordered.size(), " is missing in ", folder,
                                             ": the next is ", file.filename().string()),
-                       .why = "each rank's file has a part of every tensor",
+                       .why = each_has_a_part,
                        .hint = "copy the whole folder again; on nodes with disks of their own, collect all files"});
     }
     ordered.push_back(file);
@@ -69,8 +89,7 @@ std::vector<fs::path> in_order(const NumberedFiles& files, const fs::path& folde
 std::optional<fs::path> find_zero_folder(const fs::path& folder) {
   if (!fs::is_directory(folder)) return {};
   if (holds_model_states(folder)) return folder;
-  std::string name;
-  if (!std::getline(std::ifstream(folder / "latest"), name)) return {};
+  const auto name = latest_name(folder);
   const bool is_inside = !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
   if (!is_inside || !fs::is_directory(folder / name) || !holds_model_states(folder / name)) return {};
   return folder / name;
@@ -83,9 +102,15 @@ ZeroFolder list_zero_folder(const fs::path& folder) {
     const bool is_model = name.ends_with(model_end);
     if (!is_model && !name.ends_with(optimizer_end)) continue;
     require_data_parallel(entry.path());
-    (is_model ? models : optimizers).emplace(number_after(name, "zero_pp_rank_").value_or(0), entry.path());
+    add_file(is_model ? models : optimizers, entry.path());
   }
   return {.folder = folder, .models = in_order(models, folder), .optimizers = in_order(optimizers, folder)};
+}
+
+void refuse_folder(const ZeroFolder& folder, const std::string& why) {
+  throw FileError({.what = text::concat("The folder ", folder.folder, " does not fit together: ", why),
+                   .why = each_has_a_part,
+                   .hint = "the files are of different saves, or some are missing: copy the folder again"});
 }
 
 }  // namespace hortator::weights

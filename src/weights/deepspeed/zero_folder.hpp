@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hortator::weights {
@@ -17,8 +18,11 @@ struct ZeroFolder {
 /// nothing if there is none.
 std::optional<std::filesystem::path> find_zero_folder(const std::filesystem::path& folder);
 
-/// Lists the files. Throws FileError, naming the file, if that of a rank is missing or if ranks hold parts of layers
-/// (tensor, pipeline or expert parallel), which are not read. Opens no file.
+/// Lists the files. Throws FileError, naming the file, if that of a rank is missing or there twice, or if ranks hold
+/// parts of layers (tensor, pipeline or expert parallel), which are not read. Opens no file.
 ZeroFolder list_zero_folder(const std::filesystem::path& folder);
+
+/// Throws FileError: the files do not fit together.
+[[noreturn]] void refuse_folder(const ZeroFolder& folder, const std::string& why);
 
 }  // namespace hortator::weights

@@ -6,29 +6,15 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "formats/file/file_error.hpp"
-#include "formats/torch/pickle/machine.hpp"
 #include "weights/deepspeed/flat_plan.hpp"
+#include "weights/deepspeed/rank_arrays.hpp"
 #include "weights/deepspeed/zero_file.hpp"
 
 namespace hortator::weights {
 namespace {
 
-using formats::FileError;
 using formats::NamedShape;
 using formats::PickledTensor;
-
-constexpr auto copy_all_again = "the files are of different saves, or some are missing: copy the folder again";
-
-/// A rank's part of an array, in its file.
-struct StoredArray {
-  std::size_t file = 0;
-  std::uint64_t offset = 0;
-  formats::TensorSpec spec = {};
-};
-
-/// An array of each kind ("", the fp32 values, or "exp_avg"): [rank][array].
-using ArraysOfRanks = std::vector<std::vector<StoredArray>>;
 
 FlatLengths lengths_of(const ArraysOfRanks& ranks) {
   FlatLengths lengths;
@@ -39,27 +25,18 @@ FlatLengths lengths_of(const ArraysOfRanks& ranks) {
   return lengths;
 }
 
-/// What `parse` makes of the file's pickle.
-template <typename Parse>
-auto parsed(const ZeroFile& file, const Parse& parse) {
-  try {
-    return parse(file.value());
-  } catch (const formats::PickleFault& fault) {
-    file.refuse(fault.what());
-  }
-}
-
 class FolderReading {
  public:
   FolderReading(const ZeroFolder& folder, formats::FilePool& files) : folder_(folder), files_(files) {}
 
   ZeroContents run() {
-    if (folder_.models.empty()) refuse("it has no *_model_states.pt");
+    if (folder_.models.empty()) refuse_folder(folder_, "it has no *_model_states.pt");
     const ZeroFile first(files_, folder_.models.front());
-    model_ = parsed(first, formats::parse_zero_model);
+    model_ = first.parsed(formats::parse_zero_model);
     require_optimizers();
-    for (std::size_t rank = 0; rank < folder_.optimizers.size(); ++rank) add_arrays_of(rank);
-    add_trained();
+    auto of_ranks = read_rank_arrays(folder_, files_);
+    contents_.optimizer = std::move(of_ranks.optimizer);
+    add_trained(of_ranks.arrays);
     if (is_third()) add_frozen();
     add_rest(first);
     put_in_order();
@@ -69,72 +46,10 @@ class FolderReading {
  private:
   bool is_third() const { return contents_.optimizer.stage == 3; }
 
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw FileError({.what = text::concat("The folder ", folder_.folder, " does not fit together: ", why),
-                     .why = "each rank's file has a part of every tensor",
-                     .hint = copy_all_again});
-  }
-
   /// Without ZeRO (stage 0) the model's file has all parameters, and no other is there.
   void require_optimizers() const {
     if (!folder_.optimizers.empty() || model_.trained.empty()) return;
-    refuse("it has no *_optim_states.pt, which hold the parameters in fp32");
-  }
-
-  void add_arrays_of(std::size_t rank) {
-    const ZeroFile file(files_, folder_.optimizers[rank]);
-    auto found = parsed(file, formats::parse_zero_arrays);
-    require_fits(file, found, rank);
-    arrays_[""].push_back(stored(file, found.masters));
-    for (const auto& name : names_of_moments(rank == 0 ? found : contents_.optimizer))
-      arrays_[name].push_back(stored(file, moments_of(file, found, name)));
-    if (rank > 0) return;
-    for (auto& moments : found.moments) file.read_numbers(moments.values);
-    for (auto& group : found.groups) {
-      if (auto* options = std::get_if<formats::PickleValue::Dict>(&group.content)) file.read_numbers(*options);
-    }
-    contents_.optimizer = std::move(found);
-  }
-
-  void require_fits(const ZeroFile& file, const formats::ZeroArrays& found, std::size_t rank) const {
-    const auto ranks = static_cast<std::int64_t>(folder_.optimizers.size());
-    if (found.ranks != ranks) {
-      refuse(text::concat(folder_.optimizers[rank].filename().string(), " was written by ", found.ranks,
-                          " ranks, the folder has the files of ", ranks));
-    }
-    const auto& first = rank == 0 ? found : contents_.optimizer;
-    if (found.stage != first.stage || found.masters.size() != first.masters.size())
-      file.refuse("it has another stage of ZeRO or other groups of parameters than rank 0's file");
-  }
-
-  static std::set<std::string> names_of_moments(const formats::ZeroArrays& arrays) {
-    std::set<std::string> names;
-    for (const auto& moments : arrays.moments) {
-      for (const auto& [name, array] : moments.arrays) names.insert(name);
-    }
-    return names;
-  }
-
-  static std::vector<PickledTensor> moments_of(const ZeroFile& file, const formats::ZeroArrays& arrays,
-                                               const std::string& name) {
-    std::vector<PickledTensor> found;
-    for (const auto& moments : arrays.moments) {
-      const auto array = moments.arrays.find(name);
-      if (array == moments.arrays.end()) break;
-      found.push_back(array->second);
-    }
-    if (found.size() != arrays.masters.size())
-      file.refuse(text::concat("it has no ", text::quote(name), " for some of its arrays"));
-    return found;
-  }
-
-  static std::vector<StoredArray> stored(const ZeroFile& file, const std::vector<PickledTensor>& arrays) {
-    std::vector<StoredArray> found;
-    for (const auto& array : arrays) {
-      if (array.spec.type != arrays.front().spec.type) file.refuse("it has arrays of different types");
-      found.push_back({.file = file.number(), .offset = file.offset_of(array), .spec = array.spec});
-    }
-    return found;
+    refuse_folder(folder_, "it has no *_optim_states.pt, which hold the parameters in fp32");
   }
 
   FlatSlices planned(const ArraysOfRanks& ranks) const {
@@ -149,7 +64,7 @@ class FolderReading {
         std::ranges::move(slices, std::back_inserter(all));
       }
     } catch (const FlatFault& fault) {
-      refuse(fault.what());
+      refuse_folder(folder_, fault.what());
     }
     return all;
   }
@@ -172,20 +87,21 @@ class FolderReading {
     StoredTensor tensor{.spec = {.type = type, .shape = shape}};
     for (const auto& slice : slices) {
       const auto& array = ranks[slice.rank][slice.array];
-      if (array.spec.type != type) refuse("its ranks have parameters of different types");
+      if (array.spec.type != type) refuse_folder(folder_, "its ranks have parameters of different types");
       const auto skipped = static_cast<std::uint64_t>(slice.first * array.spec.element_bytes());
       tensor.slices.push_back({.file = array.file, .offset = array.offset + skipped, .elements = slice.elements});
     }
     return tensor;
   }
 
-  void add_trained() {
+  void add_trained(const std::map<std::string, ArraysOfRanks>& all_arrays) {
     if (model_.trained.empty()) return;
     const auto arrays = contents_.optimizer.masters.size();
     if (arrays == 0 || (!is_third() && arrays != model_.trained.size()))
-      refuse(text::concat("the model has ", model_.trained.size(), " groups of parameters, the optimizer ", arrays));
+      refuse_folder(folder_, text::concat("the model has ", model_.trained.size(),
+                                          " groups of parameters, the optimizer ", arrays));
     const auto shapes = all_trained();
-    for (const auto& [kind, ranks] : arrays_) {
+    for (const auto& [kind, ranks] : all_arrays) {
       const auto slices = planned(ranks);
       if (kind.empty()) begin_parameters(shapes, slices);
       for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -212,10 +128,11 @@ class FolderReading {
     if (model_.frozen.empty()) return;
     const auto ranks = folder_.optimizers.size();
     if (folder_.models.size() != ranks)
-      refuse(text::concat("it has ", folder_.models.size(), " files of the model, ", ranks, " of the optimizer"));
+      refuse_folder(
+          folder_, text::concat("it has ", folder_.models.size(), " files of the model, ", ranks, " of the optimizer"));
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const ZeroFile file(files_, folder_.models[rank]);
-      const auto parts = parsed(file, formats::parse_zero_model).frozen_parts;
+      const auto parts = file.parsed(formats::parse_zero_model).frozen_parts;
       for (const auto& [name, shape] : model_.frozen) add_frozen_part(file, rank, name, shape, parts);
     }
   }
@@ -243,7 +160,8 @@ class FolderReading {
       contents_.tensors.emplace(name, first.stored(tensor));
     }
     for (const auto& [name, shared] : model_.shared) {
-      if (!contents_.tensors.contains(shared)) refuse(text::concat("it has no tensor ", text::quote(shared)));
+      if (!contents_.tensors.contains(shared))
+        refuse_folder(folder_, text::concat("it has no tensor ", text::quote(shared)));
     }
     contents_.shared = model_.shared;
   }
@@ -261,7 +179,6 @@ class FolderReading {
   const ZeroFolder& folder_;
   formats::FilePool& files_;
   formats::ZeroModel model_;
-  std::map<std::string, ArraysOfRanks> arrays_;
   ZeroContents contents_;
 };
 

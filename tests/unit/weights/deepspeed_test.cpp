@@ -177,6 +177,10 @@ TEST_CASE("a damaged folder of DeepSpeed is refused with the file and the reason
     fs::resize_file(second, 2000);
     expect("zero_pp_rank_1_mp_rank_00_optim_states.pt\" is not valid");
   }
+  SECTION("a rank has files of two saves") {
+    fs::copy_file(second, files / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    expect("has two files of rank 1");
+  }
   SECTION("a file of another stage") {
     fs::copy_file(zero_cases / "stage3" / "pytorch_model" / second.filename(), second,
                   fs::copy_options::overwrite_existing);
