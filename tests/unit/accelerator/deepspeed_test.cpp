@@ -76,6 +76,9 @@ TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that 
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": "two"}})"),
                     ContainsSubstring("zero_optimization.stage is"));
   CHECK_THROWS_WITH(read(R"({"train_batch_size": 0})"), ContainsSubstring("train_batch_size is 0"));
+  CHECK_THROWS_WITH(read(R"({"train_batch_size": 1e30})"), ContainsSubstring("train_batch_size is 1e+30"));
+  CHECK_THROWS_WITH(read(R"({"torch_autocast": {"enabled": true, "dtype": "float32"}})"),
+                    ContainsSubstring("torch_autocast.dtype is 'float32'"));
   CHECK_THROWS_WITH(read(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
                     ContainsSubstring("both enabled"));
   CHECK_THROWS_WITH(read(R"({"fp16": {"loss_scale": 128}})"), ContainsSubstring("fp16.loss_scale is 128"));

@@ -173,8 +173,13 @@ void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
   if (fp16.value_or(false)) options.mixed_precision = Precision::fp16;
   if (bf16.value_or(false)) options.mixed_precision = Precision::bf16;
   if (entries.onoff("torch_autocast.enabled").value_or(false)) {
-    const auto type = entries.text("torch_autocast.dtype", R"("bfloat16" or "float16" is needed)");
+    constexpr auto expected = R"("bfloat16" or "float16" is needed)";
+    const auto type = entries.text("torch_autocast.dtype", expected);
     const bool is_half = type == "float16" || type == "fp16" || type == "torch.float16";
+    const bool is_bfloat = type.empty() || type == "bfloat16" || type == "bf16" || type == "torch.bfloat16";
+    if (!is_half && !is_bfloat)
+      throw UsageError(
+          {.what = text::concat(entries.file(), ": torch_autocast.dtype is ", text::quote(type)), .hint = expected});
     options.mixed_precision = is_half ? Precision::fp16 : Precision::bf16;
   }
   if (const auto power = entries.number("fp16.initial_scale_power")) options.grad_scaler.init_scale = std::exp2(*power);

@@ -28,7 +28,9 @@ std::optional<double> DeepspeedEntries::number(const std::string& path) {
 std::optional<std::int64_t> DeepspeedEntries::count(const std::string& path, std::int64_t min) {
   const auto value = number(path);
   if (!value) return {};
-  if (*value >= static_cast<double>(min) && *value == std::floor(*value)) return static_cast<std::int64_t>(*value);
+  constexpr double max = 0x1p53;  // up to which a double holds every whole number
+  if (*value >= static_cast<double>(min) && *value <= max && *value == std::floor(*value))
+    return static_cast<std::int64_t>(*value);
   throw UsageError({.what = text::concat(file_, ": ", path, " is ", *value),
                     .hint = text::concat("a whole number from ", min, " on is needed, or \"auto\"")});
 }
