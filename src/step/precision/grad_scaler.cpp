@@ -127,6 +127,9 @@ StateDict GradScaler::state() const {
   StateDict state;
   state.put("scale", now_.scale);
   state.put("growth_tracker", now_.growth_tracker);
+  state.put("growth_factor", options_.growth_factor);
+  state.put("backoff_factor", options_.backoff_factor);
+  state.put("growth_interval", options_.growth_interval);
   return state;
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/python_files.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "checkpoint/read/reader.hpp"

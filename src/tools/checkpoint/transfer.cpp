@@ -126,6 +126,11 @@ int write_weights(const Arguments& arguments, const char* usage) {
       throw UsageError({.what = text::concat("--to: expected accelerate, got ", text::quote(program)),
                         .hint = "for a file of weights, leave --to out"});
     }
+    if (!chosen["model"].defaulted()) {
+      throw UsageError({.what = "--model was given with --to accelerate",
+                        .why = "the folder holds all models",
+                        .hint = "leave --model out, or write the weights of one model to a file"});
+    }
     return export_for_accelerate(route.from, route.to);
   }
   const auto extension = route.to.extension().string();

@@ -18,6 +18,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "accelerator/interop/accelerate/python_dict.hpp"
 #include "formats/torch/pickle/file.hpp"
 #include "run_checkpoint.hpp"
 #include "support/catch.hpp"
@@ -172,6 +173,34 @@ TEST_CASE("Python's options and numbers of parameters are in the exported optimi
   CHECK(file.spec("state.4.exp_avg").shape == std::vector<std::int64_t>{1, 3});
 }
 
+TEST_CASE("the exported scaler has the run's factors and interval") {
+  for (const auto* folder : {"export_from", "export_to"}) fs::remove_all(folder);
+  Accelerator accelerator(
+      {.mixed_precision = Precision::fp16,
+       .grad_scaler = {.init_scale = 512, .growth_factor = 4, .backoff_factor = 0.25, .growth_interval = 30},
+       .cpu = true});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  accelerator.save_state("export_from");
+  REQUIRE(run_verb({"checkpoint", "export", "export_from", "--to", "accelerate", "export_to"}).code == 0);
+  const formats::PickleFile file("export_to/scaler.pt");
+  const auto real = [&](const char* name) { return std::get<double>(file.value().find(name)->content); };
+  CHECK(real("scale") == 512);
+  CHECK(real("growth_factor") == 4);
+  CHECK(real("backoff_factor") == 0.25);
+  CHECK(std::get<std::int64_t>(file.value().find("growth_interval")->content) == 30);
+}
+
+TEST_CASE("a name that stands for a value and for a dict is refused, since Python's dict would lose one") {
+  using formats::PickleValue;
+  accelerator::PythonDict dict;
+  dict.put_at("count/first", PickleValue{.content = std::int64_t{1}});
+  dict.put_at("count/second", PickleValue{.content = std::int64_t{2}});
+  CHECK_THROWS_WITH(dict.put_at("count", PickleValue{}), ContainsSubstring("has the name 'count' twice"));
+  dict.put_at("seen", PickleValue{});
+  CHECK_THROWS_WITH(dict.put_at("seen/first", PickleValue{}), ContainsSubstring("has the name 'seen' twice"));
+}
+
 TEST_CASE("an export for Accelerate that cannot be done is refused, and leaves nothing") {
   for (const auto* folder : {"export_from", "export_to"}) fs::remove_all(folder);
   Run run(adamw);
@@ -179,6 +208,9 @@ TEST_CASE("an export for Accelerate that cannot be done is refused, and leaves n
   run.accelerator.save_state("export_from");
   CHECK_THAT(run_verb({"checkpoint", "export", "export_from", "--to", "deepspeed", "export_to"}).output,
              ContainsSubstring("--to: expected accelerate, got 'deepspeed'"));
+  CHECK_THAT(
+      run_verb({"checkpoint", "export", "export_from", "--to", "accelerate", "export_to", "--model", "1"}).output,
+      ContainsSubstring("--model was given with --to accelerate"));
   REQUIRE(run_verb({"checkpoint", "export", "export_from", "export.safetensors"}).code == 0);
   CHECK_THAT(run_verb({"checkpoint", "export", "export.safetensors", "--to", "accelerate", "export_to"}).output,
              ContainsSubstring("is not a checkpoint of save_state"));

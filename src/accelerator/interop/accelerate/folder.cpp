@@ -25,6 +25,10 @@ bool has_parts(const fs::path& folder) { return fs::exists(folder / weights::Dis
 
 }  // namespace
 
+std::string numbered_file(const std::string& name, std::size_t index, const std::string& extension) {
+  return index == 0 ? name + extension : text::concat(name, "_", index, extension);
+}
+
 bool AccelerateFolder::is_at(const fs::path& folder) {
   return fs::is_directory(folder) && !fs::exists(folder / checkpoint::manifest_file) &&
          (AccelerateFolder(folder).models() > 0 || AccelerateFolder(folder).pieces());
@@ -105,10 +109,6 @@ std::vector<std::string> AccelerateFolder::loaders() const {
   }
   std::ranges::sort(found);
   return found;
-}
-
-fs::path AccelerateFolder::numbered(const std::string& name, std::size_t index, const char* extension) const {
-  return folder_ / (index == 0 ? name + extension : text::concat(name, "_", index, extension));
 }
 
 }  // namespace hortator::accelerator

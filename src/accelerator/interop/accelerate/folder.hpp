@@ -8,6 +8,9 @@
 
 namespace hortator::accelerator {
 
+/// "name.bin", "name_1.bin", "name_2.bin", ...
+std::string numbered_file(const std::string& name, std::size_t index, const std::string& extension);
+
 /// The file names in a folder that save_state() of Hugging Face Accelerate wrote. Only lists the folder, reads no file.
 class AccelerateFolder {
  public:
@@ -44,8 +47,9 @@ class AccelerateFolder {
   std::vector<std::string> loaders() const;
 
  private:
-  /// "name.bin", "name_1.bin", "name_2.bin", ...
-  std::filesystem::path numbered(const std::string& name, std::size_t index, const char* extension) const;
+  std::filesystem::path numbered(const std::string& name, std::size_t index, const char* extension) const {
+    return folder_ / numbered_file(name, index, extension);
+  }
   std::size_t count(const std::string& name, const char* extension) const;
   /// Where DeepSpeed saved a model and its optimizer; nothing if it did not.
   std::optional<std::filesystem::path> zero_folder(std::size_t index) const;

@@ -1,7 +1,10 @@
 #include "accelerator/interop/accelerate/python_dict.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <iterator>
+
+#include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 
@@ -9,6 +12,13 @@ using formats::PickleValue;
 
 namespace {
 
+[[noreturn]] void refuse_name(const std::string& name) {
+  throw UsageError({.what = text::concat("A value for Python has the name ", text::quote(name), " twice"),
+                    .why = "in Python's dict it is a value, or a dict of the values whose names begin with it",
+                    .hint = "save one of them under another name"});
+}
+
+/// `path` is within the dict of `items`.
 void put_into(PickleValue::Dict& items, const std::string& path, PickleValue value) {
   const auto slash = path.find('/');
   const auto name = path.substr(0, slash);
@@ -17,6 +27,7 @@ void put_into(PickleValue::Dict& items, const std::string& path, PickleValue val
     return key != nullptr && *key == name;
   });
   if (slash == std::string::npos) {
+    if (found != items.end()) refuse_name(name);
     items.emplace_back(PickleValue{.content = name}, std::move(value));
     return;
   }
@@ -24,7 +35,9 @@ void put_into(PickleValue::Dict& items, const std::string& path, PickleValue val
     items.emplace_back(PickleValue{.content = name}, PickleValue{.content = PickleValue::Dict()});
     found = std::prev(items.end());
   }
-  put_into(std::get<PickleValue::Dict>(found->second.content), path.substr(slash + 1), std::move(value));
+  auto* inner = std::get_if<PickleValue::Dict>(&found->second.content);
+  if (inner == nullptr) refuse_name(name);
+  put_into(*inner, path.substr(slash + 1), std::move(value));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class PythonDict {
   void put(std::int64_t number, formats::PickleValue value) {
     items_.emplace_back(formats::PickleValue{.content = number}, std::move(value));
   }
-  /// Puts a value under "outer/inner" into the dict "outer", which is made.
+  /// Puts a value under "outer/inner" into the dict "outer", which is made. Throws UsageError if a value has that name.
   void put_at(const std::string& path, formats::PickleValue value);
 
   formats::PickleValue value() && { return {.content = std::move(items_)}; }

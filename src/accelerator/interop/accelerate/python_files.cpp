@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/python_dict.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
@@ -62,10 +63,6 @@ PickleValue numpy_random(std::uint64_t key) {
 
 }  // namespace
 
-std::string numbered_file(const std::string& name, std::size_t index, const std::string& extension) {
-  return index == 0 ? name + extension : text::concat(name, "_", index, extension);
-}
-
 // Of the values that Python's schedules keep, these change with the steps; the others are those of its constructor.
 PythonFile schedule_for_python(const Reader& reader, std::size_t index) {
   const auto saved = reader.values().under(text::concat("schedules/", index));
@@ -90,12 +87,11 @@ PythonFile schedule_for_python(const Reader& reader, std::size_t index) {
 }
 
 PythonFile scaler_for_python(const Reader& reader) {
+  const auto saved = reader.values().under("scaler");
   PythonDict state;
-  state.put("scale", reader.values().get<double>("scaler/scale"));
-  state.put("growth_factor", 2.0);
-  state.put("backoff_factor", 0.5);
-  state.put("growth_interval", std::int64_t{2000});
-  state.put("_growth_tracker", reader.values().get<std::int64_t>("scaler/growth_tracker"));
+  for (const auto* name : {"scale", "growth_factor", "backoff_factor"}) state.put(name, saved.get<double>(name));
+  state.put("growth_interval", saved.get<std::int64_t>("growth_interval"));
+  state.put("_growth_tracker", saved.get<std::int64_t>("growth_tracker"));
   return {.name = "scaler.pt", .value = std::move(state).value()};
 }
 
@@ -157,6 +153,8 @@ std::vector<std::string> left_out_for_python(const Reader& reader) {
     left.push_back("the fp32 copies of 16-bit parameters: Python's optimizers have none");
     break;
   }
+  if (reader.world_size() > 1 && !reader.own(0, "objects").empty())
+    left.emplace_back("numbers and texts of registered objects on ranks above 0: Python saves those of one process");
   left.emplace_back("random numbers of Python and NumPy: the folder has fresh ones, which depend on the run's seed");
   return left;
 }

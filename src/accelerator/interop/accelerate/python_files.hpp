@@ -32,7 +32,4 @@ std::vector<std::string> objects_in(const checkpoint::Reader& reader);
 /// What the checkpoint holds and Python's folder does not, one line each.
 std::vector<std::string> left_out_for_python(const checkpoint::Reader& reader);
 
-/// "name.bin", "name_1.bin", ...
-std::string numbered_file(const std::string& name, std::size_t index, const std::string& extension);
-
 }  // namespace hortator::accelerator

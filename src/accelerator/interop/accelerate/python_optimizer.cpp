@@ -2,6 +2,7 @@
 #include <hortator/error.hpp>
 #include <set>
 
+#include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/python_dict.hpp"
 #include "accelerator/interop/accelerate/python_files.hpp"
 #include "accelerator/interop/accelerate/python_order.hpp"
