@@ -6,7 +6,6 @@
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
 #include "accelerator/state/snapshot.hpp"
-#include "accelerator/state/whole_parameters.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "core/activity/activity.hpp"
@@ -149,24 +148,13 @@ bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
 /// Loads from a folder of Hugging Face Accelerate. Throws if it does not fit, since the user named it. @collective
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
-  std::vector<std::string> left;
-  const auto left_out =
-      accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), training.host());
+  const auto left_out = accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), host);
   if (!left_out.empty()) {
     throw UsageError({.what = "A state hook leaves models out of a folder of Hugging Face Accelerate",
                       .why = "such a folder is loaded as a whole",
                       .hint = "load the weights that you want by load_checkpoint_in_model()"});
   }
-  std::vector<std::shared_ptr<step::ModelCore>> not_whole;
-  for (const auto& model : training.prepared.models()) {
-    if (model->flat() != nullptr || model->divided() != nullptr) not_whole.push_back(model);
-  }
-  accelerator::with_whole_parameters(not_whole, [&] {
-    mpi::all_or_none(host, [&] {
-      left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
-    });
-  });
-  training.prepared.divide_moments();
+  const auto left = accelerator::restore_from_accelerate(training, folder, options.strict);
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }

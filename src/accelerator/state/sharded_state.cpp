@@ -125,6 +125,29 @@ at::Tensor read_slice(const checkpoint::Reader& reader, const std::string& name,
   return read_slice(reader, name, training, part.parameter, part.flat->owned(part.number));
 }
 
+/// Cuts what this rank has out of a whole moment.
+at::Tensor own_part(const at::Tensor& whole, const Training& training, const Part& part, const std::string& path) {
+  const auto division = find_division(training, part.parameter);
+  const auto mine = division ? division.module->ranks().part_of(whole, division.divided->division) : whole;
+  const auto owned = step::moment_range(layout_of(path), part.flat->owned(part.number));
+  return mine.reshape({-1}).narrow(0, owned.begin, owned.size()).clone();
+}
+
+/// own_parts() where nothing is sharded. The moments of models whose parameters are lent stay whole.
+StateDict own_moments(const StateDict& whole, const Training& training) {
+  StateDict state;
+  for (const auto& [path, value] : whole.values()) {
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
+    if (division && !division.module->is_lent() && tensor->sizes() == division.whole_sizes()) {
+      state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
+    } else {
+      std::visit([&](const auto& held) { state.put(path, held); }, value);
+    }
+  }
+  return state;
+}
+
 }  // namespace
 
 void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Training& training,
@@ -190,39 +213,24 @@ at::Tensor read_like(const checkpoint::Reader& reader, const std::string& name, 
   return division ? read_own_part(reader, name, division) : reader.read(name);
 }
 
-StateDict own_moments(const StateDict& whole, const Training& training) {
-  StateDict state;
-  for (const auto& [path, value] : whole.values()) {
-    const auto* tensor = std::get_if<at::Tensor>(&value);
-    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
-    if (division && !division.module->is_lent() && tensor->sizes() == division.whole_sizes()) {
-      state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
-    } else {
-      std::visit([&](const auto& held) { state.put(path, held); }, value);
+std::function<StateDict(const StateDict& whole)> own_parts(const Training& training,
+                                                           const step::OptimizerCore& optimizer,
+                                                           const step::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return [&](const StateDict& whole) { return own_moments(whole, training); };
+  return [&, parts = sharded_parts(optimizer, names)](const StateDict& whole) {
+    StateDict state;
+    for (const auto& [path, value] : whole.values()) {
+      const auto* part = find_part(parts, path);
+      const auto* tensor = std::get_if<at::Tensor>(&value);
+      if (part == nullptr || tensor == nullptr) {
+        std::visit([&](const auto& held) { state.put(path, held); }, value);
+      } else {
+        require_shape_of(training, *part, path, tensor->sizes());
+        state.put(path, own_part(*tensor, training, *part, path));
+      }
     }
-  }
-  return state;
-}
-
-StateDict own_parts(const StateDict& whole, const Training& training, const step::OptimizerCore& optimizer,
-                    const step::ParameterNames& names) {
-  if (optimizer.shards() == nullptr) return own_moments(whole, training);
-  const auto parts = sharded_parts(optimizer, names);
-  StateDict state;
-  for (const auto& [path, value] : whole.values()) {
-    const auto* part = find_part(parts, path);
-    const auto* tensor = std::get_if<at::Tensor>(&value);
-    if (part == nullptr || tensor == nullptr) {
-      std::visit([&](const auto& held) { state.put(path, held); }, value);
-      continue;
-    }
-    require_shape_of(training, *part, path, tensor->sizes());
-    const auto division = find_division(training, part->parameter);
-    const auto mine = division ? division.module->ranks().part_of(*tensor, division.divided->division) : *tensor;
-    const auto owned = step::moment_range(layout_of(path), part->flat->owned(part->number));
-    state.put(path, mine.reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
-  }
-  return state;
+    return state;
+  };
 }
 
 // The optimizer's state in a checkpoint, by its names there. whole() returns the value for an unsharded tensor,

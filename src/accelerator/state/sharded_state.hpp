@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "accelerator/state/divided_state.hpp"
@@ -37,12 +38,11 @@ void check_moments(const checkpoint::Reader& reader, const std::string& prefix, 
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                       const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
-/// Cuts what this rank has out of the whole state of an optimizer of sharded or divided parameters; returns another
-/// optimizer's state unchanged.
-StateDict own_parts(const StateDict& whole, const Training& training, const step::OptimizerCore& optimizer,
-                    const step::ParameterNames& names);
-/// The same where nothing is sharded. The moments of models whose parameters are lent stay whole.
-StateDict own_moments(const StateDict& whole, const Training& training);
+/// Returns a function that cuts what this rank has out of whole moments of an optimizer of sharded or divided
+/// parameters, and returns another optimizer's unchanged. Use it while the arguments live.
+std::function<StateDict(const StateDict& whole)> own_parts(const Training& training,
+                                                           const step::OptimizerCore& optimizer,
+                                                           const step::ParameterNames& names);
 
 /// Reads a parameter into `tensor`; of a sharded one only this rank's slice.
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,

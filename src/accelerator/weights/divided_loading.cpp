@@ -46,14 +46,13 @@ class OwnElements {
 
  private:
   at::Tensor new_values(at::IntArrayRef sizes) const {
-    return at::empty(sizes, at::TensorOptions().dtype(divided_.parameter.scalar_type()));
+    const auto& target = number_ ? flat_->slice(*number_) : divided_.parameter;
+    return at::empty(sizes, at::TensorOptions().dtype(target.scalar_type()));
   }
   void put(const at::Tensor& values) const {
     const at::NoGradGuard no_grad;
     const parallel::PartsOnly each_rank_has;
-    if (!number_) return void(divided_.parameter.detach().view({-1}).copy_(values));
-    flat_->published_slice(*number_).copy_(values);
-    flat_->take_published(*number_);
+    (number_ ? flat_->slice(*number_) : divided_.parameter.detach().view({-1})).copy_(values);
   }
 
   const parallel::TensorRanks& ranks_;

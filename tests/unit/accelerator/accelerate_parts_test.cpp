@@ -145,7 +145,45 @@ TEST_CASE("a run that FSDP2 sharded resumes: parameters and moments bitwise, the
   for (const int stage : {0, 1, 2, 3}) check_resumes<Net>("fsdp/sharded", stage, /*is_deepspeed=*/false);
 }
 
-TEST_CASE("a folder of DeepSpeed from which a rank's file is missing changes nothing") {
+TEST_CASE("fp32 copies of bf16 parameters are the folder's fp32 parameters, unrounded") {
+  using Net = NetImpl<torch::nn::LayerNorm, false>;
+  const auto python = weights::open_weights(folders / "fsdp/sharded.safetensors");
+  const auto check = [&](int stage, int tensor, bool is_whole_state) {
+    INFO("stage " << stage << ", " << tensor << " tensor ranks, " << (is_whole_state ? "whole state" : "weights"));
+    AcceleratorOptions options{.cpu = true, .zero = {.stage = stage}, .schedule_step = ScheduleStep::per_update};
+    if (tensor > 1) options.parallel = {.tensor = tensor, .plan = {{"fc1", TensorDivision::rows}}};
+    Accelerator accelerator(options);
+    auto net = std::make_shared<Net>();
+    net->to(at::kBFloat16);
+    auto adamw = make_adamw(*net);
+    auto [model, optimizer, schedule] =
+        accelerator.prepare(torch::nn::ModuleHolder<Net>(net), adamw, Schedule(adamw, warmup));
+    if (is_whole_state) {
+      accelerator.load_state(folders / "fsdp/sharded");
+    } else {
+      accelerator.load_checkpoint_in_model(model, folders / "fsdp/sharded");
+    }
+    test::Folder saved(State(), "python_masters");
+    accelerator.save_state(saved.path());
+    const checkpoint::Reader reader(saved.path());
+    for (const auto* name : {"fc1.weight", "norm.weight", "fc2.weight", "fc2.bias"}) {
+      INFO(name);
+      const auto expected = python->tensor(name);
+      const auto rounded = expected.to(at::kBFloat16);
+      CHECK_FALSE(at::equal(rounded.to(at::kFloat), expected));
+      CHECK(at::equal(reader.read(std::string("optimizers/0/state/0/") + name + "/master"), expected));
+      CHECK(at::equal(reader.read(std::string("models/0/") + name), rounded));
+    }
+  };
+  const bool has_pairs = State().num_processes() % 2 == 0;
+  for (const int stage : {1, 2, 3}) {
+    for (const int tensor : has_pairs ? std::vector<int>{1, 2} : std::vector<int>{1}) {
+      for (const bool is_whole_state : {true, false}) check(stage, tensor, is_whole_state);
+    }
+  }
+}
+
+TEST_CASE("a folder of DeepSpeed from which one rank misses a file changes nothing on any rank") {
   using Net = NetImpl<torch::nn::BatchNorm1d, true>;
   test::Folder copy(State(), "deepspeed_torn");
   Accelerator accelerator({.cpu = true, .schedule_step = ScheduleStep::per_update});
@@ -159,7 +197,7 @@ TEST_CASE("a folder of DeepSpeed from which a rank's file is missing changes not
   auto [model, optimizer, schedule] =
       accelerator.prepare(torch::nn::ModuleHolder<Net>(net), adamw, Schedule(adamw, warmup));
   const auto before = net->fc1->weight.detach().clone();
-  CHECK_THROWS_WITH(accelerator.load_state(copy.path()),
+  CHECK_THROWS_WITH(accelerator.load_state(accelerator.is_last_process() ? copy.path() : folders / "deepspeed/stage2"),
                     ContainsSubstring("was written by 2 ranks, the folder has the files of 1"));
   CHECK(at::equal(net->fc1->weight, before));
 }

@@ -3,7 +3,10 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include "accelerator/interop/accelerate/python_dict.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/value_writer.hpp"
 #include "support/memory.hpp"
 #include "tensor_course.hpp"
 
@@ -31,6 +34,28 @@ AcceleratorOptions divided_options(int stage) {
   for (int i = 0; i < 2 * pairs; ++i)
     plan.push_back({std::to_string(i), i % 2 == 0 ? TensorDivision::columns : TensorDivision::rows});
   return {.zero = {.stage = stage}, .parallel = {.tensor = 2, .plan = plan}};
+}
+
+/// Writes the state that Python's AdamW has for the parameters of make_net().
+void write_adamw(const std::filesystem::path& file) {
+  const formats::TensorSpec spec{.type = at::kFloat, .shape = {width, width}};
+  accelerator::PythonDict state, group, both;
+  formats::PickleValue::List numbers;
+  for (std::int64_t i = 0; i < 2 * pairs; ++i) {
+    accelerator::PythonDict moments;
+    moments.put("step", 3.0);
+    for (const auto* name : {"exp_avg", "exp_avg_sq"})
+      moments.put(name, accelerator::tensor_value(text::concat(i, "/", name), spec));
+    state.put(i, std::move(moments).value());
+    numbers.push_back({.content = i});
+  }
+  group.put("lr", 0.5);
+  group.put("params", std::move(numbers));
+  both.put("state", std::move(state).value());
+  both.put("param_groups", formats::PickleValue::List{std::move(group).value()});
+  formats::write_pickle_value(file, std::move(both).value(), [](const std::string&) {
+    return at::full({width, width}, 0.25);
+  });
 }
 
 bool is_about(std::uint64_t bytes, std::int64_t expected) {
@@ -80,5 +105,32 @@ TEST_CASE("a rank has 1/tensor of parameters, gradients and moments, and 1/shard
     CHECK(is_about(memory.parameters, model_bytes / 2));  // of these, shards lie in memory that the node's ranks share
     CHECK(is_about(memory.gradients, model_bytes / 2 / (stage >= 2 ? shards : 1)));
     CHECK(is_about(memory.optimizers, 2 * model_bytes / 2 / (stage >= 1 ? shards : 1)));
+  }
+}
+
+TEST_CASE("a folder of Accelerate is loaded in the memory of a rank's part of the moments and a few layers") {
+  const State state;
+  const test::Folder folder(state, "python_room");
+  {
+    Accelerator accelerator;
+    accelerator.save_model(accelerator.prepare(make_net()), folder.path());
+    if (accelerator.is_main_process()) write_adamw(folder.path() / "optimizer.bin");
+    accelerator.wait_for_everyone();
+  }
+  const auto ranks = state.num_processes();
+  for (const auto& [options, parts] : {std::pair(AcceleratorOptions{.zero = {.stage = 3}}, ranks),
+                                       std::pair(divided_options(0), 2), std::pair(divided_options(3), ranks)}) {
+    INFO("stage " << *options.zero.stage << ", " << options.parallel.tensor.value_or(1) << " tensor ranks");
+    Accelerator accelerator(options);
+    auto net = make_net();
+    torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+    auto [model, optimizer] = accelerator.prepare(net, adam);
+    const auto loaded = test::extra_memory([&] { accelerator.load_state(folder.path()); });
+    CHECK(loaded < 2 * model_bytes / parts + 8 * layer_bytes);
+    CHECK(adam.param_groups().front().options().get_lr() == 0.5);
+    for (const auto& [parameter, own] : adam.state()) {
+      CHECK(static_cast<torch::optim::AdamWParamState&>(*own).exp_avg().eq(0.25).all().item<bool>());
+    }
+    CHECK(!adam.state().empty());
   }
 }

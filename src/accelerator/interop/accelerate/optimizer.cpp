@@ -62,8 +62,9 @@ bool is_name(const PickleValue& value) { return std::holds_alternative<std::stri
 class OptimizerConversion {
  public:
   OptimizerConversion(const PickleSource& file, const torch::optim::Optimizer& optimizer,
-                      const step::ParameterNames& names, std::vector<std::string>& left)
-      : file_(file), optimizer_(optimizer), names_(names), left_(left), python_(state_parts_of(file)) {}
+                      const step::ParameterNames& names, const std::function<StateDict(const StateDict&)>& own,
+                      std::vector<std::string>& left)
+      : file_(file), optimizer_(optimizer), names_(names), own_(own), left_(left), python_(state_parts_of(file)) {}
 
   StateDict run(const std::vector<std::string>& order) {
     check_groups();
@@ -178,19 +179,22 @@ class OptimizerConversion {
       const auto known = name_of(parameter);
       const auto name = known.empty() ? text::concat("group_", g, "_parameter_", i) : known;
       const auto record = step::make_state(optimizer_.param_groups()[g].options());
-      PythonFields fields(file_, *state, "state/" + name, out_);
+      StateDict moments;
+      PythonFields fields(file_, *state, "state/" + name, moments);
       step::visit_fields(*record, fields);
       for (const auto& unused : fields.unused()) {
         if (unused == "al") continue;  // of LBFGS: written before it is read
         refuse_state(file_, text::concat("it holds ", text::quote(unused), " for the parameter ", text::quote(name)),
                      "this optimizer keeps no such thing", "construct the optimizer that was saved");
       }
+      out_.put_all("state", own_(moments).under("state"));
     }
   }
 
   const PickleSource& file_;
   const torch::optim::Optimizer& optimizer_;
   const step::ParameterNames& names_;
+  const std::function<StateDict(const StateDict&)>& own_;
   std::vector<std::string>& left_;
   PythonState python_;
   StateDict out_;
@@ -200,13 +204,13 @@ class OptimizerConversion {
 
 StateDict from_python(const PickleSource& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, const std::vector<std::string>& order,
-                      std::vector<std::string>& left) {
+                      const std::function<StateDict(const StateDict&)>& own, std::vector<std::string>& left) {
   for (const auto& group : optimizer.param_groups()) {
     if (step::make_state(group.options()) != nullptr) continue;
     refuse_state(file, "this optimizer is of a type of your own", "Python's names for its state are not known",
                  "load the model alone (load_checkpoint_in_model)");
   }
-  return OptimizerConversion(file, optimizer, names, left).run(order);
+  return OptimizerConversion(file, optimizer, names, own, left).run(order);
 }
 
 }  // namespace hortator::accelerator

@@ -2,6 +2,7 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <functional>
 #include <hortator/training/state_dict.hpp>
 #include <string>
 #include <vector>
@@ -19,10 +20,12 @@ namespace hortator::accelerator {
 /// file keeps it and the optimizer has all parameters of one model: another order here is then an error. Moments whose
 /// shape differs from their parameter's are refused when they are loaded.
 ///
+/// `own` is called with the whole moments of one parameter after the other, and returns what this rank keeps of them.
+///
 /// Throws Error, naming the file and the entry, for entries that this optimizer cannot represent; entries that it does
 /// not need are added to `left`.
 StateDict from_python(const formats::PickleSource& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, const std::vector<std::string>& order,
-                      std::vector<std::string>& left);
+                      const std::function<StateDict(const StateDict&)>& own, std::vector<std::string>& left);
 
 }  // namespace hortator::accelerator

@@ -14,10 +14,12 @@
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/weights/loading.hpp"
+#include "accelerator/weights/module_filling.hpp"
 #include "core/text/text.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "machine/memory/recycling_allocator.hpp"
+#include "mpi/agree.hpp"
 #include "weights/deepspeed/zero_folder.hpp"
-#include "weights/filling.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -42,13 +44,17 @@ std::unique_ptr<formats::PickleSource> open_state(const fs::path& path) {
   return std::make_unique<PickleFile>(path, ForeignObjects::kept);
 }
 
+std::string outline(const Converted& all) {
+  std::string outline;
+  for (const auto& model : all.models) outline += model->outline() + '\n';
+  return outline;
+}
+
 class FolderConversion {
  public:
-  FolderConversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
+  FolderConversion(Training& training, const fs::path& folder, bool strict)
       : training_(training),
         folder_(folder),
-        rank_(rank),
-        world_(world),
         strict_(strict),
         policy_(strict, [this](const std::string& problem) { left_.push_back(problem); }) {}
 
@@ -57,8 +63,10 @@ class FolderConversion {
     policy_.attempt([&] { check_counts(); });
     Converted all;
     for (std::size_t i = 0; i < std::min(training_.prepared.models().size(), folder_.models()); ++i) {
-      all.models.push_back(std::make_unique<Loading>(training_.prepared.models()[i]->module(), folder_.model(i),
-                                                     LoadWeightsOptions{.strict = strict_}));
+      const auto& model = *training_.prepared.models()[i];
+      const parallel::WholeShapes shapes(divided_in(&model));
+      all.models.push_back(
+          std::make_unique<Loading>(model.module(), folder_.model(i), LoadWeightsOptions{.strict = strict_}));
       if (!all.models[i]->omissions().empty()) left_.push_back(all.models[i]->omissions());
     }
     const auto names = training_.prepared.stepped_names();
@@ -66,8 +74,11 @@ class FolderConversion {
     for (std::size_t i = 0; i < std::min(training_.prepared.optimizers().size(), folder_.optimizers()); ++i) {
       policy_.attempt([&] {
         const auto state = open_state(folder_.optimizer(i));
-        all.optimizers.push_back(
-            from_python(*state, training_.prepared.optimizers()[i]->optimizer(), names, order, left_));
+        const auto& optimizer = *training_.prepared.optimizers()[i];
+        auto own =
+            from_python(*state, optimizer.optimizer(), names, order, own_parts(training_, optimizer, names), left_);
+        step::check_optimizer(optimizer.optimizer(), names, own);
+        all.optimizers.push_back(std::move(own));
       });
       all.optimizers.resize(i + 1);
     }
@@ -90,18 +101,11 @@ class FolderConversion {
   }
 
   void put_back(const Converted& all) {
-    training_.control.settle_steps();
-    for (const auto& loading : all.models) {
-      weights::fill(loading->source(), loading->fillings());
-      loading->require_tied();
-    }
     const auto names = training_.prepared.stepped_names();
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
-      const auto& optimizer = *training_.prepared.optimizers()[i];
-      policy_.attempt([&] {
-        step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], training_, optimizer, names));
-      });
+      auto& optimizer = training_.prepared.optimizers()[i]->optimizer();
+      policy_.attempt([&] { step::load_optimizer(optimizer, names, all.optimizers[i]); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.prepared.schedules()[i].load(all.schedules[i]);
@@ -109,7 +113,7 @@ class FolderConversion {
     for (std::size_t i = 0; i < all.objects.size(); ++i) {
       policy_.attempt([&] { training_.prepared.objects()[i].load(all.objects[i]); });
     }
-    restore_scaler(training_, all.scaler, rank_);
+    restore_scaler(training_, all.scaler, training_.host().rank());
     if (!all.random.empty()) restore_random_state(training_.device(), all.random);
     if (const auto number = checkpoint_number(folder_.path())) training_.output.project().set_iteration(*number + 1);
   }
@@ -148,11 +152,13 @@ class FolderConversion {
 
   void convert_random(StateDict& random) {
     const auto processes = folder_.processes();
-    if (processes != static_cast<std::size_t>(world_)) {
-      left_.push_back(text::concat("the random numbers: ", processes, " processes wrote theirs, these are ", world_));
+    const auto& host = training_.host();
+    if (processes != static_cast<std::size_t>(host.size())) {
+      left_.push_back(
+          text::concat("the random numbers: ", processes, " processes wrote theirs, these are ", host.size()));
       return;
     }
-    const PickleFile file(folder_.random_states(rank_), ForeignObjects::kept);
+    const PickleFile file(folder_.random_states(host.rank()), ForeignObjects::kept);
     left_.emplace_back("the random numbers of Python and NumPy: this process draws none of them");
     if (const auto* cpu = file.value().find("torch_manual_seed")) {
       if (const auto state = to_tensor(file, *cpu); state.defined()) random.put("cpu", state);
@@ -177,8 +183,6 @@ class FolderConversion {
 
   Training& training_;
   AccelerateFolder folder_;
-  int rank_;
-  int world_;
   bool strict_;
   LoadPolicy policy_;
   std::vector<std::string> left_;
@@ -186,11 +190,18 @@ class FolderConversion {
 
 }  // namespace
 
-std::vector<std::string> restore_from_accelerate(Training& training, const fs::path& folder, int rank, int world,
-                                                 bool strict) {
-  FolderConversion conversion(training, folder, rank, world, strict);
-  const auto converted = conversion.convert();
-  conversion.put_back(converted);
+std::vector<std::string> restore_from_accelerate(Training& training, const fs::path& folder, bool strict) {
+  const machine::RecyclingAllocator blocks(0);  // whole moments leave no holes
+  const auto& host = training.host();
+  FolderConversion conversion(training, folder, strict);
+  Converted converted;
+  mpi::all_or_none(host, [&] { converted = conversion.convert(); });
+  mpi::same_on_all(host, outline(converted), "what is loaded into the models");
+  mpi::all_or_none(host, [&] { training.control.settle_steps(); });
+  for (std::size_t i = 0; i < converted.models.size(); ++i)
+    fill_module(*converted.models[i], training.prepared.models()[i].get(), training.channels, /*each_reads=*/true);
+  mpi::all_or_none(host, [&] { conversion.put_back(converted); });
+  training.prepared.divide_moments();  // of models whose parameters the user has lent
   return std::move(conversion).left();
 }
 

@@ -13,9 +13,9 @@ namespace hortator::accelerator {
 /// objects determine what the folder does not record: which tensors are parameters, their order, and the type of each
 /// optimizer and schedule. Nothing in the folder is executed.
 ///
-/// `rank` is this process's of `world`. Whatever does not fit is found before anything is changed and throws Error;
-/// unless it is `strict`, it is only listed, except for weights of other shapes.
-std::vector<std::string> restore_from_accelerate(Training& training, const std::filesystem::path& folder, int rank,
-                                                 int world, bool strict);
+/// Whatever does not fit on some rank is found before anything is changed, and all throw Error; unless it is `strict`,
+/// it is only listed, except for weights of other shapes. Of sharded and divided parameters and their moments each rank
+/// keeps its own, and has one whole moment in memory at a time. @collective
+std::vector<std::string> restore_from_accelerate(Training& training, const std::filesystem::path& folder, bool strict);
 
 }  // namespace hortator::accelerator
