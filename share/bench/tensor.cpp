@@ -5,11 +5,12 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <hortator/error.hpp>
 #include <memory>
 
 #include "bench/bare_step.hpp"
-#include "bench/tensor_cases.hpp"
+#include "bench/tensor_operators.hpp"
 #include "bench/transformer_layer.hpp"
 #include "comm/make_communicator.hpp"
 #include "core/text/text.hpp"
@@ -79,8 +80,8 @@ class Trained {
   at::Tensor ids_ = at::arange(batch * tokens, at::kLong).mul(7).remainder(vocabulary).view({batch, tokens});
 };
 
-}  // namespace
-
+/// A step of a transformer whose layers are divided among all ranks beside one of the whole model on each rank.
+/// @collective
 Result tensor_step(const Accelerator& accelerator, const Plan& plan, bool sequence) {
   const auto host = mpi::Communicator::world();
   const auto communicator = comm::make_communicator(host, at::kCPU, comm::Checks::off);
@@ -96,24 +97,37 @@ Result tensor_step(const Accelerator& accelerator, const Plan& plan, bool sequen
                                   plan)};
 }
 
-std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  check_known("--case", selection.cases, {"operators", "step", "sequence"});
-  std::vector<Result> results;
-  if (accelerator.num_processes() == 1 && selection.wants("operators")) results = tensor_operators(plan);
-  if (accelerator.num_processes() == 1) {
-    if (!results.empty()) return results;
-    throw UsageError({.what = "Bench tensor was started on one rank",
+bool names(const Selection& selection, const char* one) { return std::ranges::count(selection.cases, one) > 0; }
+
+std::vector<Result> on_one_rank(const Plan& plan, const Selection& selection) {
+  for (const auto* one : {"step", "sequence"}) {
+    if (!names(selection, one)) continue;
+    throw UsageError({.what = text::concat("--case ", one, " was started on one rank"),
                       .why = "a step of a divided model needs several ranks",
-                      .hint = "hortator launch -n 2 hortator bench tensor --case step"});
+                      .hint = text::concat("hortator launch -n 2 hortator bench tensor --case ", one)});
   }
-  if (selection.cases == std::vector<std::string>{"operators"}) {
+  return tensor_operators(plan);
+}
+
+/// @collective
+std::vector<Result> on_several_ranks(const Accelerator& accelerator, const Plan& plan, const Selection& selection) {
+  if (names(selection, "operators")) {
     throw UsageError({.what = "--case operators was started on several ranks",
                       .why = "it times operators that send nothing",
                       .hint = "hortator bench tensor --case operators"});
   }
+  std::vector<Result> results;
   if (selection.wants("step")) results.push_back(tensor_step(accelerator, plan, false));
   if (selection.wants("sequence")) results.push_back(tensor_step(accelerator, plan, true));
   return results;
+}
+
+}  // namespace
+
+std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
+  check_known("--case", selection.cases, {"operators", "step", "sequence"});
+  return accelerator.num_processes() == 1 ? on_one_rank(plan, selection)
+                                          : on_several_ranks(accelerator, plan, selection);
 }
 
 }  // namespace hortator::bench

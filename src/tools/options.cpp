@@ -42,9 +42,9 @@ std::string surplus(const Arguments& arguments, const Options& options) {
 
 UsageError too_many(const Arguments& arguments, const Options& options) {
   const auto extra = surplus(arguments, options);
-  const bool is_option = options.named.find_nothrow(extra, false) != nullptr;
-  return UsageError({.what = "Unexpected argument " + text::quote(extra),
-                     .hint = is_option ? "did you mean '--" + extra + "'?" : "--help shows the usage"});
+  const auto hint = hint_for_dashes(extra, options);
+  return UsageError(
+      {.what = "Unexpected argument " + text::quote(extra), .hint = hint.empty() ? "--help shows the usage" : hint});
 }
 
 UsageError syntax_error(const po::invalid_syntax& error) {
@@ -67,6 +67,10 @@ Options with_text(Options options, const char* name) {
   options.named.add_options()(name, boost::program_options::value<std::vector<std::string>>());
   options.positional.add(name, -1);
   return options;
+}
+
+std::string hint_for_dashes(const std::string& text, const Options& options) {
+  return options.named.find_nothrow(text, false) != nullptr ? "did you mean '--" + text + "'?" : "";
 }
 
 po::variables_map parse(const Arguments& arguments, const Options& options) {

@@ -30,6 +30,9 @@ struct Options {
 /// The same options, with all other arguments stored under `name`.
 Options with_text(Options options, const char* name);
 
+/// "did you mean '--show'?" if `text` is the name of an option without its dashes; otherwise empty.
+std::string hint_for_dashes(const std::string& text, const Options& options);
+
 /// Parses the arguments. Throws UsageError with the nearest option for an unknown one.
 boost::program_options::variables_map parse(const Arguments& arguments, const Options& options);
 

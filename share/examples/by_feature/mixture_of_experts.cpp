@@ -34,12 +34,6 @@ struct ExpertNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(ExpertNet);
 
-std::int64_t count(const std::vector<at::Tensor>& parameters) {
-  std::int64_t numbers = 0;
-  for (const auto& parameter : parameters) numbers += parameter.numel();
-  return numbers;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,11 +47,11 @@ int main(int argc, char** argv) {
     hortator::Accelerator accelerator({.parallel = {.experts = experts}, .project = {.dir = run_dir}});
     hortator::set_seed(7);
     ExpertNet net(32);
-    const auto all = count(net->parameters());
+    const auto all = toy::count_numbers(net->parameters());
     torch::optim::AdamW adamw(net->parameters(), 5e-3);
     auto [model, optimizer, train] =
         accelerator.prepare(net, adamw, hortator::data_loader(toy::Rings(1536), {.batch_size = 32, .shuffle = true}));
-    accelerator.print("rank 0 holds ", count(model.parameters()), " of ", all, " numbers");
+    accelerator.print("rank 0 holds ", toy::count_numbers(model.parameters()), " of ", all, " numbers");
 
     at::Tensor loss, balance;
     while (train.epoch() < epochs) {

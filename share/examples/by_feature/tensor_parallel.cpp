@@ -14,16 +14,6 @@
 #include "../support/options.hpp"
 #include "toy.hpp"
 
-namespace {
-
-std::int64_t count(const std::vector<at::Tensor>& parameters) {
-  std::int64_t numbers = 0;
-  for (const auto& parameter : parameters) numbers += parameter.numel();
-  return numbers;
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     example::Options options(argc, argv, "tensor_parallel", "divides the layers of a model among ranks");
@@ -47,11 +37,11 @@ int main(int argc, char** argv) {
                                        .project = {.dir = run_dir}});
     hortator::set_seed(7);
     toy::Net net(width, /*layers=*/2);
-    const auto all = count(net->parameters());
+    const auto all = toy::count_numbers(net->parameters());
     torch::optim::AdamW adamw(net->parameters(), 1e-2);
     auto [model, optimizer, train] =
         accelerator.prepare(net, adamw, hortator::data_loader(toy::Rings(1536), {.batch_size = 64, .shuffle = true}));
-    accelerator.print("rank 0 holds ", count(model.parameters()), " of ", all, " numbers");
+    accelerator.print("rank 0 holds ", toy::count_numbers(model.parameters()), " of ", all, " numbers");
 
     while (train.epoch() < epochs) {
       for (auto& batch : train) {

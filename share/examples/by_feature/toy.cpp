@@ -38,6 +38,12 @@ at::Tensor NetImpl::forward(at::Tensor points) {
   return points;
 }
 
+std::int64_t count_numbers(const std::vector<at::Tensor>& tensors) {
+  std::int64_t numbers = 0;
+  for (const auto& tensor : tensors) numbers += tensor.numel();
+  return numbers;
+}
+
 void report(hortator::Accelerator& accelerator, hortator::Model<Net>& model) {
   const auto samples = held_out(600);
   std::vector<at::Tensor> points, rings;

@@ -34,6 +34,9 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
+/// The numbers in the tensors.
+std::int64_t count_numbers(const std::vector<at::Tensor>& tensors);
+
 /// Prints the loss and the accuracy on 600 held-out samples. Every rank computes all of them. @collective
 void report(hortator::Accelerator& accelerator, hortator::Model<Net>& model);
 

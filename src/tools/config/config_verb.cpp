@@ -179,9 +179,13 @@ int config_verb(const Arguments& arguments) {
       values.contains("arguments") ? values["arguments"].as<std::vector<std::string>>() : std::vector<std::string>{};
   if (!given.empty()) {
     const bool is_update = given.front() == "update";
-    if ((given.front() != "validate" && !is_update) || given.size() > 2) {
-      throw UsageError({.what = "Unknown config verb " + text::quote(given.front()),
-                        .hint = "valid: hortator config validate [FILE], hortator config update [FILE]"});
+    if (given.size() > 2)
+      throw UsageError({.what = "Unexpected argument " + text::quote(given[2]), .hint = "name one file"});
+    if (given.front() != "validate" && !is_update) {
+      const auto hint = hint_for_dashes(given.front(), config_options());
+      throw UsageError(
+          {.what = "Unknown config verb " + text::quote(given.front()),
+           .hint = hint.empty() ? "valid: hortator config validate [FILE], hortator config update [FILE]" : hint});
     }
     const auto file = given.size() == 2 ? fs::path(given[1]) : file_of(values);
     if (is_update) return update_answers(values, file);

@@ -133,6 +133,9 @@ run launch ./show; code_is 2; err_has "hortator.yaml:2: unknown key 'num_procese
 run config validate hortator.yaml --json; code_is 2; out_has '"is_valid": false'; out_has 'num_proceses'
 rm hortator.yaml
 run config validate absent.yaml; code_is 2; err_has 'cannot be read'
+run config validate a.yaml b.yaml; code_is 2; err_has "Unexpected argument 'b.yaml'"
+run config show; code_is 2; err_has "did you mean '--show'?"
+run config shou; code_is 2; err_has 'valid: hortator config validate'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
 # a file of Accelerate that names one of DeepSpeed, beside it; a test with it; an update keeps the other lines
 mkdir settings
@@ -173,6 +176,8 @@ run checkpoint export imported out.onnx; code_is 2; err_has 'Unknown file format
 
 # completion
 run completion; code_is 0
+run completion bash; code_is 0; out_has '_hortator()'
+run completion zsh; code_is 2; err_has "Expected bash, got 'zsh'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator job --part) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
@@ -238,6 +243,11 @@ run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
 run bench paging --json --size 40MB --blocks 1; code_is 0
 for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
 compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
+run bench ema --json --blocks 1 --steps 1; code_is 0; out_has '"name":"ema"'
+run bench tensor --json --blocks 1; code_is 0; out_has '"case":"attention"'
+run bench tensor --case step; code_is 2; err_has 'hortator launch -n 2 hortator bench tensor --case step'
+run launch -n 2 "$hortator" bench tensor --case operators; code_is 2; err_has 'it times operators that send nothing'
+run launch -n 2 "$hortator" bench tensor --json --blocks 1 --steps 1; code_is 0; out_has '"name":"tensor_step"'; out_has '"name":"tensor_sequence_step"'
 for launcher in '' "$hortator launch -n 2"; do
   code=0
   # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-#include "tools/given_settings.hpp"
+#include "tools/command_line/given_settings.hpp"
 
 #include <hortator/error.hpp>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tools/typed_values.hpp"
+#include "tools/command_line/typed_values.hpp"
 
 #include <hortator/error.hpp>
 
