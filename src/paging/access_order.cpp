@@ -12,7 +12,7 @@ constexpr std::size_t max_candidates = 256;
 
 }  // namespace
 
-AccessOrder::AccessOrder(int pages) : positions_(static_cast<std::size_t>(pages)), is_lost_(pages == 0) {
+AccessOrder::AccessOrder(int pages) : positions_(static_cast<std::size_t>(pages) + 1), is_lost_(pages == 0) {
   for (int page = 0; page < pages; ++page) append(page);
 }
 

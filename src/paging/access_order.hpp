@@ -19,6 +19,10 @@ class AccessOrder {
 
   /// Records that `page` is used now. Returns false, and records nothing, if it was also the last page used.
   bool note(int page);
+  /// Records that the pages' content changes now: what is fetched before is of no use after it. In the prediction it
+  /// stands as a page with the number boundary().
+  void note_boundary() { note(boundary()); }
+  int boundary() const { return static_cast<int>(positions_.size()) - 1; }
 
   int last() const { return last_; }  ///< -1 before the first use
 
@@ -45,7 +49,7 @@ class AccessOrder {
   std::size_t agreement(std::size_t position, Direction direction) const;
 
   std::vector<int> course_;
-  std::vector<std::vector<std::size_t>> positions_;  ///< of each page in the course, ascending
+  std::vector<std::vector<std::size_t>> positions_;  ///< of each page, and of the boundary, in the course, ascending
   bool is_lost_ = false;                             ///< there is no prediction
   std::size_t next_ = 0;                             ///< position of the page expected next
   Direction direction_ = Direction::forward;

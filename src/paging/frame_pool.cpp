@@ -46,10 +46,26 @@ Frame& Frame::operator=(Frame&& other) noexcept {
 
 FramePool::~FramePool() { trim(0); }
 
+void FramePool::lend(const std::vector<std::span<std::byte>>& frames) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& memory : frames) lent_.push_back({.memory = memory});
+}
+
+FramePool::LentFrame* FramePool::find_lent(std::size_t bytes) {
+  const auto found =
+      std::ranges::find_if(lent_, [bytes](const auto& one) { return !one.is_used && one.memory.size() >= bytes; });
+  return found != lent_.end() ? &*found : nullptr;
+}
+
 Frame FramePool::take(std::size_t bytes) {
   const auto needed = machine::whole_pages(bytes);
   const std::lock_guard lock(mutex_);
   if (!device_.is_cpu()) return take_on_device(needed);
+  if (auto* lent = find_lent(bytes)) {
+    lent->is_used = true;
+    used_ += needed;
+    return {this, lent->memory.data(), needed};
+  }
   const auto fits_best = std::ranges::min_element(free_, [needed](const FrameMemory& a, const FrameMemory& b) {
     return difference(a.bytes, needed) < difference(b.bytes, needed);
   });
@@ -93,6 +109,11 @@ Frame FramePool::take_on_device(std::size_t bytes) {
 void FramePool::put_back(FrameMemory block) noexcept {
   const std::lock_guard lock(mutex_);
   used_ -= block.bytes;
+  const auto lent = std::ranges::find_if(lent_, [&](const auto& one) { return one.memory.data() == block.data; });
+  if (lent != lent_.end()) {
+    lent->is_used = false;
+    return;
+  }
   free_.push_back(std::move(block));
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,10 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
+  /// Uses this memory first, for pages that fit in a frame of it: the first free one. It must outlive the pool. Only on
+  /// CPUs.
+  void lend(const std::vector<std::span<std::byte>>& frames);
+
   Frame take(std::size_t bytes);
   /// Returns free frames to the system until at most `bytes` remain.
   void trim(std::size_t bytes);
@@ -67,12 +72,18 @@ class FramePool {
     std::size_t bytes;
     at::DataPtr owner = {};
   };
+  struct LentFrame {
+    std::span<std::byte> memory;
+    bool is_used = false;
+  };
+  LentFrame* find_lent(std::size_t bytes);
   Frame take_on_device(std::size_t bytes);
   void put_back(FrameMemory block) noexcept;
   void free_memory(const FrameMemory& block) const;
 
   c10::Device device_;
   mutable std::mutex mutex_;
+  std::vector<LentFrame> lent_;
   std::vector<FrameMemory> free_;
   std::size_t used_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "paging/page_traffic.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "machine/memory/system_memory.hpp"
@@ -11,6 +12,7 @@ namespace hortator::paging {
 PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store,
                          const Options& options)
     : storages_(storages), pages_(pages), store_(store), options_(options), frames_(storages.device()) {
+  frames_.lend(options_.frames);
   start_over();
 }
 
@@ -39,19 +41,20 @@ bool PageTraffic::is_any_pinned() const {
   return std::ranges::any_of(slots_, [](const PageSlot& slot) { return slot.pins > 0; });
 }
 
-void PageTraffic::pin(int page, const AccessOrder& order) {
+void PageTraffic::pin(int page, const AccessOrder& order, std::optional<at::ScalarType> cast) {
   auto& pinned = slot(page);
+  pinned.uses.note_use(cast);
   ++pinned.pins;  // first, so that it is not evicted to make room for itself
   pinned.last_use = ++uses_;
   try {
-    load(page, order);
+    load(page, order, cast);
   } catch (...) {
     --pinned.pins;
     throw;
   }
 }
 
-void PageTraffic::load(int page, const AccessOrder& order) {
+void PageTraffic::load(int page, const AccessOrder& order, std::optional<at::ScalarType> cast) {
   if (slot(page).state == PageState::publishing) await_publication(page, PageState::present);
   if (slot(page).state == PageState::absent) {
     make_room(frame_bytes(page), order);
@@ -59,14 +62,29 @@ void PageTraffic::load(int page, const AccessOrder& order) {
   }
   const bool is_fetching = slot(page).state == PageState::fetching;
   read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_fetching ? 1 : 0));
-  if (!is_fetching) return;
-  announce(order);
-  await_fetch(page);
+  if (is_fetching) {
+    announce(order);
+    await_fetch(page);
+  }
+  if (slot(page).cast && slot(page).cast != cast) fetch_whole(page);
+}
+
+// In the memory that it has: operators that use the rounded values meanwhile get the same from the whole ones.
+void PageTraffic::fetch_whole(int page) {
+  while (!fetching_.empty()) finish_first_fetch();  // Works are waited for in the order of their calls
+  store_.fetch(page_at(page), {memory(page), page_at(page).bytes}).wait();
+  slot(page).cast.reset();
+  ++counters_.fetched;
+  ++counters_.fetched_again;
 }
 
 void PageTraffic::expect(const AccessOrder& order) {
   read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead));
   announce(order);
+}
+
+void PageTraffic::advance() {
+  if (!fetching_.empty()) store_.advance();
 }
 
 void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
@@ -89,8 +107,12 @@ void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
 void PageTraffic::start_fetch(int page) {
   take_frame(page);
   auto& asked = slot(page);
+  asked.uses.note_fetch();
+  asked.cast = asked.uses.expected();
+  if (asked.cast && !store_.can_cast(page_at(page), *asked.cast)) asked.cast.reset();
+  const std::span frame(memory(page), page_at(page).bytes);
   try {
-    asked.work = store_.fetch(page_at(page), {memory(page), page_at(page).bytes});
+    asked.work = asked.cast ? store_.fetch_cast(page_at(page), frame, *asked.cast) : store_.fetch(page_at(page), frame);
   } catch (...) {
     drop_frame(page);
     throw;
@@ -99,6 +121,7 @@ void PageTraffic::start_fetch(int page) {
   asked.is_announced = false;
   fetching_.push_back(page);
   ++counters_.fetched;
+  if (asked.cast) ++counters_.fetched_cast;
 }
 
 std::exception_ptr PageTraffic::finish_first_fetch() {
@@ -130,6 +153,7 @@ void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_fetching)
   for (std::size_t ahead = 1; ahead <= known; ++ahead) {
     if (fetching_.size() >= max_fetching) return;
     const int page = order.expected(ahead);
+    if (page == order.boundary()) return;
     if (slot(page).state != PageState::absent) continue;
     if (!make_room_ahead(frame_bytes(page), ahead, order)) return;
     start_fetch(page);
@@ -144,6 +168,7 @@ void PageTraffic::announce(const AccessOrder& order) {
   const auto known = order.known_ahead();
   for (std::size_t ahead = 1; ahead <= known && bytes < options_.announced_bytes; ++ahead) {
     const int page = order.expected(ahead);
+    if (page == order.boundary()) return;
     if (slot(page).state != PageState::absent) continue;
     bytes += page_at(page).bytes;
     if (!std::exchange(slot(page).is_announced, true)) store_.announce(page_at(page));

@@ -5,12 +5,15 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "comm/work.hpp"
 #include "core/text/text.hpp"
 #include "paging/access_order.hpp"
+#include "paging/cast_history.hpp"
 #include "paging/frame_pool.hpp"
 #include "paging/paged_storages.hpp"
 #include "paging/stores/store.hpp"
@@ -25,12 +28,15 @@ class PageTraffic {
     std::size_t budget_bytes = 0;     ///< of frames; pages that operators have pinned may exceed it
     int fetch_ahead = 2;              ///< maximum number of pages under way
     std::size_t announced_bytes = 0;  ///< maximum size of the pages after these that are announced to the store
+    std::vector<std::span<std::byte>> frames = {};  ///< FramePool::lend
   };
   struct Counters {
     std::size_t frame_bytes = 0;  ///< in use now: present, being fetched or being published
     std::size_t peak_frame_bytes = 0;
     std::uint64_t fetched = 0;        ///< pages
     std::uint64_t fetched_ahead = 0;  ///< of these, before an operator needed them
+    std::uint64_t fetched_cast = 0;   ///< of all fetched ones, rounded to autocast's type
+    std::uint64_t fetched_again = 0;  ///< since they were rounded and an operator needed the whole values
     std::uint64_t published = 0;
   };
 
@@ -41,10 +47,13 @@ class PageTraffic {
   PageTraffic(const PageTraffic&) = delete;
   PageTraffic& operator=(const PageTraffic&) = delete;
 
-  /// Returns with the page present and pinned. Starts to fetch the pages expected after it before it waits for it.
-  void pin(int page, const AccessOrder& order);
+  /// Returns with the page present and pinned. Starts to fetch the pages expected after it before it waits for it. With
+  /// `cast` its values may be rounded to that type, otherwise they are whole.
+  void pin(int page, const AccessOrder& order, std::optional<at::ScalarType> cast = {});
   /// Starts to fetch the pages expected next.
   void expect(const AccessOrder& order);
+  /// Store::advance() while pages are being fetched.
+  void advance();
   bool is_any_pinned() const;
   void unpin(int page, const AccessOrder& order) noexcept;
   void mark_changed(int page) { slot(page).is_changed = true; }
@@ -75,7 +84,9 @@ class PageTraffic {
     int pins = 0;
     bool is_changed = false;
     bool is_announced = false;
-    bool is_outdated = false;  ///< it was pinned when the store got newer content
+    bool is_outdated = false;                 ///< it was pinned when the store got newer content
+    std::optional<at::ScalarType> cast = {};  ///< the type to which its values are rounded
+    CastHistory uses = {};
     std::uint64_t last_use = 0;
     std::byte* home = nullptr;
     Frame frame = {};
@@ -86,7 +97,8 @@ class PageTraffic {
   const PageSlot& slot(int page) const { return slots_[static_cast<std::size_t>(page)]; }
   const Page& page_at(int page) const { return pages_[static_cast<std::size_t>(page)]; }
 
-  void load(int page, const AccessOrder& order);
+  void load(int page, const AccessOrder& order, std::optional<at::ScalarType> cast);
+  void fetch_whole(int page);
   void start_fetch(int page);
   std::exception_ptr finish_first_fetch();
   void await_fetch(int page);

@@ -1,9 +1,12 @@
 #include "paging/pager.hpp"
 
+#include <ATen/autocast_mode.h>
+
 #include <algorithm>
 #include <exception>
 #include <hortator/error.hpp>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "core/text/text.hpp"
@@ -45,6 +48,12 @@ void refuse_in_recording() {
       {.what = "A parameter of an offloaded module was used in a step that is recorded (accelerator.capture)",
        .why = "the host brings such parameters in, and a replay has no host",
        .hint = "leave out one of the two"});
+}
+
+// The type to which the operator casts the parameter; nothing: it uses the whole values.
+std::optional<at::ScalarType> cast_of(Access access, c10::Device device) {
+  if (access != Access::read_cast) return {};
+  return at::autocast::get_autocast_dtype(device.type());
 }
 
 std::vector<int> storages_in(const std::vector<Page>& pages) {
@@ -89,7 +98,8 @@ void Pager::make_traffic() {
   const auto needed = (static_cast<std::size_t>(options_.fetch_ahead) + 2) * machine::whole_pages(largest(pages_));
   const PageTraffic::Options options = {.budget_bytes = options_.budget_bytes != 0 ? options_.budget_bytes : needed,
                                         .fetch_ahead = options_.fetch_ahead,
-                                        .announced_bytes = room_for_announced()};
+                                        .announced_bytes = room_for_announced(),
+                                        .frames = options_.frames};
   traffic_ = std::make_unique<PageTraffic>(storages_, pages_, *store_, options);
 }
 
@@ -180,7 +190,8 @@ void Pager::enter(int storage, Access access) {
   const int page = page_of(storage);
   order_.note(page);
   try {
-    traffic_->pin(page, order_);
+    traffic_->advance();
+    traffic_->pin(page, order_, cast_of(access, storages_.device()));
   } catch (...) {
     if (store_->take_divergence()) start_over();
     throw;
@@ -196,6 +207,10 @@ void Pager::expect_use() {
 void Pager::leave(int storage) noexcept {
   const std::lock_guard lock(mutex_);
   traffic_->unpin(page_of(storage), order_);
+  try {
+    traffic_->advance();
+  } catch (...) {  // thrown again when the page that is being fetched is needed
+  }
 }
 
 void Pager::hand_over(int storage, Content /*content*/) {
@@ -264,6 +279,7 @@ void Pager::publish_changed() {
 
 void Pager::forget_all() {
   const std::lock_guard lock(mutex_);
+  order_.note_boundary();
   traffic_->forget();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "paging/access_order.hpp"
@@ -31,6 +32,7 @@ class Pager final : public StorageProvider {
     std::size_t budget_bytes = 0;  ///< of frames; 0: of `fetch_ahead` + 2 of the largest pages
     int fetch_ahead = 2;           ///< maximum number of pages under way
     Origin origin = Origin::tensors;
+    std::vector<std::span<std::byte>> frames = {};  ///< memory for frames, used first; must outlive the pager
     PagePlan plan = {};  ///< for the distribution over pages after the first pass, if the store follows storages
   };
 

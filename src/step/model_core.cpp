@@ -137,7 +137,9 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
                                    .sharded = sharding.shards_parameters,
                                    .first_rank = sharding.first_rank,
                                    .rank_stride = sharding.rank_stride,
-                                   .host = sharding.group_host},
+                                   .host = sharding.group_host,
+                                   .casts = parallel.is_mixed && sharding.casts_gathers,
+                                   .gathers_ahead = sharding.gathers_ahead},
       parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                                  .settle = settle});
 }

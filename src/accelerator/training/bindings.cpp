@@ -6,6 +6,7 @@
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
+#include "step/precision/precision.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -91,6 +92,7 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),
           .device = training.device(),
+          .is_mixed = step::autocast_type(control.precision()).has_value(),
           .everyone = &training.channels.mesh().all(),
           .tensor = training.channels.tensor_ranks(),
           .plan = &training.options().parallel.plan,

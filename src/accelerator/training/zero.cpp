@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/decorators/checked_communicator.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -60,6 +61,19 @@ bool groups_share_memory(const parallel::MeshShape& shape, const runtime::World&
   return mpi::all_reduce(world.comm(), traits.shares_memory && within, MPI_LAND);
 }
 
+// Parameters that operators cast anyway travel in the type to which they cast them.
+bool casts_gathers() {
+  return core::yes_or_no(core::process_variables(), "HORTATOR_GATHER_CAST",
+                         "set it to 0 to gather parameters in their own type, or unset it")
+      .value_or(true);
+}
+
+bool gathers_ahead() {
+  return core::yes_or_no(core::process_variables(), "HORTATOR_GATHER_AHEAD",
+                         "set it to 0 to gather parameters only when operators use them, or unset it")
+      .value_or(true);
+}
+
 /// The folder of an offload option; empty if arrays stay in memory.
 std::filesystem::path folder_of(const std::filesystem::path& offload) {
   return offload == "cpu" ? std::filesystem::path() : offload;
@@ -110,7 +124,9 @@ void check_equal(const ZeroConfig& config, const runtime::World& world) {
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer)),
+                                text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer),
+                                casts_gathers() ? "" : ", parameters gathered in their own type",
+                                gathers_ahead() ? "" : ", parameters not gathered ahead"),
                    "the ZeRO configuration");
 }
 
@@ -170,7 +186,9 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, para
                 .first_rank = ranks().front(),
                 .rank_stride = shard_.size() > 1 ? ranks()[1] - ranks()[0] : 1,
                 .keep_resident = config.keep_resident,
-                .group_host = group_host_ ? &*group_host_ : nullptr} {}
+                .group_host = group_host_ ? &*group_host_ : nullptr,
+                .casts_gathers = casts_gathers(),
+                .gathers_ahead = gathers_ahead()} {}
 
 bool ZeroRanks::abandon(std::string_view reason) noexcept { return !checked_ || checked_->abandon(reason); }
 

@@ -36,6 +36,9 @@ NodeCommunicator::NodeCommunicator(mpi::Communicator comm, std::size_t staging_b
 // A rank that leaves in the middle of a collective publishes it, so that the others do not wait for it.
 NodeCommunicator::~NodeCommunicator() {
   if (std::uncaught_exceptions() > 0 || !pending_.empty()) team_.board().raise_abort("an exception has ended its work");
+  if (pending_.empty() || team_.has_one_node()) return;
+  team_.keep_peer_groups();
+  new std::shared_ptr<const mpi::Communicator>(agreements_);
 }
 
 Work NodeCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {

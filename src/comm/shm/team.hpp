@@ -30,6 +30,11 @@ class NodeTeam {
   bool can_move_in_background() const { return peer_groups_ && peer_groups_->can_move_in_background(); }
   /// The same for tensors that have a part for each rank.
   bool can_move_parts_in_background() const { return can_move_in_background() && peer_groups_->include_all_ranks(); }
+  /// Keeps the communicators between nodes for as long as the process lives. Must be called where a transfer is left
+  /// that others have begun: their messages would reach a later communicator that got the number of a freed one.
+  void keep_peer_groups() const {
+    if (peer_groups_) new std::shared_ptr<NodePeerGroups>(peer_groups_);
+  }
   int rank() const { return node_.rank(); }
   int size() const { return node_.size(); }
   NodeBoard& board() { return board_; }

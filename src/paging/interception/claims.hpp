@@ -6,7 +6,11 @@
 
 namespace hortator::paging {
 
-enum class Access { read, write };
+enum class Access {
+  read,
+  read_cast,  ///< the operator reads it only to cast it to the type of autocast on the storage's device
+  write
+};
 enum class Content { keep, drop };
 
 /// Provides the bytes of storages while an operator uses them. Called from any thread.

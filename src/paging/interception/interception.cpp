@@ -1,5 +1,6 @@
 #include "paging/interception/interception.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/mul.h>
@@ -21,6 +22,17 @@
 
 namespace hortator::paging {
 
+namespace {
+
+// Whether autocast is on and casts `tensor`. Rules of operators on tensors that are divided among ranks, or that lie on
+// several devices, may read it before they cast it.
+bool is_cast_now(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat && at::autocast::is_autocast_enabled(tensor.device().type()) &&
+         !carries_divided_key(tensor) && !c10::impl::tls_is_dispatch_key_included(meeting_key);
+}
+
+}  // namespace
+
 /// Keeps storages present for one operator; the destructor leaves them.
 class Entered {
  public:
@@ -35,7 +47,7 @@ class Entered {
     if (!tensor.defined() || !carries_key(tensor)) return;
     auto claim = claim_of(tensor);
     if (!claim) return require_memory(tensor.storage());
-    claim.provider->enter(claim.number, access);
+    claim.provider->enter(claim.number, access == Access::read_cast && !is_cast_now(tensor) ? Access::read : access);
     claims_.push_back(std::move(claim));
   }
 
@@ -55,6 +67,11 @@ void enter_all(Entered& entered, const c10::IValue& value, Access access) {
   }
 }
 
+Access access_to(const OperatorUse& use, std::size_t argument) {
+  if (use.writes(argument)) return Access::write;
+  return use.casts ? Access::read_cast : Access::read;
+}
+
 // The parts of an operator are not intercepted: one composite operator (a linear layer, an LSTM) is one event, and all
 // that it uses stays until it ends.
 void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -65,8 +82,7 @@ void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
   }
   Entered entered;
   const auto arguments = torch::jit::last(*stack, use.arguments);
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    enter_all(entered, arguments[i], use.writes(i) ? Access::write : Access::read);
+  for (std::size_t i = 0; i < arguments.size(); ++i) enter_all(entered, arguments[i], access_to(use, i));
   const c10::impl::ExcludeDispatchKeyGuard inner(paged_key);
   op.redispatchBoxed(keys & after_paging, stack);
 }

@@ -26,6 +26,23 @@ constexpr std::array<std::string_view, 15> about_tensors = {"aten::_has_compatib
                                                             "aten::new_full",
                                                             "aten::new_empty_strided"};
 
+// On every kind of device. Autocast casts all of their arguments that are floating-point numbers.
+constexpr std::array<std::string_view, 11> cast_by_autocast = {"aten::linear",
+                                                               "aten::matmul",
+                                                               "aten::mm",
+                                                               "aten::bmm",
+                                                               "aten::addmm",
+                                                               "aten::addbmm",
+                                                               "aten::baddbmm",
+                                                               "aten::conv1d",
+                                                               "aten::conv2d",
+                                                               "aten::conv3d",
+                                                               "aten::scaled_dot_product_attention"};
+
+bool is_cast_by_autocast(const std::string& name) {
+  return std::ranges::find(cast_by_autocast, name) != cast_by_autocast.end();
+}
+
 bool is_about_tensors(const std::string& name) { return std::ranges::find(about_tensors, name) != about_tensors.end(); }
 
 // Changed in training, which the schema does not say.
@@ -47,6 +64,7 @@ OperatorUse inspect_operator(const c10::OperatorHandle& op) {
     makes_alias |= alias != nullptr && !alias->isWrite();
   }
   use.leaves_bytes_alone = is_about_tensors(schema.name()) || (makes_alias && use.written == 0);
+  use.casts = is_cast_by_autocast(schema.name());
   return use;
 }
 

@@ -13,6 +13,7 @@ struct OperatorUse {
   std::uint64_t written = 0;  ///< bit i: argument i is changed in place
   /// It only reads shapes (a view), or consists of operators that are intercepted themselves (reshape).
   bool leaves_bytes_alone = false;
+  bool casts = false;  ///< autocast, where it is on, casts its fp32 arguments to a 16-bit type before it computes
 
   bool writes(std::size_t argument) const { return argument < 64 && ((written >> argument) & 1U) != 0; }
 };

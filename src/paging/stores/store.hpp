@@ -1,6 +1,9 @@
 #pragma once
 
+#include <c10/core/ScalarType.h>
+
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "comm/work.hpp"
@@ -22,6 +25,17 @@ class Store {
 
   /// Starts to fill `frame` (page.bytes long) with the page.
   virtual comm::Work fetch(const Page& page, std::span<std::byte> frame) = 0;
+
+  /// Whether fetch_cast() sends less than fetch() for operators that cast the page to `type`.
+  virtual bool can_cast(const Page& /*page*/, at::ScalarType /*type*/) const { return false; }
+  /// As fetch(), for operators that cast the page to `type`: its values may be rounded to that type. Called only where
+  /// can_cast().
+  virtual comm::Work fetch_cast(const Page& page, std::span<std::byte> frame, at::ScalarType /*type*/) {
+    return fetch(page, frame);
+  }
+
+  /// Drives fetches that are under way, without waiting. Called often.
+  virtual void advance() {}
 
   /// The page will be fetched soon, after those that are under way. A hint to do what needs no frame.
   virtual void announce(const Page& /*page*/) {}

@@ -113,6 +113,11 @@ void FlatParameters::check_movable() const {
   }
 }
 
+// Vectors (of norms, and biases) are small, and some operators read them whole: they get arrays of their own.
+bool FlatParameters::is_mostly_cast(const at::Tensor& parameter, const ParameterPlacement& placement) {
+  return placement.sharded && placement.casts && parameter.scalar_type() == at::kFloat && parameter.dim() > 1;
+}
+
 void FlatParameters::make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement) {
   std::vector<ShardItem> items;
   const bool any_paged = placement.pages_parameters();
@@ -122,7 +127,10 @@ void FlatParameters::make_plan(const ShardLimits& limits, bool with_masters, con
     const bool frozen = !parameter.tensor.requires_grad();
     items.push_back({.elements = parameter.tensor.numel(),
                      .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
-                     .kind = {.type = type, .paged = paged, .frozen = frozen}});
+                     .kind = {.type = type,
+                              .paged = paged,
+                              .frozen = frozen,
+                              .cast = paged && is_mostly_cast(parameter.tensor, placement)}});
     masters_.push_back(with_masters && !frozen && at::isReducedFloatingType(type));
   }
   plan_ = plan_shards(items, communicator_.size(), limits);

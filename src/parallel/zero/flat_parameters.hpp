@@ -31,6 +31,9 @@ struct ParameterPlacement {
   int first_rank = 0;                       ///< of these ranks among all, for messages about sharded parameters
   int rank_stride = 1;                      ///< between these ranks among all
   const mpi::Communicator* host = nullptr;  ///< the same ranks, where parameters are sharded between devices
+  /// Whether sharded parameters in fp32 are gathered in a 16-bit type for operators that cast them to it.
+  bool casts = false;
+  bool gathers_ahead = false;  ///< whether the next sharded array is gathered while one is in use
 
   bool pages_parameters() const { return sharded || parameters.is_offloaded(); }
 };
@@ -135,6 +138,7 @@ class FlatParameters {
  private:
   const ArrayKind& kind_of(std::size_t flat) const { return plan_.flats[flat].kind; }
   void check_movable() const;
+  static bool is_mostly_cast(const at::Tensor& parameter, const ParameterPlacement& placement);
   void make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement);
   at::ScalarType type_of(std::size_t flat) const;
   void make_arrays(const ParameterPlacement& placement, const RankCoordination& ranks);
@@ -143,7 +147,7 @@ class FlatParameters {
                          const RankCoordination& ranks);
   void make_offloaded_arrays(const std::vector<ArraySpec>& specs, const ParameterPlacement& placement,
                              const RankCoordination& ranks);
-  void shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement);
+  void shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement, const RankCoordination& ranks);
   void fill_paged_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks);
   void fill_owned(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const RankCoordination& ranks);
   std::string names_in(std::size_t flat) const;

@@ -69,7 +69,7 @@ void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Par
   std::reverse(flats.begin(), flats.end());
   if (placement.parameters.is_offloaded())
     make_offloaded_arrays(specs_of(flats, placement.sharded ? 1 : plan_.ranks), placement, ranks);
-  if (placement.sharded) ranks.all_or_none([&] { shard(flats, placement); });
+  if (placement.sharded) shard(flats, placement, ranks);
   home_ = placement.sharded ? ArrayHome::parts : ArrayHome::common_file;
   fill_paged_arrays(flats, ranks);
 }
@@ -94,19 +94,25 @@ void FlatParameters::make_offloaded_arrays(const std::vector<ArraySpec>& specs, 
   ranks.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, arrays, std::move(common)); });
 }
 
-void FlatParameters::shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement) {
+// @collective
+void FlatParameters::shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement,
+                           const RankCoordination& ranks) {
   const auto specs = specs_of(flats, plan_.ranks);
-  for (std::size_t i = 0; i < flats.size(); ++i) {
-    const auto options = at::TensorOptions(placement.parameters.device).dtype(specs[i].type);
-    parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, options);
-  }
   std::vector<at::Tensor> parts;
-  for (const auto flat : flats) parts.push_back(parts_[flat]);
+  ranks.all_or_none([&] {
+    for (std::size_t i = 0; i < flats.size(); ++i) {
+      const auto options = at::TensorOptions(placement.parameters.device).dtype(specs[i].type);
+      parts.push_back(on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, options));
+    }
+  });
+  for (std::size_t i = 0; i < flats.size(); ++i) parts_[flats[i]] = parts[i];
   peers_ = std::make_unique<PeerArrays>(communicator_, specs, std::move(parts),
                                         PeerArrays::Options{.resident_bytes = placement.parameters.resident_bytes,
                                                             .first_rank = placement.first_rank,
                                                             .rank_stride = placement.rank_stride,
-                                                            .host = placement.host});
+                                                            .host = placement.host,
+                                                            .casts = placement.casts,
+                                                            .gathers_ahead = placement.gathers_ahead});
 }
 
 // The parameters are the same on all ranks, or become so. Where a disk may fail, each parameter keeps its memory until

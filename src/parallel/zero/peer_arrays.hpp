@@ -18,18 +18,22 @@ namespace hortator::parallel {
 /// and for as long as its budget allows: all ranks gather it together (peer_store.hpp). Of what operators write to it,
 /// other ranks only get what lies in this rank's part.
 ///
-/// Between devices the next array is fetched while operators use the present one. On CPUs nothing is read ahead: MPI
-/// only makes progress while it is called, so another frame would gain nothing.
+/// The next array, in the order of the last pass, is gathered while operators use the present one. On CPUs this needs a
+/// back end that shares memory: its transfers between nodes progress when an operator begins or ends. The frames then
+/// lie in memory that the ranks of a node share, so that each byte comes to a node once.
 class PeerArrays {
  public:
   struct Options {
-    std::uint64_t resident_bytes = 0;  ///< of whole arrays in memory at a time; 0: of the two largest, on devices three
+    std::uint64_t resident_bytes = 0;  ///< of whole arrays in memory at a time; 0: of the two largest, or of three if
+                                       ///< the next one is gathered ahead
     int first_rank = 0;                ///< the first of these ranks among all, for messages
     int rank_stride = 1;               ///< between these ranks among all
     const mpi::Communicator* host = nullptr;  ///< the same ranks, where parts are on devices: see PeerStore
+    bool casts = false;                       ///< PeerStore::Ranks::casts
+    bool gathers_ahead = false;               ///< where the back end makes progress meanwhile; on devices always so
   };
   /// Each array has `peers.size()` parts of the same size; `parts` are this rank's, in memory or paged, on the device
-  /// on which the arrays will be.
+  /// on which the arrays will be. @collective
   PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& specs, std::vector<at::Tensor> parts,
              const Options& options);
 
@@ -41,6 +45,7 @@ class PeerArrays {
 
  private:
   std::vector<paging::NamedTensor> arrays_;
+  at::Tensor frames_;  ///< undefined: the pager allocates frames
   std::unique_ptr<paging::Pager> pager_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
+#include "paging/interception/interception.hpp"
 #include "paging/stores/store.hpp"
 
 namespace hortator::parallel {
@@ -27,6 +29,8 @@ class PeerStore final : public paging::Store {
     /// The same ranks, to compare what they fetch when parts are on devices: the host would have to wait for a
     /// comparison on the device. Null if the peers are CPUs.
     const mpi::Communicator* host = nullptr;
+    /// Whether parts in fp32 are sent in a 16-bit type to operators that cast them to it.
+    bool casts = false;
   };
   /// `parts[i]` is this rank's part of page number i, `names[i]` its name in messages.
   PeerStore(const Ranks& ranks, std::vector<at::Tensor> parts, std::vector<std::string> names)
@@ -36,6 +40,10 @@ class PeerStore final : public paging::Store {
 
   /// @collective
   comm::Work fetch(const paging::Page& page, std::span<std::byte> frame) override;
+  bool can_cast(const paging::Page& page, at::ScalarType type) const override;
+  /// Each rank rounds its part before it sends it, so half as many bytes travel. @collective
+  comm::Work fetch_cast(const paging::Page& page, std::span<std::byte> frame, at::ScalarType type) override;
+  void advance() override { ranks_.peers.advance(); }
   /// Keeps this rank's part of the frame.
   comm::Work publish(const paging::Page& page, std::span<const std::byte> frame) override;
   bool follows_storages() const override { return false; }
@@ -43,9 +51,12 @@ class PeerStore final : public paging::Store {
   bool take_divergence() override { return std::exchange(diverged_, false); }
 
  private:
-  void agree_on(int page, const std::exception_ptr& problem);
-  std::vector<std::int64_t> fetched_by_all(std::int64_t page) const;
-  [[noreturn]] void throw_different(std::span<const std::int64_t> pages) const;
+  enum class PartsTravel { whole, cast };
+  std::shared_ptr<paging::Hold> hold_on_all(const paging::Page& page, PartsTravel travel);
+  void agree_on(std::int64_t request, const std::exception_ptr& problem);
+  std::string description_of(std::int64_t request) const;
+  std::vector<std::int64_t> requests_of_all(std::int64_t request) const;
+  [[noreturn]] void throw_different(std::span<const std::int64_t> requests) const;
 
   Ranks ranks_;
   std::vector<at::Tensor> parts_;

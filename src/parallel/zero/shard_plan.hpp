@@ -18,6 +18,7 @@ struct ArrayKind {
   at::ScalarType type = at::kFloat;
   bool paged = false;   ///< offloaded or sharded: not in memory between uses
   bool frozen = false;  ///< without gradients
+  bool cast = false;    ///< operators mostly cast it to a 16-bit type, in which it is gathered
 
   auto operator<=>(const ArrayKind&) const = default;
 };

@@ -22,6 +22,9 @@ struct Sharding {
   int rank_stride = 1;             ///< between the group's ranks, among all
   std::vector<std::string> keep_resident = {};
   const mpi::Communicator* group_host = nullptr;  ///< the group, if it shards parameters between devices
+  /// Whether a model whose forward pass computes in a 16-bit type has its parameters gathered in that type.
+  bool casts_gathers = true;
+  bool gathers_ahead = true;  ///< whether the next array is gathered while one is in use
 
   /// Whether parameters are on the device only in turn. Before prepare() they should not be on it.
   bool pages_parameters() const { return shards_parameters || parameters.is_offloaded(); }

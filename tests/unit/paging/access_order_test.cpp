@@ -21,6 +21,21 @@ const std::vector<int> training_step = {0, 1, 2, 3, 2, 1, 0, 1, 2, 3};
 
 }  // namespace
 
+TEST_CASE("A boundary is expected where it was recorded, forwards and backwards", "[access_order]") {
+  AccessOrder order(3);
+  const int end = order.boundary();
+  CHECK(next(order, 8) == std::vector<int>{0, 1, 2});
+  for (int step = 0; step < 3; ++step) {
+    use(order, {0, 1, 2, 1, 0});
+    order.note_boundary();
+    CHECK(order.last() == end);
+  }
+  use(order, {0, 1});
+  CHECK(next(order, 5) == std::vector<int>{2, 1, 0, end, 0});
+  use(order, {2, 1, 0});
+  CHECK(next(order, 2) == std::vector<int>{end, 0});
+}
+
 TEST_CASE("Before the first use, pages are expected in the order of their numbers", "[access_order]") {
   AccessOrder order(4);
   CHECK(next(order, 8) == std::vector<int>{0, 1, 2, 3});

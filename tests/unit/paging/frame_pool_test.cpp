@@ -23,6 +23,30 @@ TEST_CASE("A frame is reused", "[frame_pool]") {
   CHECK(pool.free_bytes() == 0);
 }
 
+TEST_CASE("Lent memory is used first, the first free frame of it that is large enough", "[frame_pool]") {
+  std::vector<std::byte> memory(24 * kib);
+  const std::span all(memory);
+  FramePool pool;
+  pool.lend({all.subspan(0, 8 * kib), all.subspan(8 * kib, 8 * kib), all.subspan(16 * kib)});
+  const auto first = pool.take(8 * kib);
+  CHECK(first.data() == memory.data());
+  {
+    const auto second = pool.take(4 * kib);
+    CHECK(second.data() == memory.data() + 8 * kib);
+    CHECK(second.bytes() == 4 * kib);
+    const auto third = pool.take(8 * kib);
+    const auto own = pool.take(8 * kib);
+    const auto larger = pool.take(64 * kib);
+    CHECK(third.data() == memory.data() + 16 * kib);
+    CHECK((own.data() < memory.data() || own.data() >= memory.data() + memory.size()));
+    std::memset(larger.data(), 1, larger.bytes());
+  }
+  CHECK(pool.used_bytes() == 8 * kib);
+  CHECK(pool.free_bytes() == 72 * kib);
+  pool.trim(0);
+  CHECK(pool.take(8 * kib).data() == memory.data() + 8 * kib);
+}
+
 TEST_CASE("A frame of another size is resized", "[frame_pool]") {
   FramePool pool;
   { const auto frame = pool.take(64 * kib); }

@@ -4,7 +4,11 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/autograd.h>
 
+#include <functional>
 #include <hortator/error.hpp>
+#include <hortator/training/autocast.hpp>
+#include <map>
+#include <string>
 
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
@@ -32,12 +36,14 @@ class Watcher final : public StorageProvider {
     if (refuses) throw Error({.what = "no such page"});
     ++inside;
     (access == Access::write ? writes : reads) += 1;
+    if (access == Access::read_cast) ++casts;
   }
   void leave(int /*number*/) noexcept override { --inside; }
   void hand_over(int /*number*/, Content /*content*/) override {}
 
   int reads = 0;
   int writes = 0;
+  int casts = 0;  ///< of the reads
   int inside = 0;
   bool refuses = false;
 
@@ -61,6 +67,63 @@ TEST_CASE("The provider sees an operator once, whatever it consists of", "[inter
   CHECK(watcher.writes == 0);
   CHECK(watcher.inside == 0);
   CHECK_FALSE(carries_key(product));
+}
+
+// If LibTorch did not cast an operator's argument, the rounded parameter would give another result.
+TEST_CASE("Operators whose arguments autocast casts compute the same from rounded parameters", "[interception]") {
+  using Act = std::function<at::Tensor(const at::Tensor&)>;
+  const auto weight = at::randn({4, 4});
+  const auto x = at::randn({4, 4});
+  const auto batch = [](const at::Tensor& matrix) { return matrix.unsqueeze(0); };
+  const std::map<std::string, Act> cast = {
+      {"linear", [&](const auto& w) { return at::linear(x, w, w[0]); }},
+      {"matmul", [&](const auto& w) { return at::matmul(x, w); }},
+      {"mm", [&](const auto& w) { return at::mm(w, x); }},
+      {"bmm", [&](const auto& w) { return at::bmm(batch(x), batch(w)); }},
+      {"addmm", [&](const auto& w) { return at::addmm(w, x, w); }},
+      {"addbmm", [&](const auto& w) { return at::addbmm(w, batch(x), batch(w)); }},
+      {"baddbmm", [&](const auto& w) { return at::baddbmm(batch(w), batch(x), batch(w)); }},
+      {"conv1d",
+       [&](const auto& w) {
+         return at::conv1d(x, w.view({4, 4, 1}), w[1]);
+       }},
+      {"conv2d",
+       [&](const auto& w) {
+         return at::conv2d(x.view({4, 4, 1}), w.view({4, 4, 1, 1}), w[1]);
+       }},
+      {"conv3d",
+       [&](const auto& w) {
+         return at::conv3d(x.view({4, 4, 1, 1}), w.view({4, 4, 1, 1, 1}), w[1]);
+       }},
+      {"attention", [&](const auto& w) { return at::scaled_dot_product_attention(batch(x), batch(w), batch(w)); }}};
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    const auto rounded = weight.to(type).to(at::kFloat);
+    for (const auto& [name, act] : cast) {
+      INFO(name << " in " << type);
+      const Watcher watcher(weight);
+      const Autocast autocast(c10::kCPU, type);
+      CHECK(at::equal(act(weight), act(rounded)));
+      CHECK(watcher.casts > 0);
+      CHECK(watcher.casts == watcher.reads);
+    }
+  }
+}
+
+TEST_CASE("Operators that autocast leaves alone, and all where it is off, read whole values", "[interception]") {
+  const auto weight = at::randn({4, 4});
+  const auto x = at::randn({4, 4});
+  const Watcher watcher(weight);
+  at::linear(x, weight);
+  {
+    const Autocast autocast(c10::kCPU, at::kBFloat16);
+    at::embedding(weight, at::zeros({2}, at::kLong));
+    at::layer_norm(x, {4}, weight[0], weight[1]);
+    weight.square().sum();
+    const Autocast off(c10::kCPU, at::kBFloat16, {.enabled = false});
+    at::linear(x, weight);
+  }
+  CHECK(watcher.reads == 6);
+  CHECK(watcher.casts == 0);
 }
 
 TEST_CASE("Views do not read, and inherit the key", "[interception]") {

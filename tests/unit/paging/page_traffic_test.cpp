@@ -29,10 +29,12 @@ class NotingStore final : public Store {
       calls.push_back(text::concat("kept ", number));
     });
   }
+  void advance() override { ++advances; }
   void announce(const Page& page) override { calls.push_back(text::concat("announce ", page.number)); }
   bool follows_storages() const override { return false; }
 
   std::vector<std::string> calls;
+  int advances = 0;
   int broken_fetch = -1;
   int broken_publish = -1;
 };
@@ -94,6 +96,34 @@ TEST_CASE("Pages for which there is no frame yet are announced to the store, eac
   CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "announce 2", "announce 3", "have 0"});
   f.use(1);
   CHECK(f.take_calls() == Calls{"fetch 2", "announce 4", "have 1"});
+}
+
+TEST_CASE("Nothing is fetched or announced ahead beyond a boundary", "[page_traffic]") {
+  Fixture f(4, 2, 1, 2);
+  for (int pass = 0; pass < 3; ++pass) {
+    for (int page = 0; page < 4; ++page) f.use(page);
+    f.order.note_boundary();
+    f.traffic.forget();
+    f.take_calls();
+  }
+  for (int page = 0; page < 3; ++page) f.use(page);
+  f.take_calls();
+  f.use(3);
+  CHECK(f.take_calls() == Calls{"have 3"});
+}
+
+TEST_CASE("Pages are driven while they are being fetched, and only then", "[page_traffic]") {
+  Fixture f(4, 4, 1);
+  f.traffic.advance();
+  CHECK(f.store.advances == 0);
+  f.use(0);
+  f.traffic.advance();
+  CHECK(f.store.advances == 1);  // page 1
+  f.use(1);
+  f.use(2);
+  f.use(3);
+  f.traffic.advance();
+  CHECK(f.store.advances == 1);
 }
 
 TEST_CASE("The first pages can be fetched before they are used", "[page_traffic]") {

@@ -2,9 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <hortator/error.hpp>
+#include <hortator/training/autocast.hpp>
+#include <random>
 #include <span>
 
 #include "comm/decorators/checked_communicator.hpp"
@@ -95,6 +98,39 @@ TEST_CASE("An array consists of the ranks' parts, in their order, and no more of
   });
 }
 
+TEST_CASE("The next array is gathered ahead, and one more of them may be in memory", "[peer_arrays]") {
+  with_peers({.gathers_ahead = true}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+    const bool is_possible = peers.traits().shares_memory && peers.size() > 1;
+    for (int step = 0; step < 4; ++step) {
+      const auto check_values = [&](std::size_t i) {
+        for (int rank = 0; rank < peers.size(); ++rank)
+          CHECK(arrays.array(i).narrow(0, rank * part, part).eq(value_of(i, rank) + step).all().item<bool>());
+      };
+      const auto before = arrays.counters().fetched;
+      for (std::size_t i = 0; i < arrays_in_test; ++i) check_values(i);
+      for (std::size_t i = arrays_in_test; i-- > 0;) check_values(i);
+      // All in forward; in backward the one that had no frame any more; and none of the next step's, too early.
+      if (is_possible && step >= 2) CHECK(arrays.counters().fetched - before == arrays_in_test + 1);
+      for (const auto& one : parts) one.add_(1);
+      arrays.parts_changed();
+    }
+    const auto bytes = static_cast<std::size_t>(part * peers.size()) * sizeof(float);
+    CHECK(arrays.counters().peak_frame_bytes <= (is_possible ? 3 : 2) * (bytes + 4096));
+    CHECK((arrays.counters().fetched_ahead > 0) == is_possible);
+  });
+}
+
+TEST_CASE("An order that changes on all ranks costs gathers, and nothing else", "[peer_arrays]") {
+  with_peers({.gathers_ahead = true}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    std::mt19937 random(5);
+    for (int use = 0; use < 100; ++use) {
+      const auto i = use < 30 ? static_cast<std::size_t>(use) % arrays_in_test : random() % arrays_in_test;
+      for (int rank = 0; rank < peers.size(); ++rank)
+        CHECK(arrays.array(i).narrow(0, rank * part, part).eq(value_of(i, rank)).all().item<bool>());
+    }
+  });
+}
+
 TEST_CASE("With memory for all of them, each is gathered once", "[peer_arrays]") {
   with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator&, parallel::PeerArrays& arrays, const Parts&) {
     for (int round = 0; round < 3; ++round) {
@@ -103,6 +139,66 @@ TEST_CASE("With memory for all of them, each is gathered once", "[peer_arrays]")
     CHECK(arrays.counters().fetched == arrays_in_test);
     arrays.parts_changed();
     CHECK(is_absent(arrays.array(1)));
+  });
+}
+
+TEST_CASE("Operators that cast an array get it rounded, and all others whole", "[peer_arrays]") {
+  constexpr double fraction = 1.0 / 1024;  // bf16 has none of it
+  const auto is_rounded = [](double value) { return value == std::floor(value); };
+  with_peers({.resident_bytes = 1, .casts = true},
+             [&](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+               for (const auto& one : parts) one.add_(fraction);
+               arrays.parts_changed();
+               const auto identity = at::eye(10);
+               // The largest element of the array, as an operator that casts it sees it.
+               const auto cast = [&] {
+                 const Autocast autocast(c10::kCPU, at::kBFloat16);
+                 return at::mm(arrays.array(1).view({-1, 10}), identity).max().item<double>();
+               };
+               const auto whole = [&] { return arrays.array(1).max().item<double>(); };
+               CHECK(is_rounded(cast()));
+               CHECK(cast() == value_of(1, peers.size() - 1));
+               CHECK(arrays.counters().fetched_cast == 2);
+               CHECK(whole() == value_of(1, peers.size() - 1) + fraction);
+               CHECK(whole() == value_of(1, peers.size() - 1) + fraction);
+               CHECK(arrays.counters().fetched_cast == 2);
+               CHECK(cast() == value_of(1, peers.size() - 1));  // still fetched whole
+               CHECK(arrays.counters().fetched_cast == 2);
+               CHECK(arrays.counters().fetched_again == 0);
+             });
+}
+
+TEST_CASE("A rounded array that an operator needs whole is gathered again, in the middle of another use",
+          "[peer_arrays]") {
+  with_peers({.resident_bytes = 1 << 20, .casts = true},
+             [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+               const Autocast autocast(c10::kCPU, at::kBFloat16);
+               for (const auto& one : parts) one.mul_(1.0009765625);
+               arrays.parts_changed();
+               const auto identity = at::eye(10);
+               const auto rounded = at::mm(arrays.array(2).view({-1, 10}), identity);
+               const auto expected = static_cast<float>(value_of(2, 0) * 1.0009765625);
+               CHECK(arrays.array(2)[0].item<float>() == expected);
+               CHECK(arrays.counters().fetched_again == 1);
+               CHECK(at::equal(at::mm(arrays.array(2).view({-1, 10}), identity), rounded));
+               CHECK(arrays.counters().fetched == 2);
+               const Hold held(std::span(&arrays.array(3), 1), Access::read);
+               CHECK(arrays.counters().fetched_cast == 1);
+               peers.barrier();
+             });
+}
+
+TEST_CASE("Ranks of which one needs an array whole while the others cast it all throw", "[peer_arrays]") {
+  with_peers({.casts = true}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    if (peers.size() == 1) return;
+    const Autocast autocast(c10::kCPU, at::kBFloat16, {.enabled = peers.rank() == 0});
+    std::string problem;
+    try {
+      at::mm(arrays.array(0).view({-1, 10}), at::eye(10));
+    } catch (const UsageError& error) {
+      problem = error.what();
+    }
+    CHECK_THAT(problem, ContainsSubstring("rank 0: a in 16 bits") && ContainsSubstring("precision"));
   });
 }
 
@@ -140,6 +236,27 @@ TEST_CASE("If ranks use different arrays, all of them throw, and can continue", 
                             ContainsSubstring(peers.size() == 2 ? "rank 8: a" : "ranks 8-"));
     // They had evicted different arrays.
     for (const std::size_t i : {2, 3, 1, 0, 2}) CHECK(arrays.array(i).sum().item<double>() > part * value_of(i, 0) - 1);
+  });
+}
+
+TEST_CASE("If ranks diverge while arrays are gathered ahead, all of them throw at the next gather, and can continue",
+          "[peer_arrays]") {
+  with_peers({.gathers_ahead = true}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    if (peers.size() == 1) return;
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < arrays_in_test; ++i) arrays.array(i).sum();
+    }
+    const bool is_last = peers.rank() == peers.size() - 1;
+    std::string problem;
+    for (std::size_t use = 0; problem.empty() && use < 20; ++use) {
+      const auto forwards = use % arrays_in_test;
+      problem = problem_of(arrays.array(is_last ? arrays_in_test - 1 - forwards : forwards));
+    }
+    CHECK_THAT(problem, ContainsSubstring("in different orders"));
+    for (int round = 0; round < 2; ++round) {
+      for (const std::size_t i : {2, 3, 1, 0, 2})
+        CHECK(arrays.array(i)[part * (peers.size() - 1)].item<double>() == value_of(i, peers.size() - 1));
+    }
   });
 }
 
