@@ -19,10 +19,10 @@
 namespace hortator::bench {
 namespace {
 
-constexpr std::int64_t width = 256, head_count = 8, layers = 4, vocabulary = 1024, batch = 8, tokens = 64;
+constexpr std::int64_t model_width = 256, head_count = 8, layers = 4, vocabulary = 1024, batch = 8, tokens = 64;
 
 struct Decoder final : TransformerLayer {
-  Decoder() : TransformerLayer(width, head_count) {}
+  Decoder() : TransformerLayer(model_width, head_count) {}
   at::Tensor forward(const at::Tensor& input) override {
     const auto x = input + attention(norm_1(input), Sight::backwards);
     return x + down(at::gelu(up(norm_2(x)), "tanh"));
@@ -40,20 +40,21 @@ struct SmallGpt final : Net {
     return scores(norm(x)).flatten(0, 1);
   }
 
-  torch::nn::Embedding texts = register_module("texts", torch::nn::Embedding(vocabulary, width));
+  torch::nn::Embedding texts = register_module("texts", torch::nn::Embedding(vocabulary, model_width));
   torch::nn::ModuleList blocks = register_module("blocks", torch::nn::ModuleList());
-  torch::nn::LayerNorm norm = register_module("norm", layer_norm(width));
+  torch::nn::LayerNorm norm = register_module("norm", layer_norm(model_width));
   torch::nn::Linear scores =
-      register_module("scores", torch::nn::Linear(torch::nn::LinearOptions(width, vocabulary).bias(false)));
+      register_module("scores", torch::nn::Linear(torch::nn::LinearOptions(model_width, vocabulary).bias(false)));
 };
 
 TensorPlan tensor_plan(bool sequence) {
-  TensorPlan plan = {{.pattern = "qkv", .division = TensorDivision::columns, .blocks = 3, .unit = width / head_count},
-                     {.pattern = "out", .division = TensorDivision::rows, .unit = width / head_count},
-                     {"up", TensorDivision::columns},
-                     {"down", TensorDivision::rows},
-                     {"texts", TensorDivision::vocabulary},
-                     {"scores", TensorDivision::vocabulary}};
+  TensorPlan plan = {
+      {.pattern = "qkv", .division = TensorDivision::columns, .blocks = 3, .unit = model_width / head_count},
+      {.pattern = "out", .division = TensorDivision::rows, .unit = model_width / head_count},
+      {"up", TensorDivision::columns},
+      {"down", TensorDivision::rows},
+      {"texts", TensorDivision::vocabulary},
+      {"scores", TensorDivision::vocabulary}};
   if (sequence) plan.push_back({"*", TensorDivision::sequence});
   return plan;
 }
@@ -89,7 +90,7 @@ Result tensor_step(const Accelerator& accelerator, const Plan& plan, bool sequen
   Trained divided, whole;
   const parallel::DividedModule parts(divided.net(), tensor_plan(sequence), ranks);
   return {.name = sequence ? "tensor_sequence_step" : "tensor_step",
-          .params = {{"ranks", host.size()}, {"width", width}, {"layers", layers}, {"tokens", batch * tokens}},
+          .params = {{"ranks", host.size()}, {"width", model_width}, {"layers", layers}, {"tokens", batch * tokens}},
           .reference = "the whole model on each rank",
           .timing = time_in_pairs({.ours = [&] { divided.step(); },
                                    .reference = [&] { whole.step(); },
