@@ -121,6 +121,8 @@ context_parallel() {
   expect_line '^each rank had 32 of 64 tokens'
   local divided
   divided=$(last)
+  HORTATOR_CONTEXT=2 HORTATOR_CONTEXT_ATTENTION=ring two --run-dir ring
+  expect_near "$divided" "$(last)"
   one
   expect_line '^each rank had 64 of 64 tokens'
   expect_near "$divided" "$(last)"

@@ -6,6 +6,12 @@
 
 namespace hortator {
 
+/// How the ranks along `context` attend to the keys and values of a whole sequence.
+enum class ContextAttention {
+  gather,  ///< each rank gathers them: faster where they fit
+  ring,    ///< they travel from rank to rank, so that a rank holds those of three, whatever the number of ranks
+};
+
 /// How the ranks of a run are arranged: their numbers along the axes of a mesh, whose product is the number of all
 /// ranks. Accelerate's ParallelismConfig. Ranks along `tensor` are neighbours, so that they share a node; then come
 /// `context`, `shard`, `replicate` and `pipeline`. Ranks that differ along replicate and shard get different batches;
@@ -27,6 +33,10 @@ struct ParallelConfig {
   /// Ranks that compute each batch together, with its sequences divided among them: see
   /// Accelerator::maybe_context_parallel(). (cp_size, sp_size)
   std::optional<int> context = {};
+  /// How they attend to the whole sequence. Default: gather, or HORTATOR_CONTEXT_ATTENTION, which `hortator launch
+  /// --context-attention ring` sets. In a ring, attention has no dropout and is not differentiated twice; its results
+  /// are the same up to rounding. (cp_comm_strategy)
+  std::optional<ContextAttention> context_attention = {};
   /// Ranks among which the experts of each hortator::nn::MoE are divided. It is not an axis of its own: each group of
   /// that many ranks with different batches holds every expert once, and tokens travel to the ranks of their experts
   /// and back. Other parameters are replicated as always. Must divide the number of ranks with different batches, and

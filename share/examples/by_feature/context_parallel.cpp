@@ -6,6 +6,7 @@
 // made before the cut, since the token after a rank's last one belongs to another rank.
 //
 //     hortator launch -n 2 --context 2 context_parallel
+//     hortator launch -n 2 --context 2 --context-attention ring context_parallel    keys travel, and are not gathered
 //     hortator launch -n 2 context_parallel                 data parallelism, for comparison
 #include <ATen/ATen.h>
 #include <torch/nn/modules/embedding.h>

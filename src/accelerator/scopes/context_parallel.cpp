@@ -55,7 +55,8 @@ void require_once_each(const std::vector<SequenceBuffer>& buffers) {
 }  // namespace
 
 struct ContextParallel::Division {
-  Division(const parallel::SequenceLayout& layout, const parallel::RankGroup& group) : attention(layout, group) {}
+  Division(const parallel::SequenceLayout& layout, const parallel::RankGroup& group, ContextAttention form)
+      : attention(layout, group, form) {}
   ~Division() {
     for (auto& [tensor, was] : whole) *tensor = std::move(was);
   }
@@ -76,7 +77,8 @@ ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<Seq
   const auto& group = training.channels.context();
   mpi::same_on_all(group.host, std::to_string(length), "the length of the sequences along context");
   const parallel::SequenceLayout layout(length, group.size());
-  division_ = std::make_unique<Division>(layout, group);
+  division_ = std::make_unique<Division>(
+      layout, group, training.options().parallel.context_attention.value_or(ContextAttention::gather));
   positions_ = parallel::part_of_sequence(positions_, 0, layout, group.index());
   for (const auto& [tensor, dim] : buffers) {
     auto part = parallel::part_of_sequence(*tensor, dim, layout, group.index());

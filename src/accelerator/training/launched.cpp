@@ -76,6 +76,11 @@ ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
   read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_SP_SIZE");
   read(config.experts, "HORTATOR_EXPERTS", nullptr);
   read(config.pipeline, "HORTATOR_PIPELINE", nullptr);
+  if (const auto set = core::first_set(variables, {"HORTATOR_CONTEXT_ATTENTION"})) {
+    if (set->value != "gather" && set->value != "ring") refuse(set->name, set->value, "set it to gather or ring");
+    const auto form = set->value == "ring" ? ContextAttention::ring : ContextAttention::gather;
+    config.context_attention = config.context_attention.value_or(form);
+  }
   return config;
 }
 

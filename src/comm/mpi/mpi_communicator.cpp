@@ -123,14 +123,19 @@ void MpiCommunicator::broadcast_packed(const at::Tensor& packed, int root) {
   });
 }
 
-// Two small collectives before the data let all ranks throw on a mismatch: MPI would cut messages or wait for ever.
+// Three small collectives before the data let all ranks throw on a mismatch: MPI would cut messages or wait for ever.
 Work MpiCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
   agree_on_exchange(comm_, sent, received, [&] { check_exchange(sent, received, at::kCPU, size(), name()); });
   deliver_own(sent, received, rank());
-  const PeerBuffers buffers(sent, std::move(received), size(), rank());
-  exchange_by_mpi(comm_, buffers, piece_, [&](int peer) { return peer != rank(); });
-  buffers.unpack();
-  return {};
+  auto buffers = std::make_shared<const PeerBuffers>(sent, std::move(received), size(), rank());
+  auto messages = std::make_shared<MpiExchange>(comm_, std::move(buffers), piece_,
+                                                [own = rank()](int peer) { return peer != own; });
+  newest_exchange_ = messages;
+  return Work([messages = std::move(messages)] { messages->wait(); });
+}
+
+void MpiCommunicator::advance() {
+  if (!newest_exchange_.expired()) mpi::keep_going(comm_);
 }
 
 void MpiCommunicator::barrier() { mpi::barrier(comm_); }

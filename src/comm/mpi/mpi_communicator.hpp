@@ -1,12 +1,16 @@
 #pragma once
 
+#include <memory>
+
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 
-/// The back end `mpi` for CPU tensors. Every verb is done when it returns. Non-contiguous data is packed first; long
-/// tensors are split into several MPI calls.
+class MpiExchange;
+
+/// The back end `mpi` for CPU tensors. Every verb but exchange() is done when it returns. Non-contiguous data is packed
+/// first; long tensors are split into several MPI calls.
 class MpiCommunicator final : public Communicator {
  public:
   static constexpr Traits back_end_traits = {.device = c10::kCPU};
@@ -27,6 +31,8 @@ class MpiCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override;
+  /// Lets messages of exchange() travel.
+  void advance() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
@@ -37,6 +43,7 @@ class MpiCommunicator final : public Communicator {
 
   mpi::Communicator comm_;
   std::int64_t piece_;
+  std::weak_ptr<const MpiExchange> newest_exchange_;  ///< expired: no messages are under way
 };
 
 }  // namespace hortator::comm

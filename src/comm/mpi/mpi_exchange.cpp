@@ -1,9 +1,7 @@
 #include "comm/mpi/mpi_exchange.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 namespace hortator::comm {
 namespace {
@@ -19,22 +17,32 @@ void for_each_piece(PeerBuffers::Bytes bytes, std::int64_t piece, const Post& po
 }  // namespace
 
 // Receives first: what arrives then has a buffer.
-void exchange_by_mpi(const mpi::Communicator& comm, const PeerBuffers& buffers, std::int64_t piece,
-                     const std::function<bool(int peer)>& includes) {
-  std::vector<MPI_Request> requests;
+MpiExchange::MpiExchange(const mpi::Communicator& comm, std::shared_ptr<const PeerBuffers> buffers, std::int64_t piece,
+                         const std::function<bool(int peer)>& includes)
+    : buffers_(std::move(buffers)) {
   for (int peer = 0; peer < comm.size(); ++peer) {
     if (!includes(peer)) continue;
-    for_each_piece(buffers.from(peer), piece, [&](std::byte* data, int count) {
-      mpi::check(MPI_Irecv(data, count, MPI_BYTE, peer, 0, comm.get(), &requests.emplace_back()), "MPI_Irecv");
+    for_each_piece(buffers_->from(peer), piece, [&](std::byte* data, int count) {
+      mpi::check(MPI_Irecv(data, count, MPI_BYTE, peer, 0, comm.get(), &requests_.emplace_back()), "MPI_Irecv");
     });
   }
   for (int peer = 0; peer < comm.size(); ++peer) {
     if (!includes(peer)) continue;
-    for_each_piece(buffers.to(peer), piece, [&](const std::byte* data, int count) {
-      mpi::check(MPI_Isend(data, count, MPI_BYTE, peer, 0, comm.get(), &requests.emplace_back()), "MPI_Isend");
+    for_each_piece(buffers_->to(peer), piece, [&](const std::byte* data, int count) {
+      mpi::check(MPI_Isend(data, count, MPI_BYTE, peer, 0, comm.get(), &requests_.emplace_back()), "MPI_Isend");
     });
   }
+}
+
+MpiExchange::~MpiExchange() {
+  if (!requests_.empty()) new std::shared_ptr<const PeerBuffers>(std::move(buffers_));
+}
+
+void MpiExchange::wait() {
+  auto requests = std::exchange(requests_, {});
+  if (requests.empty()) return buffers_->unpack();
   mpi::check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  buffers_->unpack();
 }
 
 }  // namespace hortator::comm

@@ -1,6 +1,7 @@
 #include "comm/shm/node_exchange.hpp"
 
 #include <hortator/error.hpp>
+#include <memory>
 #include <utility>
 
 #include "comm/exchange_agreement.hpp"
@@ -61,22 +62,20 @@ std::optional<NodeProblem> exchange_over_nodes(const mpi::Communicator& comm, No
       team.has_one_node() ? problem_on_node(comm, team, sent, received) : problem_over_nodes(comm, sent, received);
   if (problem) return problem;
   deliver_own(sent, received, comm.rank());
-  const PeerBuffers buffers(sent, received, comm.size(), comm.rank());
+  const auto buffers = std::make_shared<const PeerBuffers>(sent, received, comm.size(), comm.rank());
   std::vector<bool> is_near(static_cast<std::size_t>(comm.size()));
   std::vector<PeerBuffers::Bytes> to;
   std::vector<PeerBuffers::Bytes> from;
   for (int local = 0; local < team.size(); ++local) {
     const int peer = team.board().global_rank(local);
     is_near[static_cast<std::size_t>(peer)] = true;
-    to.push_back(buffers.to(peer));
-    from.push_back(buffers.from(peer));
+    to.push_back(buffers->to(peer));
+    from.push_back(buffers->from(peer));
   }
+  MpiExchange far(comm, buffers, MpiCommunicator::default_piece,
+                  [&](int peer) { return !is_near[static_cast<std::size_t>(peer)]; });
   team.exchange_staged(to, from);
-  if (!team.has_one_node()) {
-    exchange_by_mpi(comm, buffers, MpiCommunicator::default_piece,
-                    [&](int peer) { return !is_near[static_cast<std::size_t>(peer)]; });
-  }
-  buffers.unpack();
+  far.wait();
   return std::nullopt;
 }
 

@@ -32,6 +32,8 @@ constexpr auto table = std::to_array<Key>({
     {.name = "tensor", .kind = KeyKind::count, .what = "ranks that divide the features of the model among them", .builtin = "1",
      .is_for_program = true},
     {.name = "context", .kind = KeyKind::count, .what = "ranks that divide each sequence among them", .builtin = "1", .is_for_program = true},
+    {.name = "context_attention", .kind = KeyKind::choice, .what = "how these ranks attend to the keys of whole sequences", .builtin = "gather",
+     .choices = "gather ring", .is_for_program = true},
     {.name = "experts", .kind = KeyKind::count, .what = "ranks that divide the experts of the model among them", .builtin = "1",
      .is_for_program = true},
     {.name = "shard", .kind = KeyKind::count, .what = "ranks that share one set of ZeRO's shards (1: decided by zero_stage)", .builtin = "1",

@@ -39,10 +39,14 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
   }
   const Inside here;
   const auto given = mask && mask->defined() ? mask : std::nullopt;
-  return context_attention(
-      queries, keys, values,
-      {.mask = given, .dropout = dropout, .is_causal = is_causal, .scale = scale, .groups_heads = groups_heads},
-      scope->layout(), scope->group().communicator_of(queries));
+  return context_attention(queries, keys, values,
+                           {.mask = given,
+                            .dropout = dropout,
+                            .is_causal = is_causal,
+                            .scale = scale,
+                            .groups_heads = groups_heads,
+                            .form = scope->form()},
+                           scope->layout(), scope->group());
 }
 
 // The operator consists of others, so that no key has a kernel of its own that this one would replace.
@@ -78,8 +82,8 @@ at::Tensor positions_of(const SequenceLayout& layout, int rank) {
 
 }  // namespace
 
-DividedAttention::DividedAttention(const SequenceLayout& layout, const RankGroup& group)
-    : layout_(layout), group_(group) {
+DividedAttention::DividedAttention(const SequenceLayout& layout, const RankGroup& group, ContextAttention form)
+    : layout_(layout), group_(group), form_(form) {
   start_interception();
   const DividedAttention* none = nullptr;
   if (!divided.compare_exchange_strong(none, this)) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hortator/parallel/mesh.hpp>
+
 #include "parallel/context/sequence_layout.hpp"
 #include "parallel/mesh/rank_group.hpp"
 
@@ -12,17 +14,19 @@ namespace hortator::parallel {
 class DividedAttention {
  public:
   /// `group` must outlive this.
-  DividedAttention(const SequenceLayout& layout, const RankGroup& group);
+  DividedAttention(const SequenceLayout& layout, const RankGroup& group, ContextAttention form);
   ~DividedAttention();
   DividedAttention(const DividedAttention&) = delete;
   DividedAttention& operator=(const DividedAttention&) = delete;
 
   const SequenceLayout& layout() const { return layout_; }
   const RankGroup& group() const { return group_; }
+  ContextAttention form() const { return form_; }
 
  private:
   SequenceLayout layout_;
   const RankGroup& group_;
+  ContextAttention form_;
 };
 
 }  // namespace hortator::parallel

@@ -4,10 +4,13 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
+#include <cmath>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "mpi/agree.hpp"
 #include "parallel/context/divided_sequence.hpp"
+#include "parallel/context/ring_attention.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -34,18 +37,24 @@ void require_parts(const at::Tensor& queries, const at::Tensor& keys, const at::
            "that of the whole sequence; hortator::parallel::sequence_positions() gives this rank's positions"});
 }
 
-// The mask's rows of this rank, for all keys.
-at::Tensor own_mask(const at::Tensor& mask, const SequenceLayout& layout, comm::Communicator& over) {
-  const auto own = layout.size(over.rank());
-  const auto all = layout.length();
+bool is_of_own_keys(const at::Tensor& mask, std::int64_t own, std::int64_t all) {
+  return mask.size(-2) == 1 && mask.size(-1) == own && own != all;
+}
+
+void require_mask(const at::Tensor& mask, std::int64_t own, std::int64_t all) {
   if (mask.dim() < 2) refuse_mask(mask, own, all);
   const auto rows = mask.size(-2);
   const auto columns = mask.size(-1);
-  const bool is_of_keys = rows == 1 && columns == own && own != all;
-  if (columns != all && columns != 1 && !is_of_keys) refuse_mask(mask, own, all);
+  if (columns != all && columns != 1 && !is_of_own_keys(mask, own, all)) refuse_mask(mask, own, all);
   if (rows != own && rows != all && rows != 1) refuse_mask(mask, own, all);
-  if (is_of_keys) return gather_sequence(mask, -1, layout, over);
-  return rows == all && rows != own ? part_of_sequence(mask, -2, layout, over.rank()) : mask;
+}
+
+// The mask's rows of this rank, for all keys. @collective
+at::Tensor own_mask(const at::Tensor& mask, const SequenceLayout& layout, comm::Communicator& over) {
+  const auto own = layout.size(over.rank());
+  const auto all = layout.length();
+  if (is_of_own_keys(mask, own, all)) return gather_sequence(mask, -1, layout, over);
+  return mask.size(-2) == all && all != own ? part_of_sequence(mask, -2, layout, over.rank()) : mask;
 }
 
 // Which keys before `end` the queries of a range may see.
@@ -70,17 +79,75 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
   return at::cat(parts, -2);
 }
 
-}  // namespace
-
-at::Tensor context_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                             const AttentionArguments& arguments, const SequenceLayout& layout,
-                             comm::Communicator& over) {
-  require_parts(queries, keys, values, layout.size(over.rank()));
-  if (arguments.mask && arguments.is_causal) {
+// Throws where this rank's arguments do not fit a sequence that is divided as `layout` says.
+void require_arguments(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                       const AttentionArguments& arguments, const SequenceLayout& layout, int rank) {
+  require_parts(queries, keys, values, layout.size(rank));
+  if (!arguments.mask) return;
+  if (arguments.is_causal) {
     throw UsageError({.what = "Attention got a mask together with is_causal",
                       .why = "scaled_dot_product_attention takes one of them",
                       .hint = "make the mask causal, and leave is_causal out"});
   }
+  require_mask(*arguments.mask, layout.size(rank), layout.length());
+}
+
+bool has_heads_for(const at::Tensor& queries, const at::Tensor& keys, bool groups_heads) {
+  if (queries.dim() < 3) return true;
+  const auto of_keys = keys.size(-3), of_queries = queries.size(-3);
+  return of_keys == of_queries || (groups_heads && of_keys > 0 && of_queries % of_keys == 0);
+}
+
+// Of the batch, which is not repeated.
+bool has_equal_batches(const at::Tensor& one, const at::Tensor& other) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(one.dim() - 3, 0));
+  return one.dim() == other.dim() && one.sizes().slice(0, count) == other.sizes().slice(0, count);
+}
+
+// Throws where a ring cannot compute what was asked for.
+void require_ring(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                  const AttentionArguments& arguments) {
+  if (arguments.dropout > 0) {
+    throw UsageError({.what = text::concat("Attention in a ring got a dropout of ", arguments.dropout),
+                      .why = "backward computes the weights again, and would drop others",
+                      .hint = "train without dropout in attention, or set parallel.context_attention to gather"});
+  }
+  const bool fits = has_equal_batches(queries, keys) && has_equal_batches(queries, values) &&
+                    has_heads_for(queries, keys, arguments.groups_heads) &&
+                    (keys.dim() < 3 || keys.size(-3) == values.size(-3)) && queries.size(-1) == keys.size(-1) &&
+                    queries.scalar_type() == keys.scalar_type() && keys.scalar_type() == values.scalar_type();
+  if (fits) return;
+  throw UsageError(
+      {.what = text::concat("Attention in a ring got queries of sizes [", text::join(queries.sizes()), "], keys of [",
+                            text::join(keys.sizes()), "] and values of [", text::join(values.sizes()), "]"),
+       .why = "they must have one type, equal batches, and heads that fit",
+       .hint = "expand them first, or set parallel.context_attention to gather"});
+}
+
+// @collective
+at::Tensor attention_in_ring(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                             const AttentionArguments& arguments, const SequenceLayout& layout,
+                             const RankGroup& group) {
+  mpi::all_or_none(group.host, [&] {
+    require_arguments(queries, keys, values, arguments, layout, group.index());
+    require_ring(queries, keys, values, arguments);
+  });
+  RingOperands mine{.queries = queries, .keys = keys, .values = values};
+  if (arguments.mask) mine.mask = own_mask(*arguments.mask, layout, group.communicator_of(*arguments.mask));
+  const auto scale = arguments.scale.value_or(1 / std::sqrt(static_cast<double>(queries.size(-1))));
+  return ring_attention(
+      mine, {.scores = {.is_causal = arguments.is_causal, .scale = scale}, .layout = layout, .group = group});
+}
+
+}  // namespace
+
+at::Tensor context_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                             const AttentionArguments& arguments, const SequenceLayout& layout,
+                             const RankGroup& group) {
+  if (arguments.form == ContextAttention::ring)
+    return attention_in_ring(queries, keys, values, arguments, layout, group);
+  require_arguments(queries, keys, values, arguments, layout, group.index());
+  auto& over = group.communicator_of(queries);
   const auto mask = arguments.mask ? std::optional(own_mask(*arguments.mask, layout, over)) : std::nullopt;
   const auto all_keys = gather_sequence(keys, -2, layout, over);
   const auto all_values = gather_sequence(values, -2, layout, over);

@@ -2,10 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <hortator/parallel/mesh.hpp>
 #include <optional>
 
-#include "comm/communicator.hpp"
 #include "parallel/context/sequence_layout.hpp"
+#include "parallel/mesh/rank_group.hpp"
 
 namespace hortator::parallel {
 
@@ -19,13 +20,14 @@ struct AttentionArguments {
   bool is_causal = false;  ///< in the order of the whole sequence
   std::optional<double> scale = {};
   bool groups_heads = false;  ///< enable_gqa
+  ContextAttention form = ContextAttention::gather;
 };
 
 /// scaled_dot_product_attention of this rank's part of the queries with the keys and values of the whole sequence, of
-/// which each rank passes its part: [..., tokens, width]. Gathers keys and values; backward sums their gradients.
-/// Throws UsageError for masks of other sizes: no mask is ignored. @collective
+/// which each rank passes its part: [..., tokens, width]. Gathers keys and values, or lets them travel in a ring
+/// (ring_attention()); backward sums their gradients. Throws UsageError for masks of other sizes: no mask is ignored.
+/// In a ring, all ranks throw together. @collective
 at::Tensor context_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                             const AttentionArguments& arguments, const SequenceLayout& layout,
-                             comm::Communicator& over);
+                             const AttentionArguments& arguments, const SequenceLayout& layout, const RankGroup& group);
 
 }  // namespace hortator::parallel

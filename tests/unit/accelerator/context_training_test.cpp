@@ -163,6 +163,23 @@ TEST_CASE("50 steps over divided sequences have the losses and weights of ranks 
   }
 }
 
+TEST_CASE("50 steps with keys that travel in a ring have the losses and weights of ranks with whole sequences") {
+  const int ranks = State().num_processes();
+  for (const int context : {2, 4}) {
+    if (ranks % context != 0) continue;
+    for (const int stage : {0, 3}) {
+      INFO("context " << context << ", stage " << stage);
+      check_near(train({.zero = {.stage = stage},
+                        .parallel = {.context = context, .context_attention = ContextAttention::ring}},
+                       {}),
+                 course_of_first(ranks / context, {}));
+    }
+    const Plan recomputed = {.length = 23, .steps = 20, .by_counts = true, .recomputes = true};
+    check_near(train({.parallel = {.context = context, .context_attention = ContextAttention::ring}}, recomputed),
+               course_of_first(ranks / context, recomputed));
+  }
+}
+
 TEST_CASE("ranks with different numbers of tokens count them, and recomputed layers attend to all keys again") {
   const int ranks = State().num_processes();
   if (ranks % 2 != 0) return;

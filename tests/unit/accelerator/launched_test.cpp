@@ -58,6 +58,11 @@ TEST_CASE("the launcher's axes of the mesh apply where the program sets none") {
   CHECK(with({{"HORTATOR_TENSOR", "2"}}, {.parallel = {.tensor = 4}}).parallel.tensor == 4);
   CHECK(with({{"HORTATOR_CONTEXT", "3"}, {"HORTATOR_PIPELINE", "5"}}).parallel.context == 3);
   CHECK(with({{"HORTATOR_EXPERTS", "4"}}).parallel.experts == 4);
+  CHECK(with({{"HORTATOR_CONTEXT_ATTENTION", "ring"}}).parallel.context_attention == ContextAttention::ring);
+  CHECK(with({{"HORTATOR_CONTEXT_ATTENTION", "ring"}}, {.parallel = {.context_attention = ContextAttention::gather}})
+            .parallel.context_attention == ContextAttention::gather);
+  CHECK_THROWS_WITH(with({{"HORTATOR_CONTEXT_ATTENTION", "rings"}}),
+                    ContainsSubstring("HORTATOR_CONTEXT_ATTENTION is 'rings'"));
   for (const auto* bad : {"0", "-2", "two", "1.5"})
     CHECK_THROWS_WITH(with({{"HORTATOR_TENSOR", bad}}), ContainsSubstring("HORTATOR_TENSOR is"));
 }

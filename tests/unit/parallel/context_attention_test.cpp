@@ -1,7 +1,6 @@
 // Attention over a divided sequence against scaled_dot_product_attention of the whole sequence on one rank.
 #include "parallel/context/context_attention.hpp"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/autograd.h>
 #include <torch/utils.h>
 
@@ -9,32 +8,21 @@
 #include <hortator/error.hpp>
 #include <vector>
 
-#include "comm/make_communicator.hpp"
+#include "context_fixture.hpp"
 #include "parallel/context/divided_sequence.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
 using parallel::AttentionArguments;
 using parallel::SequenceLayout;
+using test::ContextRanks;
+using test::random_tensor;
 
 namespace {
 
-constexpr std::int64_t batch = 2;
-constexpr std::int64_t heads = 4;
-constexpr std::int64_t width = 8;
-
-at::Tensor random_tensor(std::uint64_t seed, at::IntArrayRef sizes) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  return at::randn(sizes, generator, at::kFloat);
-}
-
-struct ContextRanks {
-  mpi::Communicator world = mpi::Communicator::world();
-  std::unique_ptr<comm::Communicator> communicator = comm::make_communicator(world, at::kCPU, comm::Checks::off);
-  comm::Communicator& over() const { return *communicator; }
-  int rank() const { return world.rank(); }
-  SequenceLayout layout(std::int64_t length) const { return {length, world.size()}; }
-};
+constexpr std::int64_t batch = test::AttentionSizes{}.batch;
+constexpr std::int64_t heads = test::AttentionSizes{}.heads;
+constexpr std::int64_t width = test::AttentionSizes{}.width;
 
 /// A mask, as one rank passes it for the whole sequence, and as each rank of a context group passes it.
 struct MaskCase {
@@ -96,13 +84,8 @@ struct Attended {
   std::vector<at::Tensor> gradients;  ///< of queries, keys and values
 };
 
-std::vector<at::Tensor> attention_inputs(std::int64_t length, std::int64_t key_heads) {
-  return {random_tensor(1, {batch, heads, length, width}), random_tensor(2, {batch, key_heads, length, width}),
-          random_tensor(3, {batch, key_heads, length, width + 2})};
-}
-
 Attended on_one_rank(const MaskCase& one, std::int64_t length) {
-  auto all = attention_inputs(length, one.key_heads);
+  auto all = test::attention_inputs({.length = length, .key_heads = one.key_heads});
   for (auto& tensor : all) tensor.requires_grad_();
   const auto output = at::scaled_dot_product_attention(all[0], all[1], all[2], one.whole.mask, 0, one.whole.is_causal,
                                                        one.whole.scale, one.whole.groups_heads);
@@ -110,13 +93,14 @@ Attended on_one_rank(const MaskCase& one, std::int64_t length) {
   return {output.detach(), torch::autograd::grad({loss}, all)};
 }
 
-Attended on_ranks(const ContextRanks& run, const MaskCase& one, std::int64_t length) {
+Attended on_ranks(const ContextRanks& run, const MaskCase& one, std::int64_t length, ContextAttention form) {
   const auto layout = run.layout(length);
   std::vector<at::Tensor> mine;
-  for (const auto& tensor : attention_inputs(length, one.key_heads))
+  for (const auto& tensor : test::attention_inputs({.length = length, .key_heads = one.key_heads}))
     mine.push_back(parallel::part_of_sequence(tensor, -2, layout, run.rank()).requires_grad_());
-  const auto output = parallel::context_attention(mine[0], mine[1], mine[2], one.of_rank(one.whole, layout, run.rank()),
-                                                  layout, run.over());
+  auto how = one.of_rank(one.whole, layout, run.rank());
+  how.form = form;
+  const auto output = parallel::context_attention(mine[0], mine[1], mine[2], how, layout, run.group());
   const auto weights = random_tensor(4, {batch, heads, length, output.size(-1)});
   const auto loss = (output.sin() * parallel::part_of_sequence(weights, -2, layout, run.rank())).sum();
   return {output.detach(), torch::autograd::grad({loss}, mine)};
@@ -126,12 +110,13 @@ Attended on_ranks(const ContextRanks& run, const MaskCase& one, std::int64_t len
 
 TEST_CASE("attention over a divided sequence is that of one rank, forward and backward, under every mask") {
   const ContextRanks run;
+  const auto form = GENERATE(ContextAttention::gather, ContextAttention::ring);
   for (const std::int64_t length : {24, 29}) {  // equal chunks, and unequal ones
     for (const auto& one : mask_cases(length)) {
-      INFO(one.name << ", " << length << " tokens");
+      INFO(one.name << ", " << length << " tokens, " << (form == ContextAttention::ring ? "in a ring" : "gathered"));
       const auto layout = run.layout(length);
       const auto expected = on_one_rank(one, length);
-      const auto actual = on_ranks(run, one, length);
+      const auto actual = on_ranks(run, one, length, form);
       const auto own = [&](const at::Tensor& whole) {
         return parallel::part_of_sequence(whole, -2, layout, run.rank());
       };
@@ -149,14 +134,16 @@ TEST_CASE("a bias that is learned gets each rank's part of its gradient") {
   constexpr std::int64_t length = 16;
   const auto layout = run.layout(length);
   const auto bias = random_tensor(5, {length, length}).requires_grad_();
-  const auto all = attention_inputs(length, heads);
+  const auto all = test::attention_inputs({.length = length});
   const auto loss_of = [&](const at::Tensor& output, const at::Tensor& weights) { return (output * weights).sum(); };
   const auto weights = random_tensor(6, {batch, heads, length, width + 2});
   const auto expected = torch::autograd::grad(
       {loss_of(at::scaled_dot_product_attention(all[0], all[1], all[2], bias), weights)}, {bias})[0];
   std::vector<at::Tensor> mine;
   for (const auto& tensor : all) mine.push_back(parallel::part_of_sequence(tensor, -2, layout, run.rank()));
-  const auto output = parallel::context_attention(mine[0], mine[1], mine[2], {.mask = bias}, layout, run.over());
+  const auto form = GENERATE(ContextAttention::gather, ContextAttention::ring);
+  const auto output =
+      parallel::context_attention(mine[0], mine[1], mine[2], {.mask = bias, .form = form}, layout, run.group());
   auto gradient =
       torch::autograd::grad({loss_of(output, parallel::part_of_sequence(weights, -2, layout, run.rank()))}, {bias})[0];
   run.over().all_reduce(gradient, comm::ReduceOp::sum).wait();
@@ -170,8 +157,10 @@ TEST_CASE("masks and tensors that do not belong to the divided sequence are refu
   const auto layout = run.layout(length);
   const auto own = layout.size(run.rank());
   const auto part = random_tensor(1, {batch, heads, own, width});
-  const auto attend = [&](const AttentionArguments& how, const at::Tensor& keys) {
-    parallel::context_attention(part, keys, keys, how, layout, run.over());
+  const auto form = GENERATE(ContextAttention::gather, ContextAttention::ring);
+  const auto attend = [&](AttentionArguments how, const at::Tensor& keys) {
+    how.form = form;
+    parallel::context_attention(part, keys, keys, how, layout, run.group());
   };
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
            {own, own}, {batch, 1, own, own}, {length, own}, {own + 1, length}, {1, own + 1}, {length}}) {
