@@ -52,6 +52,12 @@ namespace accelerator {
 class Training;
 }
 
+/// Options of Accelerator::backward().
+struct BackwardOptions {
+  /// Keeps what the graph has saved, so that another backward pass can go through it.
+  bool retain_graph = false;
+};
+
 /// One training run over all ranks. Owns the communicators and everything that prepare() made. Destruction leaves the
 /// user's objects alone, except that ZeRO gives parameters back; handles that outlive it throw. Construction is
 /// @collective.
@@ -83,12 +89,12 @@ class HORTATOR_API Accelerator : public State {
   /// Runs the backward pass of loss / gradient_accumulation_steps; afterwards every gradient is the mean over all
   /// ranks, unless this micro-step only accumulates. The loss must reach the same prepared models on all ranks;
   /// otherwise all ranks throw and name the models. @collective
-  void backward(const at::Tensor& loss);
+  void backward(const at::Tensor& loss, const BackwardOptions& options = {});
   /// Runs the backward pass of a loss that is a sum over `count` tokens or samples: the gradient is that of the sum
   /// over all micro-steps of the group and all ranks, divided by the sum of all counts, however unequal they are.
   /// `count` is one number, which may be on the device. If all counts are 0, gradients are zero. @collective
-  void backward(const at::Tensor& loss_sum, const at::Tensor& count);
-  void backward(const at::Tensor& loss_sum, double count);
+  void backward(const at::Tensor& loss_sum, const at::Tensor& count, const BackwardOptions& options = {});
+  void backward(const at::Tensor& loss_sum, double count, const BackwardOptions& options = {});
 
   /// Returns the function `step` as one that a CUDA device records and replays at a fraction of the host's time:
   /// `auto step = accelerator.capture([&](const at::Tensor& data, const at::Tensor& target) {...; return loss; });`
@@ -221,10 +227,10 @@ class HORTATOR_API Accelerator : public State {
   std::optional<T> gather_to_main(const T& tensors_or_objects);
   template <typename T>
   std::optional<T> gather_for_metrics_to_main(const T& tensors_or_objects);
-  /// Returns the reduction over the ranks as a new tensor. @collective
-  at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
+  /// Returns the reduction over the ranks, times `scale`, as a new tensor. Whole numbers take no scale. @collective
+  at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum, double scale = 1);
   template <typename T>
-  T reduce(T structure, Reduce operation = Reduce::sum);
+  T reduce(T structure, Reduce operation = Reduce::sum, double scale = 1);
   /// Returns one metric (ClassificationCounts, Perplexity, Auroc, MovingMean, or your own with fields() of tensors and
   /// merge()) that has counted what those of all ranks have, which may be of different sizes. @collective
   template <Mergeable Metric>
@@ -360,7 +366,7 @@ class HORTATOR_API Accelerator : public State {
   ProgressSink& progress_sink();
 
   void gather_leaves(const std::vector<detail::Leaf>& leaves);
-  void reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation);
+  void reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation, double scale);
   void broadcast_leaves(const std::vector<detail::Leaf>& leaves, int from_process);
   void pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options);
   std::vector<std::string> gather_encoded(const std::function<std::string()>& encode) const;

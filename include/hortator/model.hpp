@@ -7,6 +7,7 @@
 #include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
 #include <hortator/training/autocast.hpp>
+#include <hortator/training/model_hook.hpp>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -72,11 +73,16 @@ class HORTATOR_API ModelBase {
   void train(bool on = true) const;
   void eval() const { train(false); }
   void zero_grad() const;
+  /// Adds a hook to those of this model, which are called in the order in which they were added. Modules inside of it
+  /// have none: C++ calls their forward directly.
+  ModelHookHandle add_hook(ModelHook hook) const;
 
   step::ModelCore& core() const { return *core_; }
 
  protected:
   void before_forward() const;
+  bool has_hooks() const;
+  void after_forward(std::vector<at::Tensor>& results) const;
   bool is_mixed() const;
   [[nodiscard]] Autocast autocast() const;
 
@@ -111,7 +117,12 @@ class Model : public ModelBase {
     if constexpr (std::constructible_from<Value, Result> && std::move_constructible<Value>) {
       Value result = forward();
       if (is_mixed()) detail::each_tensor(result, detail::to_float32);
+      if (has_hooks()) run_hooks_on(result);
       return result;
+    } else if constexpr (std::is_void_v<Result>) {
+      forward();
+      std::vector<at::Tensor> none;
+      after_forward(none);
     } else {
       return forward();
     }
@@ -128,6 +139,15 @@ class Model : public ModelBase {
   Kept unwrap() const { return kept_; }
 
  private:
+  template <typename Value>
+  void run_hooks_on(Value& result) const {
+    std::vector<at::Tensor> tensors;
+    detail::each_tensor(result, [&](at::Tensor& tensor) { tensors.push_back(tensor); });
+    after_forward(tensors);
+    auto next = tensors.begin();
+    detail::each_tensor(result, [&](at::Tensor& tensor) { tensor = *next++; });
+  }
+
   Kept kept_;
 };
 

@@ -22,16 +22,16 @@ bool Accelerator::begin_micro_step() {
   return !training_->control.accumulation().keeps_gradients();
 }
 
-void Accelerator::backward(const at::Tensor& loss) {
+void Accelerator::backward(const at::Tensor& loss, const BackwardOptions& options) {
   const CallSite site(__builtin_return_address(0));
   training_->control.expect_scaled_gradients();
   const auto steps = training_->control.accumulation().steps();
   training_->control.loss_weights().run_plain(steps == 1 ? loss : loss / steps, [&](const at::Tensor& scaled) {
-    training_->backward(scaled, {.loss = loss.detach()});
+    training_->backward(scaled, {.loss = loss.detach()}, options.retain_graph);
   });
 }
 
-void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) {
+void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count, const BackwardOptions& options) {
   const CallSite site(__builtin_return_address(0));
   if (count.numel() != 1) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of shape ", count.sizes()),
@@ -42,17 +42,19 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
   training_->control.loss_weights().run(
       loss_sum, number, sync_gradients(), training_->averaging().communicator_of(loss_sum),
-      [&](const at::Tensor& scaled) { training_->backward(scaled, {.loss = loss_sum.detach(), .count = number}); });
+      [&](const at::Tensor& scaled) {
+        training_->backward(scaled, {.loss = loss_sum.detach(), .count = number}, options.retain_graph);
+      });
 }
 
-void Accelerator::backward(const at::Tensor& loss_sum, double count) {
+void Accelerator::backward(const at::Tensor& loss_sum, double count, const BackwardOptions& options) {
   const CallSite site(__builtin_return_address(0));
   if (!(count >= 0) || std::isinf(count)) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of ", count),
                       .why = "it is the number of losses that were added up",
                       .hint = "pass the number of tokens or samples in loss_sum, 0 for none"});
   }
-  backward(loss_sum, at::full({}, count, loss_sum.options().dtype(at::kDouble).requires_grad(false)));
+  backward(loss_sum, at::full({}, count, loss_sum.options().dtype(at::kDouble).requires_grad(false)), options);
 }
 
 }  // namespace hortator

@@ -17,14 +17,15 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
   accelerator::gather(training_->data(), leaves);
 }
 
-at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
+at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation, double scale) {
   const CallSite site(__builtin_return_address(0));
-  return accelerator::reduce(training_->averaging(), tensor, operation);
+  return accelerator::scaled(accelerator::reduce(training_->averaging(), tensor, operation), scale);
 }
 
-void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation) {
+void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation, double scale) {
   const CallSite site(__builtin_return_address(0));
   accelerator::reduce(training_->averaging(), leaves, operation);
+  for (const auto& leaf : leaves) *leaf.tensor = accelerator::scaled(*leaf.tensor, scale);
 }
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {

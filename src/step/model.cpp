@@ -21,7 +21,19 @@ void ModelBase::zero_grad() const {
   core_->zero_grad();
 }
 
-void ModelBase::before_forward() const { core_->before_forward(); }
+ModelHookHandle ModelBase::add_hook(ModelHook hook) const {
+  core_->check_alive();
+  return core_->hooks().add(std::move(hook));
+}
+
+void ModelBase::before_forward() const {
+  core_->before_forward();
+  core_->hooks().before_forward(core_->module());
+}
+bool ModelBase::has_hooks() const { return core_->hooks().any(); }
+void ModelBase::after_forward(std::vector<at::Tensor>& results) const {
+  core_->hooks().after_forward(core_->module(), results);
+}
 
 bool ModelBase::is_mixed() const { return core_->is_mixed(); }
 Autocast ModelBase::autocast() const { return core_->autocast(); }

@@ -16,6 +16,7 @@
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
 #include "step/accelerator_session.hpp"
+#include "step/model_hooks.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator::step {
@@ -85,6 +86,7 @@ class ModelCore {
   /// While the result lives, this thread computes in forward's precision.
   Autocast autocast() const { return Autocast(device_type_, autocast_type_); }
 
+  ModelHooks& hooks() { return hooks_; }
   /// Sends rank 0's buffers if forward may have changed them. @collective in training mode, if gradients are averaged.
   void before_forward();
   /// Gives all ranks `root`'s buffers, unless broadcast_buffers is off. @collective
@@ -147,6 +149,7 @@ class ModelCore {
   const parallel::UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;
+  ModelHooks hooks_;
   std::unique_ptr<parallel::DividedModule> divided_;
   std::unique_ptr<parallel::FlatParameters> flat_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above

@@ -99,10 +99,10 @@ requires(sizeof...(Values) > 1)
 }
 
 template <typename T>
-[[gnu::noinline]] T Accelerator::reduce(T structure, Reduce operation) {
+[[gnu::noinline]] T Accelerator::reduce(T structure, Reduce operation, double scale) {
   const detail::CallSite site(__builtin_return_address(0));
   detail::require_tensor_structure<T>();
-  reduce_leaves(detail::leaves_of(structure), operation);
+  reduce_leaves(detail::leaves_of(structure), operation, scale);
   return structure;
 }
 

@@ -2,9 +2,12 @@
 
 #include <c10/core/GradMode.h>
 
+#include <hortator/error.hpp>
+
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/structures/packing.hpp"
 #include "accelerator/structures/same_structure.hpp"
+#include "core/text/text.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::accelerator {
@@ -50,6 +53,15 @@ void reduce(const parallel::RankGroup& ranks, const std::vector<detail::Leaf>& l
     const auto parts = unpack(row.unsqueeze(0), tensors);
     for (std::size_t i = 0; i < pack_of.size(); ++i) *leaves[pack_of[i]].tensor = parts[i].view(tensors[i].sizes());
   });
+}
+
+at::Tensor scaled(const at::Tensor& result, double scale) {
+  if (scale == 1) return result;
+  if (result.is_floating_point() || result.is_complex()) return result * scale;
+  throw UsageError({.what = text::concat("reduce() with the scale ", scale, " got a tensor of type ",
+                                         c10::toString(result.scalar_type())),
+                    .why = "a product with whole numbers would be rounded",
+                    .hint = "convert the tensor to a floating-point type first"});
 }
 
 void broadcast(const parallel::RankGroup& ranks, const at::Tensor& tensor, int root) {

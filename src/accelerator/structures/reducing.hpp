@@ -15,6 +15,8 @@ at::Tensor reduce(const parallel::RankGroup& ranks, const at::Tensor& tensor, Re
 /// The same for each leaf, in place; small ones travel together. Throws if ranks differ in structure. @collective over
 /// `ranks`
 void reduce(const parallel::RankGroup& ranks, const std::vector<detail::Leaf>& leaves, Reduce operation);
+/// Returns a reduction's result times `scale`. Throws UsageError for whole numbers and another scale than 1.
+at::Tensor scaled(const at::Tensor& result, double scale);
 
 /// Overwrites the tensor with that of rank `root`. @collective over `ranks`
 void broadcast(const parallel::RankGroup& ranks, const at::Tensor& tensor, int root);

@@ -92,7 +92,7 @@ void Training::note_backward() {
   report_status();
 }
 
-void Training::backward(const at::Tensor& loss, const step::GivenLoss& given) {
+void Training::backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph) {
   if (auto* recording = control.session()->recording()) {
     recording->before_replay([this] { note_backward(); });
     recording->after_replay([this, loss = loss.detach()] { control.loss_check().check(loss); });
@@ -102,18 +102,18 @@ void Training::backward(const at::Tensor& loss, const step::GivenLoss& given) {
     note_backward();
   }
   const auto start = control.scaled(loss);
-  if (control.session()->recording() != nullptr) return run_backward(start);
+  if (control.session()->recording() != nullptr) return run_backward(start, retain_graph);
   const RefusedGradients refused(prepared);
-  control.reach_check().run([&] { run_backward(start); });
+  control.reach_check().run([&] { run_backward(start, retain_graph); });
   refused.renew();
 }
 
-void Training::run_backward(const at::Tensor& start) {
+void Training::run_backward(const at::Tensor& start, bool retain_graph) {
   if (const auto* reproducing = control.reproducing()) reproducing->check_backward_counts();
-  if (control.reproducing() || averaging().size() == 1) return start.backward();
+  if (control.reproducing() || averaging().size() == 1) return start.backward({}, retain_graph);
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
-  control.backward_pass().run(start);
+  control.backward_pass().run(start, retain_graph);
   if (auto* stragglers = control.stragglers()) stragglers->times().note_computed();
   try {
     control.agree_on_models();

@@ -65,7 +65,7 @@ class Training {
 
   /// Runs backward of `loss` and finishes the gradients that are still on their way. `given`: the loss as the user gave
   /// it. @collective
-  void backward(const at::Tensor& loss, const step::GivenLoss& given);
+  void backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph);
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// The mean of a loss that all ranks come to. UsageError where some may not. @collective
@@ -88,7 +88,7 @@ class Training {
   Training(AgreedOptions agreed, runtime::World& world);
   void connect();  ///< @collective
   void note_backward();
-  void run_backward(const at::Tensor& start);  ///< @collective
+  void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
   RunFacts facts();
   void empty_cache() const;
 

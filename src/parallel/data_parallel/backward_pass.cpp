@@ -29,14 +29,14 @@ bool is_within_backward() { return torch::autograd::get_current_node() != nullpt
 
 int current_graph_task() { return torch::autograd::get_current_graph_task_id(); }
 
-void BackwardPass::run(const at::Tensor& loss) {
+void BackwardPass::run(const at::Tensor& loss, bool retain_graph) {
   struct End {
     int& outermost;
     ~End() { outermost = no_graph_task; }
   } const end{outermost_};
   if (!loss.requires_grad()) return loss.backward();  // throws LibTorch's own error
   const LossHook hook(loss, [this](const at::Tensor&) { outermost_ = current_graph_task(); });
-  loss.backward();
+  loss.backward({}, retain_graph);
 }
 
 void PassEnd::call(std::function<void()> finish, const BackwardPass& pass) {

@@ -16,7 +16,7 @@ bool is_within_backward();
 /// A backward pass whose begin and end are known: accelerator.backward(). Of loss.backward() only the end is known.
 class BackwardPass {
  public:
-  void run(const at::Tensor& loss);
+  void run(const at::Tensor& loss, bool retain_graph = false);
 
   /// The pass's own graph task, not a nested one; no_graph_task while no pass runs.
   int outermost() const { return outermost_; }

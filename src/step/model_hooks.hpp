@@ -1,0 +1,23 @@
+#pragma once
+
+#include <hortator/training/model_hook.hpp>
+#include <memory>
+#include <vector>
+
+namespace hortator::step {
+
+/// The hooks of one model, called in the order in which they were added.
+class ModelHooks {
+ public:
+  ModelHookHandle add(ModelHook hook);
+  bool any() const { return !hooks_.empty(); }
+
+  void before_forward(torch::nn::Module& module) const;
+  /// Throws UsageError if a hook changes the number of results.
+  void after_forward(torch::nn::Module& module, std::vector<at::Tensor>& results) const;
+
+ private:
+  std::vector<std::shared_ptr<ModelHook>> hooks_;  ///< one that was removed is empty
+};
+
+}  // namespace hortator::step
