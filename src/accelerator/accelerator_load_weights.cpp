@@ -21,6 +21,13 @@ void require_no_conversion(const LoadWeightsOptions& options) {
                     .hint = "convert the module before prepare(), or leave out dtype"});
 }
 
+void require_no_map(const LoadWeightsOptions& options) {
+  if (options.device_map.empty()) return;
+  throw UsageError({.what = "Accelerator::load_checkpoint_in_model got a device_map",
+                    .why = "all ranks read together, each to where its model is",
+                    .hint = "call hortator::load_checkpoint_in_model() on each rank, before prepare()"});
+}
+
 }  // namespace
 }  // namespace accelerator
 
@@ -34,6 +41,7 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   auto* divided = accelerator::divided_in(model.get());
   std::optional<accelerator::Loading> loading;
   mpi::all_or_none(host, [&] {
+    accelerator::require_no_map(options);
     if (divided != nullptr || accelerator::shards_in(model.get()) != nullptr)
       accelerator::require_no_conversion(options);
     const parallel::WholeShapes shapes(divided);

@@ -8,6 +8,7 @@
 
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
+#include "accelerator/weights/floating_type.hpp"
 #include "checkpoint/write/requirements.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
@@ -68,9 +69,11 @@ class Saving {
  public:
   Saving(const torch::nn::Module& module, const OwnedShards& sharded, const SaveModelOptions& options)
       : sharded_(sharded),
+        dtype_(options.dtype),
         safe_(options.safe_serialization),
         names_(safe_ ? weights::WeightFileNames{}
                      : weights::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
+    require_floating(dtype_);
     const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
     take(chosen_weights(module, options.only_trainable), options.rename);
     shards_ = weights::shard_weights(weights_, most, names_);
@@ -86,7 +89,7 @@ class Saving {
     std::vector<std::string> lines;
     for (const auto& file : shards_.files) {
       for (const auto i : file.weights)
-        lines.push_back(text::concat(file.name, weights_[i].name, formats::to_string(formats::spec_of(tensors_[i]))));
+        lines.push_back(text::concat(file.name, weights_[i].name, formats::to_string(spec_of(tensors_[i]))));
     }
     return text::join(lines);
   }
@@ -98,6 +101,13 @@ class Saving {
   }
 
  private:
+  formats::TensorSpec spec_of(const at::Tensor& tensor) const {
+    return {.type = type_with(dtype_, tensor), .shape = tensor.sizes().vec()};
+  }
+  at::Tensor as_written(const at::Tensor& values, const at::Tensor& tensor) const {
+    return values.detach().to(type_with(dtype_, tensor));
+  }
+
   void take(const std::vector<weights::ModuleWeight>& all, const Renaming& rename) {
     std::vector<std::size_t> place_of(all.size());
     std::set<std::string> taken;
@@ -114,7 +124,7 @@ class Saving {
       }
       place_of[i] = weights_.size();
       weights_.push_back({.name = name,
-                          .bytes = static_cast<std::int64_t>(all[i].tensor.nbytes()),
+                          .bytes = spec_of(all[i].tensor).bytes(),
                           .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
       tensors_.push_back(all[i].tensor);
     }
@@ -130,7 +140,7 @@ class Saving {
 
   formats::SafetensorsPlan plan_of(const weights::WeightFile& file) const {
     std::map<std::string, formats::TensorSpec> specs;
-    for (const auto i : file.weights) specs.emplace(weights_[i].name, formats::spec_of(tensors_[i]));
+    for (const auto i : file.weights) specs.emplace(weights_[i].name, spec_of(tensors_[i]));
     return formats::plan_safetensors(specs);
   }
 
@@ -147,8 +157,14 @@ class Saving {
       outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
     }
     formats::write_safetensors(
-        comm, outputs, [&](const std::string& name) { return by_name.at(name).detach(); }, {},
-        [&](const std::string& name) { return part_of(by_name.at(name)); });
+        comm, outputs, [&](const std::string& name) { return as_written(by_name.at(name), by_name.at(name)); }, {},
+        [&](const std::string& name) { return written_part_of(by_name.at(name)); });
+  }
+
+  std::optional<formats::TensorSlice> written_part_of(const at::Tensor& tensor) const {
+    auto part = part_of(tensor);
+    if (part && part->values.defined()) part->values = as_written(part->values, tensor);
+    return part;
   }
 
   std::optional<formats::TensorSlice> part_of(const at::Tensor& tensor) const {
@@ -167,13 +183,18 @@ class Saving {
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
       formats::NamedTensors tensors;
-      for (const auto weight : shards_.files[i].weights)
-        tensors.emplace_back(weights_[weight].name, tensors_[weight].detach());
+      std::map<std::size_t, at::Tensor> converted;  // tied weights are one tensor in the file
+      for (const auto weight : shards_.files[i].weights) {
+        const auto first = weights_[weight].shares.value_or(weight);
+        if (!converted.contains(first)) converted.emplace(first, as_written(tensors_[first], tensors_[first]));
+        tensors.emplace_back(weights_[weight].name, converted.at(first));
+      }
       formats::write_pickle(folder.aside(shards_.files[i].name), tensors);
     }
   }
 
   OwnedShards sharded_;
+  std::optional<at::ScalarType> dtype_;
   bool safe_;
   weights::WeightFileNames names_;
   std::vector<weights::WeightToSave> weights_;

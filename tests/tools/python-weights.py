@@ -7,6 +7,7 @@ import sys
 
 import torch
 from accelerate import Accelerator, load_checkpoint_in_model
+from accelerate.utils import OffloadedWeightsLoader
 from safetensors.torch import load_file, save_file
 
 TYPES = ['bool', 'uint8', 'int8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64', 'float16', 'bfloat16', 'float32', 'float64',
@@ -63,6 +64,14 @@ def check(folder):
         load_checkpoint_in_model(net, folder / way)
         same(net.state_dict(), filled().state_dict(), way)
     same(torch.load(folder / 'pickled' / 'pytorch_model.bin', weights_only=True), filled().state_dict(), 'torch.load')
+    half = {name: tensor.bfloat16() if tensor.is_floating_point() else tensor for name, tensor in filled().state_dict().items()}
+    same(torch.load(folder / 'half_pickled' / 'pytorch_model.bin', weights_only=True), half, 'another type, torch.save')
+    assert len({tensor.data_ptr() for tensor in torch.load(folder / 'half_pickled' / 'pytorch_model.bin').values()}) == len(half) - 1, 'tied'
+    file = load_file(folder / 'half' / 'model.safetensors')
+    same({name: file[name] for name in half if name in file}, {name: half[name] for name in half if name in file}, 'another type')
+    offloaded = OffloadedWeightsLoader(save_folder=str(folder / 'offloaded'))
+    weights = {name: tensor for name, tensor in half.items() if name in dict(Net().named_parameters())}
+    same({name: offloaded[name] for name in weights}, weights, 'the offload folder')
 
 
 if len(sys.argv) == 3 and sys.argv[1] in ('write', 'check'):

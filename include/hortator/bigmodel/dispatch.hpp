@@ -29,7 +29,8 @@ using DeviceMapChoice = std::variant<std::string, DeviceMap>;
 
 /// Options of dispatch_model().
 struct DispatchOptions {
-  /// A folder with space for the parts on disk. They are written to an unnamed file there.
+  /// A folder with space for the parts on disk. They are written to an unnamed file there. Parts without values are
+  /// read from the folder itself, if load_checkpoint_in_model() has written them to it.
   std::filesystem::path offload_folder = {};
   bool offload_buffers = false;  ///< also offloads buffers of modules on disk; else they stay in memory
 };

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <hortator/bigmodel/big_models.hpp>
 #include <hortator/export.hpp>
 #include <hortator/model.hpp>
 #include <initializer_list>
@@ -56,6 +57,8 @@ struct SaveModelOptions {
   /// Only parameters that are trained: those of adapters, without the frozen ones of the base model and without
   /// buffers. Load them into the base model with {.strict = false}.
   bool only_trainable = false;
+  /// The type of floating-point tensors in the files; the model keeps its own. By default each is written as it is.
+  std::optional<c10::ScalarType> dtype = {};
 };
 
 /// Of load_checkpoint_in_model.
@@ -71,6 +74,12 @@ struct LoadWeightsOptions {
   /// Modules and tensors that become float32 in place of `dtype`, by name or a part of it ("norm").
   std::vector<std::string> keep_in_fp32_modules = {};
   std::size_t model = 0;  ///< of a checkpoint of save_state: which of its models
+  /// Where parts are loaded, by name: {{"", DevicePlacement::parse("cuda:0")}}. By default each part stays where it is.
+  /// Parts on disk are written to `offload_folder`; they have no values until dispatch_model() gets that folder. By one
+  /// process alone: an Accelerator's load_checkpoint_in_model() refuses it.
+  DeviceMap device_map = {};
+  /// A folder for parts on disk, as Accelerate's offload_state_dict() writes it. An index.json in it is replaced.
+  std::filesystem::path offload_folder = {};
 };
 
 namespace detail {

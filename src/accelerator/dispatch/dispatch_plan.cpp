@@ -100,6 +100,10 @@ void warn_if_too_small(Bytes limit, Bytes room, Bytes layer) {
 
 }  // namespace
 
+Bytes page_bytes_for(const std::vector<PlacedTensor>& tensors, std::optional<Bytes> room) {
+  return std::max(largest_layer_on_disk(tensors), std::min(usual_page_bytes, room ? *room / 4 : usual_page_bytes));
+}
+
 DispatchPlan plan_dispatch(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const MaxMemory& memory,
                            const LoadAndDispatchOptions& options) {
   DispatchPlan plan{.map = map_for(module, tensors, memory, options)};
@@ -108,7 +112,7 @@ DispatchPlan plan_dispatch(const torch::nn::Module& module, std::vector<PlacedTe
     plan.room = cpu->second - bytes_on(tensors, DevicePlacement::cpu());
     warn_if_too_small(cpu->second, *plan.room, layer);
   }
-  plan.page_bytes = std::max(layer, std::min(usual_page_bytes, plan.room.value_or(usual_page_bytes) / 4));
+  plan.page_bytes = page_bytes_for(tensors, plan.room);
   return plan;
 }
 

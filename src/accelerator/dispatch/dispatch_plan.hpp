@@ -16,6 +16,9 @@ struct DispatchPlan {
   Bytes page_bytes = 0;
 };
 
+/// The size of pages for the parts on disk among `tensors`, with at most `room` bytes of memory for them.
+Bytes page_bytes_for(const std::vector<PlacedTensor>& tensors, std::optional<Bytes> room);
+
 /// Plans where `tensors` are placed, and sets their places. If a rule distributes them, the CPU's limit leaves room for
 /// two layers of the parts on disk, so that one is read while the other computes. Warns if not even one layer fits into
 /// the limit. UsageError for a map that does not match the module.

@@ -96,11 +96,12 @@ void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
 }
 
 void detail::Dispatch::State::offload(const torch::nn::Module& module, const std::vector<PlacedTensor>& tensors,
-                                      const DispatchOptions& options) {
+                                      const std::vector<PlacedTensor>& paged, const DispatchOptions& options) {
   DiskOffloadOptions chosen{.offload_buffers = options.offload_buffers};
   for (const auto& one : tensors) {
     if (!one.place.is_disk() && (!one.is_buffer || options.offload_buffers)) chosen.keep_resident.push_back(one.name);
   }
+  for (const auto& one : paged) chosen.keep_resident.push_back(one.name);
   offload_.emplace(disk_offload(module, options.offload_folder, chosen));
 }
 
@@ -110,10 +111,11 @@ DispatchCounters detail::Dispatch::State::counters() const {
     const auto counted = pager_->counters();
     counters.peak_page_bytes = counted.peak_frame_bytes;
     counters.pages_read = counted.fetched;
-  } else if (offload_) {
+  }
+  if (offload_) {
     const auto counted = offload_->counters();
-    counters.peak_page_bytes = counted.peak_resident_bytes;
-    counters.pages_read = counted.pages_read;
+    counters.peak_page_bytes += counted.peak_resident_bytes;
+    counters.pages_read += counted.pages_read;
   }
   return counters;
 }

@@ -25,9 +25,9 @@ class detail::Dispatch::State {
   void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<weights::Filling>& stored,
             const std::shared_ptr<const weights::WeightSource>& source, const accelerator::DispatchPlan& plan,
             const std::filesystem::path& scratch);
-  /// Writes the parts on disk to it.
+  /// Writes the parts on disk among `tensors` to the offload folder; `paged` are on disk already.
   void offload(const torch::nn::Module& module, const std::vector<accelerator::PlacedTensor>& tensors,
-               const DispatchOptions& options);
+               const std::vector<accelerator::PlacedTensor>& paged, const DispatchOptions& options);
 
   const DeviceMap& map() const { return map_; }
   DispatchCounters counters() const;

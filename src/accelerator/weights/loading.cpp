@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 
+#include "accelerator/dispatch/placed_loading.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
+#include "accelerator/weights/floating_type.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "paging/deferred/construction_scope.hpp"
@@ -49,13 +51,6 @@ void require_materialised(const std::vector<weights::ModuleWeight>& weights) {
       {.what = text::concat("The tensor ", text::quote(empty->name), " of the model is on the meta device"),
        .why = "it has no memory to load values into",
        .hint = "make the model on a device first"});
-}
-
-void require_floating(const std::optional<c10::ScalarType>& type) {
-  if (!type || c10::isFloatingType(*type)) return;
-  throw UsageError({.what = text::concat("Weights were to become ", formats::type_name(*type)),
-                    .why = "only floating-point tensors are converted, and only to such types",
-                    .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
 }
 
 /// Whether `name` is in a module of `modules`, or in one whose name contains one of them.
@@ -148,6 +143,7 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& checkp
                   const LoadWeightsOptions& options) {
   const accelerator::Loading loading(module, checkpoint, options);
   if (!loading.omissions().empty()) log::warn(loading.omissions());
+  if (!options.device_map.empty()) return accelerator::load_in_places(loading, module, options);
   loading.prepare_module();
   weights::fill(loading.source(), loading.fillings());
   loading.require_tied();

@@ -5,6 +5,7 @@
 #include "formats/safetensors/source.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "weights/weight_source.hpp"
 #include "weights_model.hpp"
 
 using namespace hortator;
@@ -112,6 +113,44 @@ TEST_CASE("a model that cannot be saved is refused on all ranks, and leaves no f
   CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path()), ContainsSubstring("is not a folder"));
 }
 
+TEST_CASE("a model is saved in another type, and keeps its own") {
+  test::Folder folder(State(), "save_typed");
+  for (const int stage : {0, 3}) {
+    Accelerator accelerator({.zero = {.stage = stage}});
+    auto net = filled();
+    const auto expected = test::tensors_of_net(*filled());
+    auto model = accelerator.prepare(net);
+    for (const bool safe : {true, false}) {
+      INFO("stage " << stage << (safe ? ", safetensors" : ", torch.save"));
+      const auto target = folder.path() / (safe ? "safe" : "pickled");
+      accelerator.save_model(model, target,
+                             {.max_shard_size = "0.1KB", .safe_serialization = safe, .dtype = at::kBFloat16});
+      WeightsNet loaded;
+      accelerator.load_checkpoint_in_model(loaded, target, {.dtype = at::kBFloat16});
+      for (const auto& [name, tensor] : test::tensors_of_net(*loaded)) {
+        INFO(name);
+        const auto& whole = expected.at(name);
+        CHECK(at::equal(tensor, whole.is_floating_point() ? whole.to(at::kBFloat16) : whole));
+      }
+      const auto source = weights::open_weights(target);
+      CHECK(source->spec("hidden.weight").type == at::kBFloat16);
+      CHECK(source->spec("norm.num_batches_tracked").type == at::kLong);
+    }
+    CHECK(net->parameters()[0].scalar_type() == at::kFloat);
+    CHECK_THROWS_WITH(accelerator.save_model(model, folder.path(), {.dtype = at::kLong}),
+                      ContainsSubstring("Weights were to become int64"));
+  }
+}
+
+TEST_CASE("the size of shards counts the type in the files") {
+  test::Folder folder(State(), "save_typed_shards");
+  Accelerator accelerator;
+  torch::nn::Module module;
+  for (const auto* name : {"a", "b"}) module.register_parameter(name, at::zeros({64}));
+  accelerator.save_model(module, folder.path(), {.max_shard_size = "256", .dtype = at::kHalf});
+  CHECK(test::names_in(folder.path()) == std::set<std::string>{"model.safetensors"});
+}
+
 TEST_CASE("different models on ranks are an error instead of a mixture") {
   test::Folder folder(State(), "save_differing");
   Accelerator accelerator;
@@ -158,6 +197,12 @@ TEST_CASE("files for Python to read", "[.for_python]") {
   accelerator.save_model(net, folder / "whole");
   accelerator.save_model(net, folder / "pickled", {.safe_serialization = false});
   accelerator.save_model(net, folder / "pickled_shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
+  accelerator.save_model(net, folder / "half", {.dtype = at::kBFloat16});
+  accelerator.save_model(net, folder / "half_pickled", {.safe_serialization = false, .dtype = at::kBFloat16});
+  WeightsNet offloaded;
+  load_checkpoint_in_model(
+      offloaded, folder / "whole",
+      {.dtype = at::kBFloat16, .device_map = {{"", DevicePlacement::disk()}}, .offload_folder = folder / "offloaded"});
   struct Types : torch::nn::Module {
     Types() {
       const SafetensorsFile file(python / "all_types.safetensors");
