@@ -3,9 +3,13 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/bigmodel/big_models.hpp>
+#include <hortator/bigmodel/cpu_offload_hook.hpp>
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/bigmodel/device_memory.hpp>
 #include <hortator/bigmodel/dispatch.hpp>
+#include <hortator/bigmodel/layerwise_casting.hpp>
+#include <hortator/bigmodel/module_devices.hpp>
+#include <hortator/bigmodel/module_tensors.hpp>
 #include <hortator/bigmodel/offload.hpp>
 #include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/bigmodel/weights.hpp>
@@ -48,6 +52,7 @@
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/logger.hpp>
 #include <hortator/training/metrics.hpp>
+#include <hortator/training/model_hook.hpp>
 #include <hortator/training/named_optimizer.hpp>
 #include <hortator/training/objects.hpp>
 #include <hortator/training/optimizers.hpp>

@@ -1,32 +1,21 @@
 #include <algorithm>
-#include <exception>
 #include <hortator/bigmodel/offload.hpp>
 #include <hortator/error.hpp>
 #include <numeric>
-#include <optional>
 #include <utility>
 
-#include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "core/text/units.hpp"
 #include "formats/file/raw_file.hpp"
 #include "machine/device/memory.hpp"
-#include "machine/memory/memory_limit.hpp"
-#include "machine/memory/recycling_allocator.hpp"
 #include "paging/interception/interception.hpp"
+#include "paging/offload_state.hpp"
 #include "paging/paged_storages.hpp"
-#include "paging/pager.hpp"
 #include "paging/stores/file_store.hpp"
 #include "paging/stores/host_stores.hpp"
 #include "paging/stores/staged_store.hpp"
 
 namespace hortator {
 namespace {
-
-std::uint64_t total_bytes(const std::vector<paging::PageItem>& items) {
-  return std::accumulate(items.begin(), items.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const paging::PageItem& item) { return sum + item.bytes; });
-}
 
 std::vector<paging::Page> pages_of(const std::vector<paging::PageItem>& items, const paging::PagePlan& plan) {
   std::vector<int> order(items.size());
@@ -49,53 +38,6 @@ void check(const CpuOffloadOptions& options) {
 }
 
 }  // namespace
-
-class Offload::State {
- public:
-  State(paging::PagedStorages storages, std::vector<paging::Page> pages, std::unique_ptr<paging::Store> store,
-        const paging::Pager::Options& options, std::uint64_t recycled_bytes)
-      : bytes_(total_bytes(storages.items())),
-        recycling_(recycled_bytes),
-        pager_(std::in_place, std::move(storages), std::move(pages), std::move(store), options) {}
-
-  void remove() {
-    if (!pager_) return;
-    pager_->release();
-    pager_.reset();
-  }
-
-  /// remove() for the end of a scope: does not throw, and does nothing if there is not enough memory.
-  void remove_if_possible() noexcept {
-    if (!pager_ || std::uncaught_exceptions() > 0) return;
-    try {
-      const auto room = machine::available_memory();
-      if (room && *room < bytes_) {
-        log::warn("Offloaded parameters of ", units::bytes(bytes_), " do not fit into the available memory of ",
-                  units::bytes(*room), ": their values are lost");
-        return;
-      }
-      remove();
-    } catch (const std::exception& error) {
-      log::warn("Offloaded parameters could not be put back into memory, and their values are lost: ", error.what());
-    }
-  }
-
-  OffloadCounters counters() const {
-    if (!pager_) return {};
-    const auto counted = pager_->counters();
-    return {.offloaded_bytes = bytes_,
-            .resident_bytes = counted.frame_bytes,
-            .peak_resident_bytes = counted.peak_frame_bytes,
-            .pages_read = counted.fetched,
-            .pages_read_ahead = counted.fetched_ahead,
-            .pages_written = counted.published};
-  }
-
- private:
-  std::uint64_t bytes_;
-  machine::RecyclingAllocator recycling_;
-  std::optional<paging::Pager> pager_;
-};
 
 Offload::Offload(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Offload::Offload(Offload&& other) noexcept = default;

@@ -14,6 +14,7 @@ one() { run "$program"; expect_code 0; } # without a launcher
 line() { grep -a "$1" <<<"$output" || wrong "no line contains '$1'"; }
 loss() { line 'held-out loss' | sed -E 's/.*loss ([0-9.e-]+),.*/\1/'; }
 expect_learned() { awk -v right="$(line '% right' | sed -E 's/.*, ([0-9.e+]+) % right.*/\1/')" 'BEGIN { exit !(right > 80) }' || wrong 'it has not learned'; }
+expect_learned_each_time() { line '% right' | awk '{ sub(/.*, /, ""); if ($1 <= 80) bad = 1 } END { exit bad }' || wrong 'a smaller type has lost what was learned'; }
 expect_near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d * d <= 1e-6) }' || wrong "the losses $1 and $2 differ"; }
 
 gradient_accumulation() {
@@ -105,6 +106,18 @@ profiling() {
     grep -q 'hortator::all_reduce' "runs/profiling/profile/profile_$rank.json" || wrong "the trace of rank $rank has no all-reduce"
     [ "$(grep -o '"ProfilerStep#[0-9]*"' "runs/profiling/profile/profile_$rank.json" | sort -u | wc -l)" = 2 ] || wrong "the trace of rank $rank does not have two steps"
   done
+}
+
+small_weights() {
+  two
+  expect_line '^largest score in training [0-9]'
+  expect_line '^with weights of 130 KiB in a quarter of that'
+  [ "$(grep -ac '% right' <<<"$output")" = 3 ] || wrong 'the model does not report three times'
+  expect_learned_each_time
+  local bytes
+  bytes=$(stat -c %s runs/small_weights/weights/model.safetensors)
+  two --type float8
+  [ "$(stat -c %s runs/small_weights/weights/model.safetensors)" -lt "$((bytes * 6 / 10))" ] || wrong 'the files are not smaller'
 }
 
 local_sgd() {
