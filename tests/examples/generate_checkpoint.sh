@@ -34,6 +34,22 @@ expect_code 0
 cmp one-random many-random || wrong 'several ranks draw different tokens'
 if cmp -s one one-random; then wrong 'the tokens are not random'; fi
 
+# a model that is divided among ranks
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  run "${launcher[@]}" "$generate" --model model --tensor 2 --prompts prompts --answers divided --batch-size 4 --max-new-tokens 9
+  expect_code 0
+  cmp one divided || wrong 'a divided model gives different answers'
+  run "${launcher[@]}" "$generate" --model model --tensor 2 --prompts prompts --answers divided-random --batch-size 4 "${random[@]}"
+  expect_code 0
+  cmp one-random divided-random || wrong 'a divided model draws different tokens'
+else
+  run "${launcher[@]}" "$generate" --model model --tensor 2 --prompts prompts --answers divided
+  expect_code 2
+fi
+run "$generate" --tensor 2 --prompts prompts --answers divided
+expect_code 2
+expect_line '--tensor: expected --model DIR as well'
+
 # beams, stop texts and messages
 run "${launcher[@]}" "$generate" --model model --prompts prompts --answers beams --beams 3 --max-new-tokens 9
 expect_code 0

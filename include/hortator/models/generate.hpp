@@ -51,7 +51,8 @@ struct GenerateOptions {
 
 /// Continues each prompt and returns the new tokens, with the one that ends a text: num_return_sequences texts a
 /// prompt, one prompt after the other. Prompts may have different lengths. The model is in evaluation mode meanwhile.
-/// Local to this process.
+/// @collective over the ranks of a
+/// model that parallel.tensor divides, which pass the same prompts; otherwise local.
 HORTATOR_API std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                           const GenerateOptions& options = {});
 

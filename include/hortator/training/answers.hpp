@@ -70,7 +70,7 @@ class HORTATOR_API Answering {
 
   using AnswerBatch = std::function<std::vector<std::string>(const std::vector<std::int64_t>& prompts)>;
   /// Answers this rank's prompts. A batch that fails is halved and tried again, down to single prompts, whose errors
-  /// are kept for gather().
+  /// are kept for gather(); where ranks share batches, the error is thrown.
   void run(const AnswerBatch& answer);
 
   struct Outcome {
@@ -109,7 +109,9 @@ std::int64_t prompt_length(const Prompt& prompt) {
 ///     });
 ///
 /// A batch that fails is halved and tried again, so a prompt that cannot be answered costs only its own answer. All
-/// ranks then throw IncompleteAnswers, which names these prompts and holds all other answers. @collective
+/// ranks then throw IncompleteAnswers, which names these prompts and holds all other answers. Ranks that compute
+/// batches together (along the mesh's axes tensor and context) get the same ones; there the error is thrown as it is,
+/// because others may wait for the rank. @collective
 template <typename Prompt, std::invocable<const std::vector<Prompt>&> AnswerBatch>
 auto answer_prompts(const State& state, const std::vector<Prompt>& prompts, AnswerBatch&& answer,
                     const AnswerOptions& options = {}) {

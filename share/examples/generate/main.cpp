@@ -1,6 +1,6 @@
 // Distributed inference: each rank completes its share of the prompts in batches, with a cache of keys and values. A
-// checkpoint larger than the memory stays on disk and is loaded on demand. Runs as a single process, under mpirun and
-// under srun.
+// checkpoint larger than the memory stays on disk and is loaded on demand, and ranks may divide a model among them.
+// Runs as a single process, under mpirun and under srun.
 #include <fstream>
 #include <hortator/hortator.hpp>
 #include <optional>
@@ -66,9 +66,9 @@ void answer(const generate::Options& options) {
 }
 
 void answer_with_checkpoint(const generate::Options& options) {
-  const hortator::State state({.cpu = options.cpu});
-  const generate::Completer completer(options, state.device());
-  answer_all(state, options, [&](const std::vector<std::string>& prompts) {
+  hortator::Accelerator accelerator({.cpu = options.cpu, .parallel = {.tensor = options.tensor}});
+  const generate::Completer completer(options, accelerator);
+  answer_all(accelerator, options, [&](const std::vector<std::string>& prompts) {
     return [&](const std::vector<std::string>& batch) { return completer.complete(batch, prompts); };
   });
 }

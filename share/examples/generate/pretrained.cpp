@@ -67,11 +67,10 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
 
 }  // namespace
 
-Completer::Completer(const Options& options, c10::Device device)
+Completer::Completer(const Options& options, hortator::Accelerator& accelerator)
     : options_{.generation = options.generation, .stop_strings = options.stop, .add_special_tokens = !options.chat},
-      model_(models::from_pretrained(options.checkpoint)),
+      model_(accelerator.prepare_model(models::from_pretrained(options.checkpoint), {.evaluation_mode = true})),
       tokenizer_(options.checkpoint) {
-  model_->to(device);
   if (options.chat) chat_.emplace(options.checkpoint);
 }
 
@@ -84,7 +83,7 @@ std::vector<std::string> Completer::complete(const std::vector<std::string>& bat
     const auto place = std::find(all.begin(), all.end(), text) - all.begin();
     options.generation.prompt_numbers.push_back(static_cast<std::uint64_t>(place));
   }
-  auto answers = models::generate_texts(*model_, tokenizer_, prompts, options);
+  auto answers = models::generate_texts(model_.module(), tokenizer_, prompts, options);
   for (auto& answer : answers) std::replace(answer.begin(), answer.end(), '\n', ' ');  // one line an answer
   return answers;
 }

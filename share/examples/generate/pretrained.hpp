@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hortator/accelerator.hpp>
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
@@ -16,15 +17,16 @@ namespace generate {
 /// A Hugging Face checkpoint with its tokenizer.
 class Completer {
  public:
-  Completer(const Options& options, c10::Device device);
+  /// The model on the accelerator's device, divided among ranks if parallel.tensor says so. @collective
+  Completer(const Options& options, hortator::Accelerator& accelerator);
 
   /// Returns the continuation of each text of a batch. `all` are the texts of the run: the random tokens of a text
-  /// depend on its place there.
+  /// depend on its place there. @collective over the ranks of a divided model
   std::vector<std::string> complete(const std::vector<std::string>& batch, const std::vector<std::string>& all) const;
 
  private:
   hortator::models::TextOptions options_;
-  std::shared_ptr<hortator::models::PretrainedModel> model_;
+  hortator::Model<std::shared_ptr<hortator::models::PretrainedModel>> model_;
   hortator::models::Tokenizer tokenizer_;
   std::optional<hortator::models::ChatTemplate> chat_;  ///< if prompts are messages
 };

@@ -79,6 +79,11 @@ struct Answering::Impl {
 
   const mpi::Communicator& comm() const { return state.world().comm(); }
 
+  // Whether other ranks compute the same batches with this one. They may wait for it where it fails.
+  bool shares_batches() const {
+    return split_position(state.process_index(), state.num_processes()).world < state.num_processes();
+  }
+
   // Only rank 0 reads the folder; it delivers the answers found there with its own.
   Numbers open_prompts() {
     std::map<std::int64_t, std::string> kept;
@@ -113,6 +118,7 @@ struct Answering::Impl {
     try {
       answers = answer_batch(batch);
     } catch (const std::exception& error) {
+      if (shares_batches()) throw;
       if (batch.size() == 1) {
         mine.failed.push_back(batch.front());
         note(error);
@@ -170,6 +176,7 @@ void Answering::run(const AnswerBatch& answer) {
       for (auto settled = impl_->answer_next(answer); settled > 0; --settled) bar->advance();
     }
   } catch (const std::exception& error) {  // answers cannot be kept: further ones would be lost, too
+    if (impl_->shares_batches()) throw;
     impl_->note(error);
   }
   bar->finish();

@@ -10,6 +10,7 @@
 
 #include "core/text/text.hpp"
 #include "models/generation/beams.hpp"
+#include "models/generation/next_scores.hpp"
 #include "models/generation/prompts.hpp"
 #include "models/generation/scores.hpp"
 
@@ -57,7 +58,7 @@ class BeamSearch {
   void forward(const at::Tensor& ids) {
     const auto outputs = model_.forward(
         {.input_ids = ids, .attention_mask = mask_, .position_ids = positions_, .cache = &cache_, .last = 1});
-    scores_ = at::log_softmax(outputs.logits.select(1, -1).to(at::kFloat), -1);
+    scores_ = at::log_softmax(next_scores(outputs.logits), -1);
   }
 
   /// Offers each prompt its best continuations: more than there are beams, so that enough go on when some end.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "models/generation/next_scores.hpp"
 #include "models/generation/prompts.hpp"
 #include "models/generation/scores.hpp"
 
@@ -96,7 +97,7 @@ void Decoding::admit() {
   mask_ = below(mask_, mask.defined() ? mask : at::ones_like(ids),
                 [](const at::Tensor& first) { return at::zeros_like(first); });
   positions_ = below(positions_, last_column(positions));
-  scores_ = below(scores_, outputs.logits.select(1, -1).to(at::kFloat));
+  scores_ = below(scores_, next_scores(outputs.logits));
   for (std::size_t i = 0; i < count; ++i) rows_.push_back(next_prompt_++);
 }
 
@@ -154,7 +155,7 @@ void Decoding::forward() {
                                        .position_ids = positions_,
                                        .cache = &cache_,
                                        .last = 1});
-  scores_ = outputs.logits.select(1, -1).to(at::kFloat);
+  scores_ = next_scores(outputs.logits);
 }
 
 at::Tensor Decoding::chosen() const {

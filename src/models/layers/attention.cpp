@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
@@ -95,7 +96,10 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
                                             /*enable_gqa=*/asked.size(1) != keys.size(1));
   };
   const auto key_heads = keys.size(1);
-  if (queries.size(2) > 1 || queries.size(1) == key_heads) return mixed(queries).transpose(1, 2).flatten(2);
+  // Groups of heads may be smaller than the part of a rank, which then needs only some of the keys.
+  const bool crosses_ranks = paging::carries_divided_key(queries) && !paging::carries_divided_key(keys);
+  if (queries.size(2) > 1 || queries.size(1) == key_heads || crosses_ranks)
+    return mixed(queries).transpose(1, 2).flatten(2);
   // One token: the heads that share a key become queries of one head, so that keys are not repeated for each.
   const auto grouped = queries.reshape({queries.size(0), key_heads, queries.size(1) / key_heads, queries.size(3)});
   return mixed(grouped).reshape({queries.size(0), 1, -1});

@@ -12,8 +12,13 @@ namespace {
 
 constexpr std::int64_t first_room = 64;
 
+// The sizes of keys for that many rows and tokens. Heads that are divided among ranks stay divided.
+at::Tensor sizes_for(const at::Tensor& keys, std::int64_t rows, std::int64_t tokens) {
+  return keys.narrow(0, 0, 1).narrow(2, 0, 1).expand({rows, -1, tokens, -1});
+}
+
 at::Tensor in_room(const at::Tensor& kept, const at::Tensor& added, std::int64_t time, std::int64_t room) {
-  auto larger = at::empty({added.size(0), added.size(1), room, added.size(3)}, added.options());
+  auto larger = at::empty_like(sizes_for(added, added.size(0), room), at::MemoryFormat::Contiguous);
   if (time > 0) larger.narrow(2, 0, time).copy_(kept.narrow(2, 0, time));
   return larger;
 }
@@ -67,7 +72,7 @@ void KeyValueCache::append_rows(const KeyValueCache& other) {
   const auto longest = std::max(time(), other.time());
   const auto together = [&](const at::Tensor& above, std::int64_t time, const at::Tensor& below, std::int64_t added) {
     const auto rows = above.size(0) + below.size(0);
-    auto all = at::zeros({rows, above.size(1), longest + first_room, above.size(3)}, above.options());
+    auto all = at::zeros_like(sizes_for(above, rows, longest + first_room), at::MemoryFormat::Contiguous);
     all.narrow(0, 0, above.size(0)).narrow(2, longest - time, time).copy_(above.narrow(2, 0, time));
     all.narrow(0, above.size(0), below.size(0)).narrow(2, longest - added, added).copy_(below.narrow(2, 0, added));
     return all;

@@ -15,6 +15,7 @@ namespace hortator::paging {
 namespace {
 
 std::atomic<OperatorHandler> divided = nullptr, meeting = nullptr;
+std::atomic<WholeValues> whole_of_divided = nullptr;
 
 void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
@@ -52,7 +53,12 @@ bool has_divided_tensor(const c10::IValue& value) {
   return value.isList() && std::ranges::any_of(value.toListRef(), has_divided_tensor);
 }
 
-void handle_divided_tensors(OperatorHandler handler) {
+at::Tensor whole_values(const at::Tensor& tensor) {
+  return has_divided_tensor(tensor) ? whole_of_divided.load()(tensor) : tensor;
+}
+
+void handle_divided_tensors(OperatorHandler handler, WholeValues whole) {
+  whole_of_divided = whole;
   divided = handler;
   install_once();
 }

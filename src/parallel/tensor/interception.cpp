@@ -201,7 +201,7 @@ void check_division() {
 }  // namespace
 
 void start_division() {
-  paging::handle_divided_tensors(&run_divided);
+  paging::handle_divided_tensors(&run_divided, &whole_values);
   [[maybe_unused]] static const bool works = (check_division(), true);
 }
 

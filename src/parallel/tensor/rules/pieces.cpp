@@ -101,6 +101,14 @@ bool slice(OperatorCall& call) {
   return true;
 }
 
+bool index_select(OperatorCall& call) {
+  const auto self = call.operand(0);
+  const auto dim = from_front(call.integer(1), self.dims());
+  if (!self.is_divided() || self.is_divided_along(dim)) return false;
+  call.give_divided(at::index_select(self.tensor, dim, call.operand(2).whole()), *self.division, self.ranks);
+  return true;
+}
+
 bool split(OperatorCall& call) {
   const auto self = call.operand(0);
   const auto dim = from_front(call.integer(2), self.dims());

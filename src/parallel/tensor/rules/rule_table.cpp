@@ -23,6 +23,7 @@ const std::unordered_map<std::string_view, OperatorRule>& rules_by_name() {
       {"aten::expand", expand},
       {"aten::select.int", select},
       {"aten::slice.Tensor", slice},
+      {"aten::index_select", index_select},
       {"aten::split.Tensor", split},
       {"aten::split_with_sizes", split_with_sizes},
       {"aten::unbind.int", unbind},

@@ -42,6 +42,7 @@ bool expand(OperatorCall& call);
 
 bool select(OperatorCall& call);
 bool slice(OperatorCall& call);
+bool index_select(OperatorCall& call);
 bool split(OperatorCall& call);
 bool split_with_sizes(OperatorCall& call);
 bool unbind(OperatorCall& call);

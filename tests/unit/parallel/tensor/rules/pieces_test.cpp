@@ -19,6 +19,19 @@ TEST_CASE("pieces and their joins keep the division") {
        [](const Tensors& t) { return t[0].slice(2, 8, 24); },
        Division{.dim = 2, .blocks = 2}},
       {"slice of another dimension", {{x, third}}, [](const Tensors& t) { return t[0].slice(1, 0, 2); }, third},
+      {"index_select",
+       {{x, third}},
+       [](const Tensors& t) {
+         return t[0].index_select(1, at::tensor({2, 0, 2}));
+       },
+       third},
+      {"index_select of the divided dimension",
+       {{x, third}},
+       [](const Tensors& t) {
+         return t[0].index_select(2, at::tensor({23, 0}));
+       },
+       {},
+       1},
       {"select", {{x, third}}, [](const Tensors& t) { return t[0].select(1, 2); }, second},
       {"unbind", {{x, third}}, [](const Tensors& t) { return t[0].unbind(1)[1]; }, second},
       {"narrow", {{x, third}}, [](const Tensors& t) { return t[0].narrow(1, 1, 2); }, third},
