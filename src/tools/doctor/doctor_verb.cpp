@@ -6,6 +6,7 @@
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/mpi_use.hpp"
+#include "tools/doctor/cards.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"
 #include "tools/doctor/libraries.hpp"
@@ -56,6 +57,7 @@ Findings examine_ranks(const mpi::Communicator& world, const std::string& folder
   const auto node = world.node();
   Findings findings = judge_start(world);
   add(findings, judge(doctor::inspect_machine(node.size())));
+  add(findings, judge(doctor::inspect_cards()));
   if (node.rank() == 0) add(findings, judge(doctor::inspect_folder(folder)));
   add(findings, judge(doctor::inspect_devices(node)));
   add(findings, judge(doctor::inspect_fabric()));
@@ -79,6 +81,7 @@ bool can_start(const Findings& findings) {
 // MPI cannot be initialised with incompatible libraries, so that this rank reports what it sees on its own.
 int report_one_rank(Findings findings, const std::string& folder, bool as_json) {
   add(findings, judge(doctor::inspect_machine(1)));
+  add(findings, judge(doctor::inspect_cards()));
   add(findings, judge(doctor::inspect_folder(folder)));
   add(findings, judge(doctor::inspect_fabric()));
   print(findings, 1, as_json);

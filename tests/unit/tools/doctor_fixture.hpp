@@ -4,6 +4,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "tools/doctor/cards.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"
 #include "tools/doctor/libraries.hpp"

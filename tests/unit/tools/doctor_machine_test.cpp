@@ -15,6 +15,41 @@ TEST_CASE("kernels older than 5.5 are noted, newer and unknown ones are not") {
   }
 }
 
+TEST_CASE("several RTX 40 cards with an old driver are an error, unless NCCL's transfers between them are off") {
+  const CardFacts old{.models = {"NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 4090"}, .driver = "535.129.03"};
+  expect_finding(old, "cards", Severity::error, "2 cards, driver 535.129.03", "NCCL_P2P_DISABLE=1");
+  const auto with = [&](auto change) {
+    auto cards = old;
+    change(cards);
+    return cards;
+  };
+  for (const auto* fine : {"550.40.07", "550.54.14", "560.1", "1000.0.0"})
+    CHECK(finding(with([&](CardFacts& cards) { cards.driver = fine; }), "cards").severity == Severity::ok);
+  for (const auto* bad : {"550.40.06", "550.40", "550", "470.256.02"})
+    CHECK(finding(with([&](CardFacts& cards) { cards.driver = bad; }), "cards").severity == Severity::error);
+  CHECK(finding(with([](CardFacts& cards) {
+                  cards.models = {"NVIDIA H100", "NVIDIA H100"};
+                }),
+                "cards")
+            .severity == Severity::ok);
+  CHECK(finding(with([](CardFacts& cards) { cards.is_p2p_off = cards.is_ib_off = true; }), "cards").severity ==
+        Severity::ok);
+  CHECK(finding(with([](CardFacts& cards) { cards.is_p2p_off = true; }), "cards").severity == Severity::error);
+  CHECK(judge(with([](CardFacts& cards) { cards.models.pop_back(); })).empty());
+  CHECK(judge(CardFacts()).empty());
+}
+
+TEST_CASE("the driver's files are parsed") {
+  CHECK(parse_driver_version(
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19\nGCC version: 12.2.0\n") ==
+        "535.129.03");
+  CHECK(parse_driver_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release Build") ==
+        "550.54.14");
+  CHECK(parse_driver_version("").empty());
+  CHECK(parse_card_model("Model: \t\t NVIDIA GeForce RTX 4090\nIRQ:   \t\t 95\n") == "NVIDIA GeForce RTX 4090");
+  CHECK(parse_card_model("Model:\n").empty());
+}
+
 TEST_CASE("shared memory is judged by the free bytes per rank") {
   auto machine = good_machine();
   machine.free_shared_memory = 4 * 64 * mib;
