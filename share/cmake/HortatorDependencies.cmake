@@ -69,6 +69,7 @@ if(NOT nlohmann_json_FOUND)
                       "Ubuntu) or json-devel (Rocky), or set nlohmann_json_DIR.")
 endif()
 
+include(HortatorCompression)
 include(HortatorImages)
 include(HortatorUnicode)
 include(HortatorCuda)

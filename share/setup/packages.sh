@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images unicode cairo lmod hosts fuzz mold)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen compression images unicode cairo lmod hosts fuzz mold)
 
 # Prints the folders in which a cluster's modules may have installed a library.
 prefixes() {
@@ -37,6 +37,9 @@ json
 #if __has_include(<yaml-cpp/yaml.h>)
 yaml
 #endif
+#if __has_include(<zlib.h>) && __has_include(<zstd.h>)
+compression
+#endif
 #if __has_include(<png.h>) && __has_include(<jpeglib.h>)
 images
 #endif
@@ -61,6 +64,7 @@ have_boost() { have_header boost; }
 have_catch2() { have_header catch2; }
 have_json() { have_header json; }
 have_yaml() { have_header yaml; }
+have_compression() { have_header compression; }
 have_images() { have_header images; }
 have_unicode() { have_header unicode; }
 have_cairo() { have_header cairo && command -v pkg-config >/dev/null; }
@@ -188,7 +192,7 @@ ensure_packages() {
   probe_headers
   mapfile -t absent < <(missing "$@")
   [ ${#absent[@]} -gt 0 ] || return 0
-  mapfile -t wanted < <(missing extra images unicode)  # optional: installed together with required ones, but not by themselves
+  mapfile -t wanted < <(missing extra compression images unicode)  # optional: installed together with required ones, but not by themselves
   packages=$(packages_of "$list" "${absent[@]}" "${wanted[@]}")
   if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${absent[@]}"; fi
   log "installing from $(distribution): $packages"

@@ -1,13 +1,13 @@
 #include <hortator/datasets/tar_shards.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "data/files/compressed_file.hpp"
 #include "data/files/rows.hpp"
+#include "data/files/tar_names.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/file_pool.hpp"
 #include "formats/tar/members.hpp"
@@ -20,40 +20,6 @@ namespace {
 using formats::FileError;
 using formats::FixedFile;
 using formats::TarMember;
-
-/// The two parts of a member's name.
-struct MemberName {
-  std::string key, extension;
-};
-
-/// Nothing for a hidden file.
-std::optional<MemberName> split_name(const std::string& name) {
-  const auto begin = name.rfind('/') + 1;  // 0 without a folder
-  const auto point = name.find('.', begin);
-  if (point == begin) return {};
-  if (point == std::string::npos) {
-    throw formats::TarFault(
-        text::concat("the member ", text::quote(name), " has no extension, so it is not a part of a sample"));
-  }
-  auto extension = name.substr(point + 1);
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return MemberName{.key = name.substr(0, point), .extension = std::move(extension)};
-}
-
-void refuse_compressed(const FixedFile& file) {
-  std::array<unsigned char, 2> begin = {};
-  if (file.bytes() >= begin.size()) file.read_at(0, begin.data(), begin.size());
-  if (begin[0] != 0x1f || begin[1] != 0x8b) return;
-  throw FileError({.what = text::concat(file.path(), " is compressed"),
-                   .why = "samples are read from any place of an archive",
-                   .hint = "unpack it with gunzip; images are compressed already"});
-}
-
-[[noreturn]] void throw_invalid(const std::filesystem::path& path, const formats::TarFault& fault) {
-  throw FileError(
-      {.what = text::concat(path, " is not a valid tar shard: ", fault.what()),
-       .hint = "copy it again, or write it with tar or webdataset: plain files, those of a sample in sequence"});
-}
 
 formats::TarBytes reader_of(const FixedFile& file) {
   return [&file](std::uint64_t offset, void* to, std::size_t bytes) { file.read_at(offset, to, bytes); };
@@ -68,11 +34,12 @@ class TarIndex {
     if (archives.empty()) throw UsageError({.what = "No tar shards are named", .hint = "name the archives"});
     for (const auto& path : archives) {
       const auto file = files_.get(files_.add(path));
-      refuse_compressed(*file);
+      refuse_compressed(
+          *file, "read it in order with TarStream, or unpack it with gunzip or unzstd: images are compressed already");
       try {
         scan(*file);
       } catch (const formats::TarFault& fault) {
-        throw_invalid(path, fault);
+        throw_invalid_tar(path, fault);
       }
       file->require_unchanged();
     }
@@ -96,7 +63,7 @@ class TarIndex {
       file.require_unchanged();
       return found;
     } catch (const formats::TarFault& fault) {
-      throw_invalid(file.path(), fault);
+      throw_invalid_tar(file.path(), fault);
     }
   }
 
@@ -118,7 +85,7 @@ class TarIndex {
     std::vector<std::string> extensions;
     const auto archive = static_cast<std::uint32_t>(files_.size() - 1);
     for (auto position = members.position(); const auto member = members.next(); position = members.position()) {
-      const auto name = split_name(member->name);
+      const auto name = TarName::divide(member->name);
       if (!name) continue;
       if (extensions.empty() || name->key != key) {
         places_.push_back({.position = position, .archive = archive, .members = 0});
@@ -136,7 +103,7 @@ class TarIndex {
   /// Returns false for a hidden file.
   static bool add(TarSample& sample, const FixedFile& file, const std::optional<TarMember>& member) {
     if (!member) throw formats::TarFault("it has changed since it was opened");
-    auto name = split_name(member->name);
+    auto name = TarName::divide(member->name);
     if (!name) return false;
     std::string content(member->bytes, '\0');
     file.read_at(member->offset, content.data(), content.size());

@@ -110,6 +110,7 @@ void TarMembers::skip(std::uint64_t bytes, const std::string& name) {
 }
 
 void TarMembers::require_zeros_to_end() const {
+  if (archive_bytes_ == unknown_bytes) return;
   std::array<char, 16 * tar_block_bytes> some{};
   for (auto at = position_; at < archive_bytes_;) {
     const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(some.size(), archive_bytes_ - at));

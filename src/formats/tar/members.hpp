@@ -26,6 +26,10 @@ using TarBytes = std::function<void(std::uint64_t, void*, std::size_t)>;
 /// an archive that is truncated or followed by another one.
 class TarMembers {
  public:
+  /// Of an archive that is read front to back: `read` throws where it ends, and the caller checks that only zeros
+  /// follow the last file.
+  static constexpr std::uint64_t unknown_bytes = std::uint64_t{1} << 62;
+
   /// Begins at `position`, where an earlier walk has been.
   TarMembers(TarBytes read, std::uint64_t archive_bytes, std::uint64_t position = 0);
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <hortator/datasets/table.hpp>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+namespace hortator::data {
+
+/// An error in a line. The caller adds the line's position.
+class JsonLineFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UsageError unless there are members, each named once.
+void require_members(const std::vector<TableColumn>& members);
+
+/// Reads these members of the JSON object in `line`. Throws JsonLineFault.
+TableRow parse_json_record(std::string_view line, std::span<const TableColumn> members);
+
+}  // namespace hortator::data

@@ -1,0 +1,66 @@
+#include <ATen/ops/stack.h>
+
+#include <hortator/datasets/json_stream.hpp>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "data/files/json_record.hpp"
+#include "data/streams/line_files.hpp"
+#include "formats/file/file_error.hpp"
+
+namespace hortator {
+namespace {
+
+at::Tensor stack_member(const std::vector<TableRow>& rows, const std::string& name) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& row : rows) {
+    tensors.push_back(row.tensors.at(name));
+    if (tensors.back().sizes() == tensors.front().sizes()) continue;
+    throw UsageError({.what = text::concat("The member ", text::quote(name), " has shape ", tensors.back().sizes(),
+                                           " in one row of a batch, and ", tensors.front().sizes(), " in another"),
+                      .why = "they are joined into one tensor",
+                      .hint = "give data_loader() a function that pads the rows"});
+  }
+  return at::stack(tensors);
+}
+
+}  // namespace
+
+JsonStream::JsonStream(const std::vector<std::filesystem::path>& files, const std::vector<TableColumn>& members,
+                       const FileStreamOptions& options)
+    : files_(std::make_unique<data::LineFiles>(files, options)), members_(members) {
+  data::require_members(members);
+}
+
+JsonStream::~JsonStream() = default;
+JsonStream::JsonStream(JsonStream&& other) noexcept = default;
+JsonStream& JsonStream::operator=(JsonStream&& other) noexcept = default;
+
+std::optional<TableRow> JsonStream::next() {
+  while (const auto line = files_->next()) {
+    if (line->find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    try {
+      return data::parse_json_record(*line, members_);
+    } catch (const data::JsonLineFault& fault) {
+      throw formats::FileError({.what = text::concat(files_->position_text(), ": ", fault.what())});
+    }
+  }
+  return {};
+}
+
+void JsonStream::reset() { files_->reset(); }
+void JsonStream::select_files(int world, int rank) { files_->select(world, rank); }
+void JsonStream::save(StateWriter& out) const { files_->save(out); }
+void JsonStream::load(const StateReader& in) { files_->load(in); }
+
+TableBatch join_rows(const std::vector<TableRow>& rows) {
+  TableBatch batch;
+  if (rows.empty()) return batch;
+  for (const auto& [name, tensor] : rows.front().tensors) batch.tensors[name] = stack_member(rows, name);
+  for (const auto& row : rows) {
+    for (const auto& [name, text] : row.texts) batch.texts[name].push_back(text);
+  }
+  return batch;
+}
+
+}  // namespace hortator
