@@ -27,6 +27,7 @@ const std::vector<Measurement>& measurements() {
       {"checkpoint", "saving and loading against raw writing, reading and copying of the same bytes", checkpoint},
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
       {"ema", "a training step with a moving average of the weights against the same step without it", ema},
+      {"gathers", "a step at ZeRO stage 3 over several nodes: gathers ahead, and in 16 bits, beside neither", gathers},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",

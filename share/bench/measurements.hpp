@@ -48,6 +48,7 @@ std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Sel
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 
