@@ -10,8 +10,8 @@ namespace hortator::parallel {
 void check_dense(const std::string& name, const at::Tensor& gradient) {
   if (gradient.layout() == at::kStrided) return;
   throw UsageError({.what = text::concat("The gradient of ", text::quote(name), " is sparse"),
-                    .why = "sparse gradients cannot be averaged over ranks",
-                    .hint = "construct the embedding without sparse(true)"});
+                    .why = "only sparse gradients of whole rows can be averaged over ranks, and not under ZeRO",
+                    .hint = "construct the embedding without sparse(true), or set zero.stage to 0"});
 }
 
 void throw_missing(const mpi::Communicator& host, const std::vector<std::string>& missing) {

@@ -1,15 +1,18 @@
 #include "parallel/data_parallel/gradient_reducer.hpp"
 
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <span>
 #include <utility>
 
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
+#include "parallel/sparse/sparse_gradients.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::parallel {
@@ -59,13 +62,14 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
 void GradientReducer::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
   auto& parameter = parameters_[index];
-  check_dense(parameter.name, parameter.tensor.grad());
+  check_layout(parameter);
   parameter.used = true;
   if (is_paused()) return;
   if (begin()) start_pass();
   const int task = current_graph_task();
   outermost_ = std::min(outermost_, task);
   if (buckets_.empty()) return learn(index, task);
+  if (parameter.sparse) return;  // averaged when backward is over
   auto& bucket = buckets_[parameter.bucket];
   if (bucket.was_started()) {
     throw UsageError(
@@ -83,17 +87,32 @@ void GradientReducer::on_gradient(std::size_t index) {
   if (next_bucket_ > 0) parallel_.communicator.advance();
 }
 
+// Sharded optimizers step slices, which have no rows.
+void GradientReducer::check_layout(const Parameter& parameter) const {
+  const auto& gradient = parameter.tensor.grad();
+  const bool is_sparse = gradient.layout() != at::kStrided;
+  if (is_sparse && (parallel_.sharding != nullptr || is_divided(parameter.tensor) || gradient.layout() != at::kSparse ||
+                    gradient.sparse_dim() != 1))
+    check_dense(parameter.name, gradient);
+  if (buckets_.empty() || is_sparse == parameter.sparse) return;
+  throw UsageError({.what = text::concat("The gradient of ", text::quote(parameter.name), " is ",
+                                         is_sparse ? "sparse, and was dense" : "dense, and was sparse", " before"),
+                    .why = "in the first backward pass the ranks agree on how each gradient travels",
+                    .hint = "use the parameter in the same way in all passes"});
+}
+
 void GradientReducer::start_pass() {
   outermost_ = parallel_.pass.outermost();
   if (outermost_ == no_graph_task) outermost_ = current_graph_task();
   if (buckets_.empty()) return;
   for (auto& parameter : parameters_) {
-    if (!parameter.tensor.requires_grad()) buckets_[parameter.bucket].fill_unused(parameter.slot);
+    if (!parameter.tensor.requires_grad() && !parameter.sparse) buckets_[parameter.bucket].fill_unused(parameter.slot);
   }
 }
 
 void GradientReducer::learn(std::size_t index, int task) {
   auto& parameter = parameters_[index];
+  parameter.sparse = parameter.tensor.grad().is_sparse();
   if (parameter.task == no_graph_task) {
     parameter.task = task;
     arrived_.push_back(static_cast<int>(index));
@@ -106,10 +125,34 @@ bool GradientReducer::is_of_experts(const at::Tensor& parameter) const {
   return parallel_.holders != nullptr && is_divided(parameter);
 }
 
+// A rank whose first pass has not reached a parameter learns from the others whether its gradients are sparse.
+// @collective
+void GradientReducer::agree_on_sparse() {
+  std::vector<int> flags;
+  for (const auto& parameter : parameters_) flags.push_back(parameter.sparse ? 1 : 0);
+  mpi::all_reduce(parallel_.host, std::span(flags), MPI_MAX);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].sparse = flags[i] == 1;
+}
+
+// @collective
+void GradientReducer::make_bucket(std::vector<at::Tensor> members, bool is_last) {
+  const BucketFormat format{
+      .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
+      .error_feedback = parallel_.options.error_feedback,
+      .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(message_size()) : 0,
+      .hook = &parallel_.options.bucket_hook,
+      .index = static_cast<std::int64_t>(buckets_.size())};
+  auto& ranks = is_of_experts(members.front()) ? parallel_.holders_of_experts() : parallel_.communicator;
+  ranks_of_.push_back(&ranks);
+  buckets_.emplace_back(ranks, std::move(members), format);
+}
+
 // @collective
 void GradientReducer::plan() {
   auto order = arrival_order(arrived_, static_cast<int>(parameters_.size()));
   mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  agree_on_sparse();
+  std::erase_if(order, [&](int index) { return parameters_[static_cast<std::size_t>(index)].sparse; });
   std::vector<BucketItem> items;
   for (auto& parameter : parameters_) {
     items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type()),
@@ -125,17 +168,10 @@ void GradientReducer::plan() {
       parameter.slot = members.size();
       members.push_back(parameter.tensor);
     }
-    const bool is_last = buckets_.size() + 1 == plans.size();
-    const BucketFormat format{
-        .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
-        .error_feedback = parallel_.options.error_feedback,
-        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(message_size()) : 0,
-        .hook = &parallel_.options.bucket_hook,
-        .index = static_cast<std::int64_t>(buckets_.size())};
-    auto& ranks = is_of_experts(members.front()) ? parallel_.holders_of_experts() : parallel_.communicator;
-    ranks_of_.push_back(&ranks);
-    buckets_.emplace_back(ranks, std::move(members), format);
+    make_bucket(std::move(members), buckets_.size() + 1 == plans.size());
   }
+  // Without dense gradients the signals still need a bucket.
+  if (plans.empty()) make_bucket({at::zeros({1}, at::TensorOptions(parallel_.device))}, /*is_last=*/true);
 }
 
 // The last bucket waits for finish(): its signals say which gradients this rank has.
@@ -167,8 +203,13 @@ void GradientReducer::reduce() {
   while (next_bucket_ < buckets_.size()) start_next_bucket();
   const auto all = wait_for_all();
   publish(all);
+  average_sparse(all, /*has_own=*/true);
   end_pass();
   require_complete(all, missing);
+}
+
+bool GradientReducer::has_only_sparse() const {
+  return std::ranges::all_of(parameters_, [](const Parameter& parameter) { return parameter.sparse; });
 }
 
 // Returns the names of parameters that must have a gradient and got none, in this pass or under no_sync.
@@ -177,15 +218,13 @@ std::vector<std::string> GradientReducer::fill_remaining() {
   std::vector<std::string> missing;
   for (auto& parameter : parameters_) {
     auto& bucket = buckets_[parameter.bucket];
-    if (bucket.has(parameter.slot)) continue;
+    if (!parameter.sparse && bucket.has(parameter.slot)) continue;
     parameter.used = parameter.used && parameter.tensor.grad().defined();  // zero_grad may have removed it
-    if (parameter.used) {
-      bucket.fill(parameter.slot);
-    } else {
-      bucket.fill_unused(parameter.slot);
-      if (parameter.tensor.requires_grad()) missing.push_back(parameter.name);
-    }
+    if (!parameter.used && parameter.tensor.requires_grad()) missing.push_back(parameter.name);
+    if (parameter.sparse) continue;
+    parameter.used ? bucket.fill(parameter.slot) : bucket.fill_unused(parameter.slot);
   }
+  if (has_only_sparse()) buckets_.back().fill_unused(0);
   return missing;
 }
 
@@ -223,14 +262,30 @@ std::vector<float> GradientReducer::exchange_by_host() {
   return message;
 }
 
+bool GradientReducer::learns(std::size_t index, const StepSignals& all) const {
+  const bool is_used = !parallel_.options.find_unused_parameters || all.used[index];
+  return is_used && parameters_[index].tensor.requires_grad();
+}
+
 void GradientReducer::publish(const StepSignals& all) {
   const core::Stopwatch copying(times_.copying);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& parameter = parameters_[i];
-    const bool is_used = !parallel_.options.find_unused_parameters || all.used[i];
-    const bool learns = is_used && parameter.tensor.requires_grad();
+    if (parameter.sparse) continue;
     auto& bucket = buckets_[parameter.bucket];
-    learns ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
+    learns(i, all) ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
+  }
+}
+
+// A rank without batches has no gradients of its own, and needs no averages. @collective
+void GradientReducer::average_sparse(const StepSignals& all, bool has_own) {
+  const core::Stopwatch waiting(times_.waiting);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto& parameter = parameters_[i];
+    if (!parameter.sparse || !learns(i, all)) continue;
+    const auto mine = has_own ? parameter.tensor.grad() : at::Tensor();
+    auto average = average_rows(parallel_.communicator, parameter.tensor, mine);
+    if (has_own) parameter.tensor.mutable_grad() = std::move(average);
   }
 }
 
@@ -259,6 +314,7 @@ void GradientReducer::reduce_zeros() {
   bucket.start(parallel_.communicator);
   if (next_bucket_ < buckets_.size()) return;
   const auto all = wait_for_all();
+  average_sparse(all, /*has_own=*/false);
   end_pass();
   require_complete(all, {});
 }
@@ -267,7 +323,7 @@ std::vector<std::vector<std::string>> GradientReducer::buckets() const {
   std::vector<std::vector<std::string>> names(buckets_.size());
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     for (const auto& parameter : parameters_) {
-      if (parameter.bucket == b) names[b].push_back(parameter.name);
+      if (parameter.bucket == b && !parameter.sparse) names[b].push_back(parameter.name);
     }
   }
   return names;

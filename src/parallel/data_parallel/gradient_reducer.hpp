@@ -18,7 +18,8 @@ namespace hortator::parallel {
 /// arrive; then buckets are made along rank 0's order. From then on each gradient goes into its bucket when backward
 /// has accumulated it. Buckets start in a fixed order, the same on all ranks, each as soon as it and all before it are
 /// full. The gradient of a parameter that nested passes reach (recomputation), or that is reached more than once, is
-/// complete only when the outermost backward is over.
+/// complete only when the outermost backward is over. Sparse gradients are in no bucket: their rows are gathered when
+/// backward is over (sparse_gradients.hpp).
 class GradientReducer final : public GradientPass {
  public:
   /// `parameters` in the module's order, each once. One that is frozen now must stay frozen; one that is frozen later
@@ -57,6 +58,7 @@ class GradientReducer final : public GradientPass {
     std::size_t slot = 0;
     bool used = false;         ///< it got a gradient since the last reduction
     bool late = false;         ///< more may be added to its gradient until backward is over
+    bool sparse = false;       ///< its gradients are sparse, on all ranks once buckets are planned
     int task = no_graph_task;  ///< the graph task that brought its first gradient
   };
 
@@ -65,6 +67,10 @@ class GradientReducer final : public GradientPass {
   void start_pass();
   void learn(std::size_t index, int task);
   void plan();
+  bool has_only_sparse() const;
+  void check_layout(const Parameter& parameter) const;
+  void agree_on_sparse();
+  void make_bucket(std::vector<at::Tensor> members, bool is_last);
   void start_full_buckets();
   void start_next_bucket();
   void reduce_zeros();
@@ -78,6 +84,8 @@ class GradientReducer final : public GradientPass {
   StepSignals wait_for_all();
   std::vector<float> exchange_by_host();
   void publish(const StepSignals& all);
+  bool learns(std::size_t index, const StepSignals& all) const;
+  void average_sparse(const StepSignals& all, bool has_own);
   void end_pass();
 
   std::vector<Parameter> parameters_;

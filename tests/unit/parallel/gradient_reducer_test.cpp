@@ -270,15 +270,6 @@ TEST_CASE("a parameter that got its gradient while paused need not get one in th
   }
 }
 
-TEST_CASE("sparse gradients are refused by name") {
-  ReducerFixture f;
-  if (f.alone()) return;
-  auto a = parameter({4, 2});
-  parallel::GradientReducer reducer({{"table", a}}, f.parallel());
-  CHECK_THROWS_WITH(at::embedding(a, at::zeros({1}, at::kLong), -1, false, true).sum().backward(),
-                    ContainsSubstring("The gradient of 'table' is sparse"));
-}
-
 TEST_CASE("a parameter that is unfrozen later is an error that names it; one that is frozen later is skipped") {
   ReducerFixture f;
   if (f.alone()) return;

@@ -244,6 +244,7 @@ run bench paging --json --size 40MB --blocks 1; code_is 0
 for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
 compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
 run bench ema --json --blocks 1 --steps 1; code_is 0; out_has '"name":"ema"'
+run bench gathers; code_is 2; err_has 'hortator bench gathers runs on one node'
 run bench tensor --json --blocks 1; code_is 0; out_has '"case":"attention"'
 run bench tensor --case step; code_is 2; err_has 'hortator launch -n 2 hortator bench tensor --case step'
 run launch -n 2 "$hortator" bench tensor --case operators; code_is 2; err_has 'it times operators that send nothing'
