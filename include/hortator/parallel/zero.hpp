@@ -52,8 +52,8 @@ struct ZeroConfig {
   /// Bytes of each model's offloaded parameters and of each optimizer's offloaded moments that are in memory at a time;
   /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter. (Gradients are in the
   /// system's file cache, which is freed when memory is short.) Also the bytes of gathered parameters, and of a rank's
-  /// offloaded part, that stay in memory until others replace them; 0: about twice ddp.bucket_cap_mb or the largest
-  /// one.
+  /// offloaded part, that stay in memory until others replace them; 0: about three times ddp.bucket_cap_mb or the
+  /// largest one, of which one is gathered ahead (HORTATOR_GATHER_AHEAD=0: about twice).
   std::uint64_t resident_bytes = 0;
 };
 
