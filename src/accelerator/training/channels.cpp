@@ -43,7 +43,7 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
   share_random_numbers();
   if (shape.size(parallel::Axis::tensor) > 1) {
     const auto& group = mesh_->connect(parallel::Axis::tensor);
-    tensor_ = std::make_shared<parallel::TensorRanks>(group.on_device, group.on_cpu);
+    tensor_ = std::make_shared<parallel::TensorRanks>(group);
     tensor_->set_strict(axes.strict);
   }
   connect_experts();
@@ -53,11 +53,11 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
 // @collective
 void Channels::connect_experts() {
   if (const auto& ranks = mesh_->averaging(); ranks.size() > 1)
-    counted_ = std::make_shared<parallel::TensorRanks>(ranks.on_device, ranks.on_cpu);
+    counted_ = std::make_shared<parallel::TensorRanks>(ranks);
   if (mesh_->shape().experts() == 1) return;
   const auto& group = mesh_->connect_experts();
   mesh_->connect_holders();
-  experts_ = std::make_shared<parallel::TensorRanks>(group.on_device, group.on_cpu);
+  experts_ = std::make_shared<parallel::TensorRanks>(group);
 }
 
 // All ranks of a group take its first rank's state, or none: afterwards every generator has drawn the same numbers.

@@ -63,13 +63,17 @@ at::Tensor transposed_parts(const at::Tensor& tensor, comm::Communicator& over, 
 }
 
 at::Tensor moved_rows(const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
-                      const std::vector<std::int64_t>& rows_from) {
+                      const std::vector<std::int64_t>& rows_from, const mpi::AllOrNone& all_or_none) {
   auto shape = tensor.sizes().vec();
   // A negative sum is refused below, on all ranks.
   if (!shape.empty())
     shape[0] = std::max<std::int64_t>(std::accumulate(rows_from.begin(), rows_from.end(), std::int64_t{0}), 0);
-  const auto received = at::empty(shape, tensor.options().requires_grad(false));
-  comm::all_to_all(over, received, tensor.detach(), rows_to, rows_from).wait();
+  at::Tensor sent, received;
+  all_or_none([&] {
+    sent = tensor.detach().contiguous();
+    received = at::empty(shape, tensor.options().requires_grad(false));
+  });
+  comm::all_to_all(over, received, sent, rows_to, rows_from).wait();
   return received;
 }
 
@@ -137,11 +141,13 @@ at::Tensor all_to_all(const at::Tensor& tensor, comm::Communicator& over, std::i
 }
 
 at::Tensor all_to_all(const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
-                      const std::vector<std::int64_t>& rows_from) {
-  return apply(tensor, {.forward = [&over, rows_to, rows_from](
-                                       const at::Tensor& it) { return moved_rows(it, over, rows_to, rows_from); },
-                        .backward = [&over, rows_to, rows_from](
-                                        const at::Tensor& it) { return all_to_all(it, over, rows_from, rows_to); }});
+                      const std::vector<std::int64_t>& rows_from, const mpi::AllOrNone& all_or_none) {
+  return apply(
+      tensor,
+      {.forward = [&over, rows_to, rows_from,
+                   all_or_none](const at::Tensor& it) { return moved_rows(it, over, rows_to, rows_from, all_or_none); },
+       .backward = [&over, rows_to, rows_from, all_or_none](
+                       const at::Tensor& it) { return all_to_all(it, over, rows_from, rows_to, all_or_none); }});
 }
 
 at::Tensor broadcast(const at::Tensor& tensor, comm::Communicator& over, int root, ResultUse use) {

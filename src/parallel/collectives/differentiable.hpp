@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "mpi/agree.hpp"
 
 /// The functions of hortator/parallel/collectives.hpp over a communicator, which must outlive backward.
 namespace hortator::parallel {
@@ -26,8 +27,11 @@ at::Tensor all_reduce(const at::Tensor& tensor, comm::Communicator& over, Result
 at::Tensor all_gather(const at::Tensor& tensor, comm::Communicator& over, std::int64_t dim, ResultUse use);
 at::Tensor reduce_scatter(const at::Tensor& tensor, comm::Communicator& over, std::int64_t dim);
 at::Tensor all_to_all(const at::Tensor& tensor, comm::Communicator& over, std::int64_t cut, std::int64_t join);
-at::Tensor all_to_all(const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
-                      const std::vector<std::int64_t>& rows_from);
+/// `all_or_none` lets all ranks throw where the memory of one runs out, in backward as well.
+at::Tensor all_to_all(
+    const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
+    const std::vector<std::int64_t>& rows_from,
+    const mpi::AllOrNone& all_or_none = [](const auto& allocate) { allocate(); });
 at::Tensor broadcast(const at::Tensor& tensor, comm::Communicator& over, int root, ResultUse use);
 at::Tensor enter(const at::Tensor& tensor, comm::Communicator& over);
 at::Tensor own_part(const at::Tensor& tensor, comm::Communicator& over, std::int64_t dim);

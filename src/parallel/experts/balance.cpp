@@ -1,14 +1,14 @@
 // Losses that keep routers from preferring some of the experts.
-#include <ATen/ops/bincount.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <functional>
 #include <hortator/error.hpp>
 #include <hortator/nn/moe.hpp>
+#include <memory>
 #include <vector>
 
 #include "core/text/text.hpp"
@@ -28,8 +28,12 @@ std::vector<const MoEImpl*> layers_of(const torch::nn::Module& model) {
                       .why = "the loss is that of the routers of its mixtures of experts",
                       .hint = "pass the module that contains them"});
   }
+  return layers;
+}
+
+void require_run(const std::vector<const MoEImpl*>& layers) {
   const auto has_run = [](const MoEImpl* layer) { return layer->routing().logits.defined(); };
-  if (std::ranges::all_of(layers, has_run)) return layers;
+  if (std::ranges::all_of(layers, has_run)) return;
   throw UsageError({.what = "A hortator::nn::MoE of the model has not computed anything yet",
                     .why = "the loss is that of its newest forward",
                     .hint = "call the model first"});
@@ -46,28 +50,41 @@ void require_equal(const std::vector<const MoEImpl*>& layers) {
                     .hint = "add up the losses of the layers, each passed alone"});
 }
 
-/// The weight of each token, [tokens]; undefined if all count.
-at::Tensor token_weights(const at::Tensor& attention_mask, const Routing& routing) {
-  if (!attention_mask.defined()) return {};
+/// The weight of each token, [tokens]: 1 if all count.
+at::Tensor token_weights(const at::Tensor& attention_mask, const Routing& routing, const char* loss) {
+  const auto options = routing.probabilities.options().requires_grad(false);
+  if (!attention_mask.defined()) return at::ones({routing.logits.size(0)}, options);
   if (attention_mask.numel() != routing.logits.size(0)) {
-    throw UsageError({.what = text::concat("load_balancing_loss got a mask of ", attention_mask.numel(), " tokens"),
+    throw UsageError({.what = text::concat(loss, " got a mask of ", attention_mask.numel(), " tokens"),
                       .why = text::concat("the newest forward had ", routing.logits.size(0))});
   }
-  return attention_mask.reshape({-1}).to(routing.probabilities.options().requires_grad(false));
+  return attention_mask.reshape({-1}).to(options);
 }
 
 /// How often each expert is chosen, with the number of tokens behind.
 at::Tensor loads_of(const Routing& routing, const at::Tensor& weights) {
   const at::NoGradGuard no_grad;
-  const auto experts = routing.logits.size(1), tokens = routing.logits.size(0);
+  const auto experts = routing.logits.size(1);
   const auto options = routing.probabilities.options().requires_grad(false);
-  const auto counted = weights.defined() ? weights : at::ones({tokens}, options);
   const auto loads = at::zeros({experts + 1}, options);
-  const auto per_choice = counted.unsqueeze(1).expand_as(routing.chosen).reshape({-1});
+  const auto per_choice = weights.unsqueeze(1).expand_as(routing.chosen).reshape({-1});
   loads.narrow(0, 0, experts).scatter_add_(0, routing.chosen.reshape({-1}), per_choice);
-  loads[experts] = counted.sum();
+  loads[experts] = weights.sum();
   return loads;
 }
+
+/// The ranks whose tokens count together; null if those of this rank count alone.
+std::shared_ptr<const parallel::TensorRanks> counted_over(const std::vector<const MoEImpl*>& layers) {
+  const auto* layer = layers.front();
+  return layer->is_training() && at::GradMode::is_enabled() ? layer->counted_over() : nullptr;
+}
+
+/// Work of this rank before the ranks' tokens are counted together. @collective if they are
+void prepare(const std::shared_ptr<const parallel::TensorRanks>& ranks, const std::function<void()>& work) {
+  ranks ? ranks->all_or_none(work) : work();
+}
+
+void add(at::Tensor& sum, const at::Tensor& more) { sum = sum.defined() ? sum + more : more; }
 
 }  // namespace
 
@@ -75,35 +92,41 @@ at::Tensor loads_of(const Routing& routing, const at::Tensor& weights) {
 // the ranks' losses have the mean that one rank would compute.
 at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor& attention_mask) {
   const auto layers = layers_of(model);
-  require_equal(layers);
+  const auto ranks = counted_over(layers);
   at::Tensor loads, probabilities;
-  for (const auto* layer : layers) {
-    const auto& routing = layer->routing();
-    const auto weights = token_weights(attention_mask, routing);
-    const auto own = weights.defined() ? routing.probabilities * weights.unsqueeze(1) : routing.probabilities;
-    probabilities = probabilities.defined() ? probabilities + own.sum(0) : own.sum(0);
-    const auto more = loads_of(routing, weights);
-    loads = loads.defined() ? loads + more : more;
-  }
-  const auto ranks = layers.front()->counted_over();
-  const bool counts_all = ranks && layers.front()->is_training() && at::GradMode::is_enabled();
-  if (counts_all) loads = ranks->sum(loads);
+  prepare(ranks, [&] {
+    require_run(layers);
+    require_equal(layers);
+    for (const auto* layer : layers) {
+      const auto& routing = layer->routing();
+      const auto weights = token_weights(attention_mask, routing, "load_balancing_loss");
+      add(probabilities, (routing.probabilities * weights.unsqueeze(1)).sum(0));
+      add(loads, loads_of(routing, weights));
+    }
+  });
+  if (ranks) loads = ranks->sum(loads);
   const auto experts = layers.front()->options().experts;
   const auto tokens = loads[experts].clamp_min(1);
-  const double scale = static_cast<double>(experts) * (counts_all ? ranks->size() : 1);
+  const double scale = static_cast<double>(experts) * (ranks ? ranks->size() : 1);
   return (loads.narrow(0, 0, experts) / tokens * (probabilities / tokens)).sum() * scale;
 }
 
-at::Tensor router_z_loss(const torch::nn::Module& model) {
+at::Tensor router_z_loss(const torch::nn::Module& model, const at::Tensor& attention_mask) {
   const auto layers = layers_of(model);
-  std::vector<at::Tensor> all;
-  for (const auto* layer : layers) {
-    const auto& routing = layer->routing();
-    const auto type = routing.probabilities.scalar_type();
-    const auto tokens = static_cast<double>(std::max<std::int64_t>(routing.logits.size(0), 1));
-    all.push_back((at::logsumexp(routing.logits.to(type), -1).square().sum() / tokens).unsqueeze(0));
-  }
-  return at::cat(all).mean();
+  const auto ranks = counted_over(layers);
+  at::Tensor squares, tokens;
+  prepare(ranks, [&] {
+    require_run(layers);
+    for (const auto* layer : layers) {
+      const auto& routing = layer->routing();
+      const auto weights = token_weights(attention_mask, routing, "router_z_loss");
+      const auto logits = routing.logits.to(routing.probabilities.scalar_type());
+      add(squares, (at::logsumexp(logits, -1).square() * weights).sum());
+      add(tokens, weights.sum().view({1}));
+    }
+  });
+  if (ranks) tokens = ranks->sum(tokens);
+  return squares / tokens[0].clamp_min(1) * (ranks ? ranks->size() : 1);
 }
 
 }  // namespace hortator::nn

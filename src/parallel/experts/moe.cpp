@@ -1,6 +1,5 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/silu.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <hortator/error.hpp>
@@ -50,16 +49,17 @@ at::Tensor shared(const parallel::Operand& parameter) {
                                             .backward = [share](const at::Tensor& it) { return it * share; }});
 }
 
+/// The ranks among which the experts are divided; null if this one has all.
+parallel::SharedRanks ranks_of(const ExpertsImpl& experts) { return parallel::operand_of(experts.gate_up_proj).ranks; }
+
 /// What the experts compute of `rows`, the first `counts[0]` of which are those of the first expert. @collective over
 /// the ranks that have the experts
 at::Tensor computed(const ExpertsImpl& experts, const MoEOptions& options, const at::Tensor& rows,
                     const std::vector<std::int64_t>& counts) {
   const auto gate_up = parallel::operand_of(experts.gate_up_proj), down = parallel::operand_of(experts.down_proj);
   if (!gate_up.is_divided()) return LocalExperts{gate_up.tensor, down.tensor, options.activation}(rows, counts);
-  const auto& ranks = *gate_up.ranks;
-  const parallel::TokenExchange exchange(counts, ranks.communicator_of(rows), ranks.on_cpu());
-  const LocalExperts own{shared(gate_up), shared(down), options.activation};
-  return exchange.give_back(own(exchange.send(rows), exchange.counts()));
+  const parallel::TokenExchange exchange(counts, gate_up.ranks);
+  return exchange.compute(rows, LocalExperts{shared(gate_up), shared(down), options.activation});
 }
 
 }  // namespace
@@ -77,22 +77,25 @@ MoEImpl::MoEImpl(const MoEOptions& options) : options_(checked(options)) {
 }
 
 at::Tensor MoEImpl::forward(const at::Tensor& x) {
-  if (x.dim() == 0 || x.size(-1) != options_.width) {
-    throw UsageError({.what = text::concat("MoE got a tensor of sizes [", text::join(x.sizes()), "]"),
-                      .why = text::concat("the last one must be its width, ", options_.width)});
-  }
-  const auto tokens = x.reshape({-1, options_.width});
-  const auto count = tokens.size(0);
-  auto routing = parallel::route(gate(tokens), options_);
-  const auto taken = parallel::assign(routing.chosen, options_.experts, parallel::capacity_of(options_, count));
-  routing.dropped = routing.chosen.numel() - taken.choices.numel();
-  const auto rows = tokens.index_select(0, taken.choices.remainder(count));
+  const auto ranks = ranks_of(*experts);
+  Routing routing;
+  parallel::Assignment taken;
+  at::Tensor rows;
+  const auto choose = [&] {
+    if (x.dim() == 0 || x.size(-1) != options_.width) {
+      throw UsageError({.what = text::concat("MoE got a tensor of sizes [", text::join(x.sizes()), "]"),
+                        .why = text::concat("the last one must be its width, ", options_.width)});
+    }
+    const auto tokens = x.reshape({-1, options_.width});
+    const auto count = tokens.size(0);
+    routing = parallel::route(gate(tokens), options_);
+    taken = parallel::assign(routing.chosen, options_.experts, parallel::capacity_of(options_, count));
+    routing.dropped = routing.chosen.numel() - taken.choices.numel();
+    rows = tokens.index_select(0, taken.choices.remainder(count));
+  };
+  ranks ? ranks->all_or_none(choose) : choose();
   const auto outputs = computed(*experts, options_, rows, taken.counts);
-  // Each choice has a row of its own, so that the sum has one order.
-  const auto by_choice = at::zeros({options_.top_k * count, options_.width}, outputs.options().requires_grad(false))
-                             .index_copy(0, taken.choices, outputs)
-                             .view({options_.top_k, count, options_.width});
-  const auto sum = (by_choice * routing.weights.t().unsqueeze(-1)).sum(0);
+  const auto sum = parallel::combined(outputs, taken.choices, routing.weights);
   if (!is_recomputing()) routing_ = std::move(routing);
   return sum.to(x.scalar_type()).view(x.sizes());
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/topk.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -51,6 +52,15 @@ Assignment assign(const at::Tensor& chosen, std::int64_t experts, std::optional<
   assignment.choices = order.masked_select(position < *capacity);
   for (auto& count : assignment.counts) count = std::min(count, *capacity);
   return assignment;
+}
+
+// Each choice has a row of its own, so that the sum has one order.
+at::Tensor combined(const at::Tensor& outputs, const at::Tensor& choices, const at::Tensor& weights) {
+  const auto count = weights.size(0), top_k = weights.size(1);
+  const auto by_choice = at::zeros({top_k * count, outputs.size(-1)}, outputs.options().requires_grad(false))
+                             .index_copy(0, choices, outputs)
+                             .view({top_k, count, outputs.size(-1)});
+  return (by_choice * weights.t().unsqueeze(-1)).sum(0);
 }
 
 }  // namespace hortator::parallel

@@ -25,4 +25,8 @@ struct Assignment {
 /// Assigns `chosen`, [tokens, top_k]. An expert takes first choices first, and tokens in their order, up to `capacity`.
 Assignment assign(const at::Tensor& chosen, std::int64_t experts, std::optional<std::int64_t> capacity);
 
+/// The sum of what experts have computed for each token, [tokens, width]. `outputs` are the rows of `choices`;
+/// `weights`, [tokens, top_k], those of each choice.
+at::Tensor combined(const at::Tensor& outputs, const at::Tensor& choices, const at::Tensor& weights);
+
 }  // namespace hortator::parallel

@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <numeric>
+#include <utility>
 
 #include "comm/transfers.hpp"
 #include "parallel/collectives/differentiable.hpp"
@@ -47,20 +48,22 @@ ArrivedRows arrange(const std::vector<std::int64_t>& arrived, int ranks) {
   return rows;
 }
 
-TokenExchange::TokenExchange(const std::vector<std::int64_t>& counts, comm::Communicator& on_device,
-                             comm::Communicator& on_cpu)
-    : over_(on_device),
-      to_(sums_of_parts(counts, on_device.size())),
-      arrived_(arrange(exchanged(counts, on_cpu), on_device.size())) {}
+TokenExchange::TokenExchange(const std::vector<std::int64_t>& counts, std::shared_ptr<const TensorRanks> ranks)
+    : ranks_(std::move(ranks)),
+      to_(sums_of_parts(counts, ranks_->size())),
+      arrived_(arrange(exchanged(counts, ranks_->on_cpu()), ranks_->size())) {}
 
-at::Tensor TokenExchange::send(const at::Tensor& rows) const {
-  const auto arrived = all_to_all(rows, over_, to_, arrived_.from);
-  return arrived.index_select(0, at::tensor(arrived_.order, at::kLong).to(rows.device()));
-}
-
-at::Tensor TokenExchange::give_back(const at::Tensor& rows) const {
-  const auto as_arrived = at::tensor(arrived_.order, at::kLong).argsort().to(rows.device());
-  return all_to_all(rows.index_select(0, as_arrived), over_, arrived_.from, to_);
+at::Tensor TokenExchange::compute(const at::Tensor& rows, const ComputeExperts& experts) const {
+  auto& over = ranks_->communicator_of(rows);
+  const mpi::AllOrNone all_or_none = [ranks = ranks_](const auto& work) { ranks->all_or_none(work); };
+  const auto arrived = all_to_all(rows, over, to_, arrived_.from, all_or_none);
+  at::Tensor outputs;
+  all_or_none([&] {
+    const auto order = at::tensor(arrived_.order, at::kLong);
+    const auto by_expert = experts(arrived.index_select(0, order.to(rows.device())), arrived_.counts);
+    outputs = by_expert.index_select(0, order.argsort().to(rows.device()));
+  });
+  return all_to_all(outputs, over, arrived_.from, to_, all_or_none);
 }
 
 }  // namespace hortator::parallel

@@ -3,9 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "parallel/tensor/tensor_ranks.hpp"
 
 namespace hortator::parallel {
 
@@ -20,22 +22,22 @@ struct ArrivedRows {
 /// experts.
 ArrivedRows arrange(const std::vector<std::int64_t>& arrived, int ranks);
 
+/// What the experts of one rank compute of `rows`, the first `counts[0]` of which are those of its first expert. Does
+/// not communicate.
+using ComputeExperts = std::function<at::Tensor(const at::Tensor& rows, const std::vector<std::int64_t>& counts)>;
+
 /// Rows that travel to the ranks of their experts and back. Rank r of `ranks` has the r-th part of the experts.
 class TokenExchange {
  public:
-  /// This rank has `counts` rows for each of all experts. The communicators must outlive backward: for tensors on the
-  /// device, and for those on the CPU. @collective
-  TokenExchange(const std::vector<std::int64_t>& counts, comm::Communicator& on_device, comm::Communicator& on_cpu);
+  /// This rank has `counts` rows for each of all experts. @collective
+  TokenExchange(const std::vector<std::int64_t>& counts, std::shared_ptr<const TensorRanks> ranks);
 
-  /// The rows that this rank's experts get, in the order of the experts. @collective
-  at::Tensor send(const at::Tensor& rows) const;
-  /// Gives the ranks back what experts have computed of their rows. @collective
-  at::Tensor give_back(const at::Tensor& rows) const;
-  /// Of each of this rank's experts.
-  const std::vector<std::int64_t>& counts() const { return arrived_.counts; }
+  /// What the experts compute of `rows`, which are in the order of all experts. Memory that runs out, or another error
+  /// of one rank, is thrown by all; in backward only where rows travel. @collective, and so is backward
+  at::Tensor compute(const at::Tensor& rows, const ComputeExperts& experts) const;
 
  private:
-  comm::Communicator& over_;
+  std::shared_ptr<const TensorRanks> ranks_;
   std::vector<std::int64_t> to_;  ///< rows for each rank
   ArrivedRows arrived_;
 };

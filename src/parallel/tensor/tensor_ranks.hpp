@@ -3,11 +3,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "mpi/agree.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "parallel/tensor/division.hpp"
 
 namespace hortator::parallel {
@@ -29,6 +32,8 @@ class TensorRanks {
   /// Borrows the communicators until close(): for tensors on the device, and for tensors on the CPU.
   TensorRanks(comm::Communicator& on_device, comm::Communicator& on_cpu)
       : on_device_(&on_device), on_cpu_(&on_cpu), index_(on_cpu.rank()), size_(on_cpu.size()) {}
+  /// The same, of ranks that can agree on failures.
+  explicit TensorRanks(const RankGroup& group) : TensorRanks(group.on_device, group.on_cpu) { host_ = &group.host; }
 
   /// Ranks that exist only on paper: this is the first of `size`. Sums are this rank's addends, and a tensor that would
   /// be gathered throws TrialFailure.
@@ -38,7 +43,14 @@ class TensorRanks {
   int index() const { return index_; }
   int size() const { return size_; }
   /// Ends the use of the communicators.
-  void close() { on_device_ = on_cpu_ = nullptr; }
+  void close() {
+    on_device_ = on_cpu_ = nullptr;
+    host_ = nullptr;
+  }
+
+  /// Runs work that does not communicate and may fail on one rank; then all ranks throw. Ranks that were not made from
+  /// a RankGroup do not agree. @collective
+  void all_or_none(const std::function<void()>& work) const { host_ ? mpi::all_or_none(*host_, work) : work(); }
 
   /// The sum over all ranks, in a new tensor without history. @collective
   at::Tensor sum(const at::Tensor& tensor) const;
@@ -72,6 +84,7 @@ class TensorRanks {
 
   comm::Communicator* on_device_;
   comm::Communicator* on_cpu_;
+  const mpi::Communicator* host_ = nullptr;
   int index_, size_;
   bool strict_ = false, is_trial_ = false;
   mutable TensorTraffic traffic_;  // counted by one thread at a time: collectives have one order
