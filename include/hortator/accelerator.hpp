@@ -275,10 +275,8 @@ class HORTATOR_API Accelerator : public State {
   /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
   /// registration. If a hook throws on one rank, the save or load ends on all. A function that takes a StateHookScope
   /// gets the models as well, and may leave some out.
-  StateHookHandle register_save_state_pre_hook(const StateHook& hook);
-  StateHookHandle register_load_state_pre_hook(const StateHook& hook);
-  StateHookHandle register_save_state_pre_hook(ModelStateHook hook);
-  StateHookHandle register_load_state_pre_hook(ModelStateHook hook);
+  StateHookHandle register_save_state_pre_hook(StateHook hook);
+  StateHookHandle register_load_state_pre_hook(StateHook hook);
   /// Writes tensors by their names to one file that Python's torch.load(weights_only=True) reads; the main process
   /// writes. Whenever the run is killed, the file is complete: the new one or the old one. If it cannot be written, all
   /// ranks throw. @collective
@@ -336,8 +334,10 @@ class HORTATOR_API Accelerator : public State {
   static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
 
   /// Forgets everything that was prepared, so that its memory can be freed; handles throw afterwards. Under ZeRO,
-  /// modules and optimizers get whole parameters back, and optimizers their whole state. (Without this call that state
-  /// is lost when the Accelerator is destroyed, since each rank had only its slices.) @collective
+  /// parallel.tensor and parallel.experts, modules and optimizers get whole parameters back, and optimizers their whole
+  /// state. (Without this call that state is lost when the Accelerator is destroyed, since each rank had only its
+  /// part.)
+  /// @collective
   void free_memory();
   /// Ends the run: writes the last checkpoint and the last numbers, closes progress bars and waits for all ranks.
   /// @collective

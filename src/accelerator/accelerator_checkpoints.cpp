@@ -159,12 +159,8 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }
 
-StateHookHandle add_hook(accelerator::StateHooks& hooks, ModelStateHook hook) {
-  return StateHookHandle(hooks.emplace_back(std::make_shared<ModelStateHook>(std::move(hook))));
-}
-
-ModelStateHook with_folder(const StateHook& hook) {
-  return [hook](const StateHookScope& scope) { hook(scope.folder()); };
+StateHookHandle add_hook(accelerator::StateHooks& hooks, StateHook hook) {
+  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
 }
 
 }  // namespace
@@ -260,19 +256,11 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
                    "away"});
 }
 
-StateHookHandle Accelerator::register_save_state_pre_hook(const StateHook& hook) {
-  return add_hook(training_->prepared.save_hooks(), with_folder(hook));
-}
-
-StateHookHandle Accelerator::register_load_state_pre_hook(const StateHook& hook) {
-  return add_hook(training_->prepared.load_hooks(), with_folder(hook));
-}
-
-StateHookHandle Accelerator::register_save_state_pre_hook(ModelStateHook hook) {
+StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
   return add_hook(training_->prepared.save_hooks(), std::move(hook));
 }
 
-StateHookHandle Accelerator::register_load_state_pre_hook(ModelStateHook hook) {
+StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
   return add_hook(training_->prepared.load_hooks(), std::move(hook));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -7,18 +8,18 @@
 #include <hortator/model.hpp>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace hortator {
 
-/// Called on every rank at the beginning of save_state() or load_state(), with the folder.
-using StateHook = std::function<void(const std::filesystem::path& folder)>;
-
-/// A save or load in which a ModelStateHook is called.
+/// A save or load in which a StateHook is called.
 class HORTATOR_API StateHookScope {
  public:
   StateHookScope(std::filesystem::path folder, std::vector<ModelBase> models)
       : folder_(std::move(folder)), models_(std::move(models)) {}
+  StateHookScope(const StateHookScope&) = delete;
+  StateHookScope& operator=(const StateHookScope&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
   /// In the order of prepare().
@@ -34,20 +35,42 @@ class HORTATOR_API StateHookScope {
   std::set<std::size_t> left_out_ = {};
 };
 
-/// The same with the prepared models, some of which it may leave out.
-using ModelStateHook = std::function<void(StateHookScope& scope)>;
+template <typename F>
+concept FolderHook = std::invocable<F&, const std::filesystem::path&>;
+template <typename F>
+concept ModelsHook = !FolderHook<F> && std::invocable<F&, StateHookScope&>;
+
+/// Called on every rank at the beginning of save_state() or load_state(): a function of the folder, or of a
+/// StateHookScope&. A generic lambda gets the folder.
+class StateHook {
+ public:
+  template <FolderHook F>
+  StateHook(F function)  // NOLINT(google-explicit-constructor): made from lambdas
+      : call_([function = std::move(function)](StateHookScope& scope) mutable { function(scope.folder()); }) {}
+  template <ModelsHook F>
+  StateHook(F function) : call_(std::move(function)) {}  // NOLINT(google-explicit-constructor)
+
+  void operator()(StateHookScope& scope) const {
+    if (call_) call_(scope);
+  }
+  /// Calls do nothing from now on.
+  void reset() { call_ = nullptr; }
+
+ private:
+  std::function<void(StateHookScope& scope)> call_;
+};
 
 /// Removes a hook. Destroying the handle does not.
 class StateHookHandle {
  public:
-  explicit StateHookHandle(std::weak_ptr<ModelStateHook> hook) : hook_(std::move(hook)) {}
+  explicit StateHookHandle(std::weak_ptr<StateHook> hook) : hook_(std::move(hook)) {}
 
   void remove() {
-    if (const auto hook = hook_.lock()) *hook = nullptr;
+    if (const auto hook = hook_.lock()) hook->reset();
   }
 
  private:
-  std::weak_ptr<ModelStateHook> hook_;
+  std::weak_ptr<StateHook> hook_;
 };
 
 }  // namespace hortator

@@ -24,9 +24,7 @@ std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path&
   if (hooks.empty()) return {};
   StateHookScope scope(folder, std::vector<ModelBase>(models.begin(), models.end()));
   mpi::all_or_none(host, [&] {
-    for (const auto& hook : hooks) {
-      if (*hook) (*hook)(scope);
-    }
+    for (const auto& hook : hooks) (*hook)(scope);
   });
   mpi::same_on_all(host, text::join(scope.left_out()), "the list of models that state hooks leave out");
   return scope.left_out();

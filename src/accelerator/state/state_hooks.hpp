@@ -10,8 +10,8 @@
 
 namespace hortator::accelerator {
 
-/// In the order of registration. A hook that was removed is empty.
-using StateHooks = std::vector<std::shared_ptr<ModelStateHook>>;
+/// In the order of registration. A hook that was removed does nothing.
+using StateHooks = std::vector<std::shared_ptr<StateHook>>;
 
 /// Calls each hook with the checkpoint's folder and the models. Returns the models that are left out. If a hook fails
 /// on one rank, or leaves out other models there, all throw. @collective

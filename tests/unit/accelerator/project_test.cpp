@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <type_traits>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -139,6 +140,18 @@ TEST_CASE("invalid limits are refused") {
                     ContainsSubstring("iteration is -1"));
 }
 
+TEST_CASE("a hook takes the folder or the scope, and a function that takes anything gets the folder") {
+  const auto of_folder = [](const std::filesystem::path&) {};
+  const auto of_scope = [](StateHookScope&) {};
+  const auto of_anything = [](const auto& folder) { return folder.filename(); };
+  const auto of_copy = [](StateHookScope) {};  // what it leaves out would be lost
+  STATIC_REQUIRE(std::is_convertible_v<decltype(of_folder), StateHook>);
+  STATIC_REQUIRE(std::is_convertible_v<decltype(of_scope), StateHook>);
+  STATIC_REQUIRE(std::is_convertible_v<decltype(of_anything), StateHook>);
+  STATIC_REQUIRE_FALSE(std::is_convertible_v<decltype(of_copy), StateHook>);
+  STATIC_REQUIRE_FALSE(std::is_convertible_v<int, StateHook>);
+}
+
 TEST_CASE("hooks run before saving and loading, in order, until removed; one that throws is an error on all ranks") {
   test::Folder folder(State(), "hooks");
   Accelerator accelerator({.project = {.dir = folder.path()}});
@@ -146,16 +159,15 @@ TEST_CASE("hooks run before saving and loading, in order, until removed; one tha
   auto model = accelerator.prepare(net);
   std::string calls;
   accelerator.register_save_state_pre_hook(
-      [&](const std::filesystem::path& folder) { calls += "a:" + folder.filename().string() + " "; });
-  auto second = accelerator.register_save_state_pre_hook([&](const std::filesystem::path&) { calls += "b "; });
-  accelerator.register_load_state_pre_hook(
-      [&](const std::filesystem::path& folder) { calls += "l:" + folder.filename().string(); });
+      [&](const auto& folder) { calls += "a:" + folder.filename().string() + " "; });
+  auto second = accelerator.register_save_state_pre_hook([&](const auto&) { calls += "b "; });
+  accelerator.register_load_state_pre_hook([&](const auto& folder) { calls += "l:" + folder.filename().string(); });
   accelerator.save_state();
   second.remove();
   accelerator.save_state(folder.path() / "mine");
   accelerator.load_state();
   CHECK(calls == "a:checkpoint b a:mine l:checkpoint");
-  accelerator.register_save_state_pre_hook([&](const std::filesystem::path&) {
+  accelerator.register_save_state_pre_hook([&](const auto&) {
     if (accelerator.is_last_process()) throw std::runtime_error("not now");
   });
   CHECK_THROWS_WITH(accelerator.save_state(folder.path() / "never"), ContainsSubstring("not now"));
