@@ -25,27 +25,22 @@ void bring_all(const torch::nn::Module& module) {
   for (const auto& parameter : module.parameters()) bring(parameter);
 }
 
-}  // namespace
-
-SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
-    : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
-  model.core().check_alive();
-  model.core().lend_parameters();
+/// The division of a model of which whole parameters are asked for; null if each rank has them.
+const parallel::DividedModule* division_of(const step::ModelCore& core, const StateDictOptions& options) {
+  return core.is_lent() || options.sharded ? nullptr : core.divided();
 }
 
-SummonedParameters::~SummonedParameters() noexcept(false) {
-  // After an exception the other ranks may not be here to get what was written.
-  const bool failed = std::uncaught_exceptions() > exceptions_;
-  model_.core().take_back_parameters(options_.writeback && !failed);
+/// Whether ranks wait for each other in state_of().
+bool joins_parts(const step::ModelCore& core, const StateDictOptions& options) {
+  const bool is_sharded = core.flat() != nullptr && core.flat()->is_any_sharded();
+  return division_of(core, options) != nullptr || (is_sharded && !options.sharded);
 }
 
-StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
-  const auto& core = model.core();
-  core.check_alive();
+/// The state, empty unless this rank keeps it. @collective where parts are joined
+StateDict state_of(const step::ModelCore& core, const StateDictOptions& options, bool keeps) {
   StateDict state;
-  const auto* divided = core.is_lent() || options.sharded ? nullptr : core.divided();
+  const auto* divided = division_of(core, options);
   const auto* flat = core.flat();
-  const bool keeps = options.sharded || is_main_process();
   if (!keeps && divided == nullptr) {
     if (flat != nullptr && flat->is_any_sharded()) bring_all(core.module());
     return state;
@@ -63,6 +58,30 @@ StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOpt
   }
   if (!keeps) return state;
   for (const auto& item : core.module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
+  return state;
+}
+
+}  // namespace
+
+SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
+    : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
+  model.core().check_alive();
+  model.core().lend_parameters();
+}
+
+SummonedParameters::~SummonedParameters() noexcept(false) {
+  // After an exception the other ranks may not be here to get what was written.
+  const bool failed = std::uncaught_exceptions() > exceptions_;
+  model_.core().take_back_parameters(options_.writeback && !failed);
+}
+
+StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
+  const auto& core = model.core();
+  core.check_alive();
+  const bool keeps = options.sharded || is_main_process();
+  if (!joins_parts(core, options)) return state_of(core, options, keeps);
+  StateDict state;
+  training_->exchange_together([&] { state = state_of(core, options, keeps); });
   return state;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
 
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/precision.hpp>
@@ -98,7 +99,9 @@ class ModelCore {
   /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where
   /// they are sharded), or is lost. Does nothing unless they are lent.
   void take_back_parameters(bool keep_changes);
-  /// Gives the module whole parameters that its ranks have divided, for good. @collective over these ranks
+  /// Gives an optimizer what it remembers of divided parameters as a whole; null if it exists no more. @collective
+  void rejoin_moments(torch::optim::Optimizer* optimizer) const;
+  /// Gives the module whole parameters that its ranks have divided, for good. @collective
   void rejoin_parameters();
   /// Gives all ranks `root`'s parameters and buffers. @collective
   void copy_from(int root);
@@ -127,6 +130,8 @@ class ModelCore {
   void check_alive() const { session_->check_alive("model"); }
 
  private:
+  /// Each buffer once.
+  static std::vector<at::Tensor> buffers_of(const torch::nn::Module& module);
   void after_reduction();
   bool shares_buffers() const;
   void send_buffers();

@@ -9,6 +9,7 @@
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "core/text/text.hpp"
+#include "mpi/agree.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -115,13 +116,13 @@ void AveragedWeights::enter() {
                       .why = "the weights that are trained would be lost",
                       .hint = "end the first scope before"});
   }
-  if (model_->flat() != nullptr) model_->flat()->arrive();
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
-  for (auto& one : averages_) {
-    one.trained = held(one).detach().clone();
-    held(one).copy_(one.average);
-  }
+  mpi::all_or_none(training_.host(), [this] {
+    for (auto& one : averages_) one.trained = held(one).detach().clone();
+  });
+  if (model_->flat() != nullptr) model_->flat()->arrive();
+  for (auto& one : averages_) held(one).copy_(one.average);
   in_use_ = true;
   training_.control.lend_weights(true);
   publish();

@@ -150,12 +150,7 @@ at::Tensor read_padded_elements(const checkpoint::Reader& reader, const std::str
 void join_together(SnapshotDraft& draft, Training& training) {
   const machine::RecyclingAllocator blocks(0);  // whole tensors leave no holes
   mpi::all_or_none(training.host(), [&] { make_room(draft, training); });
-  try {
-    join_parts(draft, training);
-  } catch (...) {
-    training.abandon("a rank cannot join the parts of divided parameters");  // others wait in it
-    throw;
-  }
+  training.exchange_together([&] { join_parts(draft, training); });
 }
 
 // Of parts that consist of long runs only these are read; of others, whole rows.

@@ -23,7 +23,7 @@ namespace {
 
 std::string text_of(const ParallelConfig& axes) {
   return text::concat(axes.pipeline.value_or(1), ' ', axes.replicate.value_or(1), ' ', axes.shard.value_or(1), ' ',
-                      axes.context.value_or(1), ' ', axes.tensor.value_or(1), ' ', axes.experts.value_or(1), ' ',
+                      axes.context.value_or(1), ' ', axes.tensor.value_or(1), ", experts ", axes.experts.value_or(1), ' ',
                       static_cast<int>(axes.context_attention.value_or(ContextAttention::gather)));
 }
 
@@ -60,7 +60,7 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
                    options_.protection.loss_spike_factor, " and at most ", options_.protection.max_skips_in_a_row,
                    " skips and ", options_.protection.max_rollbacks_in_a_row, " rollbacks in a row, copies every ",
                    options_.protection.snapshot_every, ", gradients of a norm up to ", launched_clipping().value_or(0),
-                   ", axes ", text_of(options_.parallel)),
+                   ", axes ", text_of(options_.parallel), ", stragglers ", options_.stragglers.on_straggler != nullptr),
       "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_GRADIENT_CLIPPING, "
       "HORTATOR_TENSOR and their like ask for");
   connect();
@@ -149,6 +149,17 @@ at::Tensor Training::mean_loss(const at::Tensor& loss) {
 bool Training::abandon(std::string_view reason) noexcept {
   const bool common_pass_is_free = control.common_pass().abandon(reason);
   return channels.abandon(reason) && common_pass_is_free;
+}
+
+void Training::exchange_together(const std::function<void()>& work) {
+  mpi::all_or_none(host(), [&] {
+    try {
+      work();
+    } catch (...) {
+      abandon("a rank cannot join the parts of parameters");
+      throw;
+    }
+  });
 }
 
 // Ranks have left collectives that others were in: nothing can be brought together.

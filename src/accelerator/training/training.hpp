@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <hortator/accelerator.hpp>
 #include <optional>
 #include <string>
@@ -74,6 +75,9 @@ class Training {
   /// Takes this rank out of the collectives of the prepared objects: comm::Communicator::abandon. Returns whether the
   /// other ranks are free as well.
   bool abandon(std::string_view reason) noexcept;
+  /// Runs work in which ranks exchange parts of parameters, and which may fail on one of them, for example for lack of
+  /// memory: the others then stop waiting for it, and all throw. @collective
+  void exchange_together(const std::function<void()>& work);
   /// Call it on all ranks after abandon(): forgets what was prepared and joins the ranks again. @collective
   void start_afresh();
 

@@ -115,8 +115,8 @@ at::Tensor Loading::values_of(const at::Tensor& tensor) const {
   // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.is_same(tensor) ||
-           one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
-               one.tensor.storage_offset() == tensor.storage_offset();
+           (one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
+            one.tensor.storage_offset() == tensor.storage_offset());
   };
   const auto loaded = std::ranges::find_if(fillings_, is_it);
   return source_->tensor(loaded->stored).to(tensor.scalar_type());

@@ -1,15 +1,19 @@
 #include "parallel/tensor/divided_module.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
 #include "parallel/tensor/interception.hpp"
+#include "parallel/tensor/joint_work.hpp"
 #include "parallel/tensor/pickling.hpp"
 #include "parallel/tensor/plan.hpp"
 
@@ -114,19 +118,35 @@ void DividedModule::check_untouched() const {
   }
 }
 
-// What was replaced since cannot be joined: all ranks have done so.
-void DividedModule::restore() const {
-  if (is_lent_) return;
+comm::Communicator& DividedModule::group() const { return ranks_->communicator_of(parameters_.front().parameter); }
+
+// What some rank has replaced since stays as it is. Where only some ranks have a gradient, that of the others is zero.
+void DividedModule::restore(const mpi::Communicator& host) const {
+  if (is_lent_ || parameters_.empty()) return;
   const at::NoGradGuard no_grad;
+  std::vector<int> on_all;  // two for each parameter, true if they hold on all ranks: it is a part; no gradient
   for (const auto& one : parameters_) {
-    if (!is_part(one)) continue;
-    auto& gradient = one.parameter.mutable_grad();
-    auto whole_gradient = gradient.defined() ? ranks_->join(gradient, one.division) : at::Tensor();
-    gradient.reset();
-    unmark_divided(one.parameter);
-    one.parameter.set_data(ranks_->join(one.parameter, one.division));
-    gradient = std::move(whole_gradient);
+    on_all.push_back(is_part(one) ? 1 : 0);
+    on_all.push_back(one.parameter.grad().defined() ? 0 : 1);
   }
+  mpi::all_reduce(host, std::span<int>(on_all), MPI_MIN);
+  exchange_together(host, group(), [&] {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (on_all[2 * i] == 1) restore(parameters_[i], on_all[2 * i + 1] == 0);
+  });
+}
+
+void DividedModule::restore(const DividedParameter& one, bool with_gradient) const {
+  auto& gradient = one.parameter.mutable_grad();
+  at::Tensor whole_gradient;
+  if (with_gradient) {
+    const PartsOnly each_rank_has;
+    whole_gradient = ranks_->join(gradient.defined() ? gradient : at::zeros_like(one.parameter), one.division);
+  }
+  gradient.reset();
+  unmark_divided(one.parameter);
+  one.parameter.set_data(ranks_->join(one.parameter, one.division));
+  gradient = std::move(whole_gradient);
 }
 
 template <typename Whole>
@@ -136,13 +156,22 @@ void DividedModule::lend(const Whole& whole) {
   is_lent_ = true;
   for (const auto& one : parameters_) {
     unmark_divided(one.parameter);
-    lent_.push_back(one.parameter.detach());
+    lent_.push_back(one.parameter.detach());  // take_back() gives these back, also if the next one throws
     one.parameter.set_data(whole(one));
   }
 }
 
-void DividedModule::lend() {
-  lend([this](const DividedParameter& one) { return ranks_->join(one.parameter, one.division); });
+void DividedModule::lend_together(const mpi::Communicator& host) {
+  mpi::all_or_none(host, [this] { check_untouched(); });
+  if (parameters_.empty()) return;
+  try {
+    exchange_together(host, group(), [this] {
+      lend([this](const DividedParameter& one) { return ranks_->join(one.parameter, one.division); });
+    });
+  } catch (...) {
+    take_back(/*keep_changes=*/false);
+    throw;
+  }
 }
 
 void DividedModule::lend_shapes() {

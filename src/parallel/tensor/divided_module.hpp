@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/communicator.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::parallel {
@@ -47,10 +48,12 @@ class DividedModule {
   /// Throws UsageError, naming the parameter, if one has not been this rank's part since: module->to() and set_data()
   /// give it other memory.
   void check_untouched() const;
-  /// Gives the module whole parameters, and gradients, back for good. @collective
-  void restore() const;
-  /// Gives the module whole parameters until take_back(). @collective
-  void lend();
+  /// Gives the module whole parameters, and gradients, back for good. If one rank of `host`, which contains these
+  /// ranks, fails, all throw. @collective over `host`
+  void restore(const mpi::Communicator& host) const;
+  /// Gives the module whole parameters until take_back(). If one rank of `host`, which contains these ranks, fails, all
+  /// throw, and the module has its parts. @collective over `host`
+  void lend_together(const mpi::Communicator& host);
   /// Gives the module parameters of the whole sizes, without values and memory, until take_back(). Local.
   void lend_shapes();
   bool is_lent() const { return is_lent_; }
@@ -63,6 +66,8 @@ class DividedModule {
   template <typename Whole>
   void lend(const Whole& whole);
   bool is_part(const DividedParameter& one) const;
+  void restore(const DividedParameter& one, bool with_gradient) const;
+  comm::Communicator& group() const;
   void mark() const;
 
   std::vector<DividedParameter> parameters_;

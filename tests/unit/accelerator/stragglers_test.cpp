@@ -110,4 +110,8 @@ TEST_CASE("straggler options that cannot be met are refused") {
                     ContainsSubstring("stragglers.factor is 1"));
   CHECK_THROWS_WITH(Accelerator({.stragglers = {.on_straggler = on_straggler, .patience = 0}}),
                     ContainsSubstring("patience is 0"));
+  if (State().num_processes() == 1) return;
+  AcceleratorOptions mine;
+  if (State().is_main_process()) mine.stragglers.on_straggler = on_straggler;
+  CHECK_THROWS_WITH(Accelerator(mine), ContainsSubstring("stragglers"));
 }

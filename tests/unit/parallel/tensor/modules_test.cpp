@@ -19,6 +19,7 @@
 #include <string>
 
 #include "parallel/tensor/divided_module.hpp"
+#include "unit/parallel/tensor/failing_communicator.hpp"
 #include "unit/parallel/tensor/tensor_fixture.hpp"
 
 using namespace hortator;
@@ -276,7 +277,7 @@ double train_both(UserNet& alone, UserNet& divided, Style style, const Options& 
     const parallel::PartsOnly here;
     in_parts.step();
   }
-  parts.restore();
+  parts.restore(group.host);
   return difference;
 }
 
@@ -313,13 +314,45 @@ TEST_CASE("a rank holds its part of the parameters, and gets them whole again") 
     held += one.parameter.numel();
   }
   CHECK(held * group.ranks->size() == whole);
-  parts.restore();
+  parts.restore(group.host);
   const auto restored = divided->named_parameters();
   for (const auto& item : alone->named_parameters()) {
     INFO(item.key());
     CHECK_FALSE(parallel::is_divided(restored[item.key()]));
     CHECK(at::equal(restored[item.key()], item.value()));
   }
+}
+
+TEST_CASE("a gradient that only some ranks have is whole after division, with zeros for the others") {
+  const TensorGroup group;
+  auto divided = net_of(Style::separate);
+  const DividedModule parts(*divided, plan_for(Style::separate), group.ranks);
+  const auto& one = parts.parameters().front();
+  if (group.host.rank() == 0) one.parameter.mutable_grad() = at::ones_like(one.parameter.detach());
+  const auto part = one.parameter.numel();
+  parts.restore(group.host);
+  REQUIRE(one.parameter.grad().sizes() == one.parameter.sizes());
+  CHECK(one.parameter.grad().sum().item<double>() == static_cast<double>(part));
+}
+
+TEST_CASE("if one rank cannot join a part, all ranks throw, and the module has its parts as they were") {
+  const TensorGroup group;
+  if (group.ranks->size() == 1) return;
+  const bool fails = group.host.rank() + 1 == group.host.size();
+  test::FailingCommunicator failing(*group.communicator, fails ? 2 : 0);
+  auto divided = net_of(Style::fused_chunk);
+  DividedModule parts(*divided, plan_for(Style::fused_chunk),
+                      std::make_shared<parallel::TensorRanks>(failing, failing));
+  std::vector<at::Tensor> before;
+  for (const auto& one : parts.parameters()) before.push_back(one.parameter.detach().clone());
+  CHECK_THROWS_WITH(parts.lend_together(group.host), ContainsSubstring("no memory for the whole"));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto& parameter = parts.parameters()[i].parameter;
+    CHECK(parallel::is_divided_parameter(parameter));
+    const parallel::PartsOnly here;
+    CHECK(at::equal(parameter, before[i]));
+  }
+  CHECK_NOTHROW(parts.check_untouched());
 }
 
 TEST_CASE("a plan that does not fit changes nothing") {
