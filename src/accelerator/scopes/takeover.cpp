@@ -26,7 +26,7 @@ void take_over_optimizers(Training& training, int rank) {
     optimizer->forget_step_ahead(mpi::broadcast(host, optimizer->step_was_skipped(), rank));
     step::broadcast_state(
         host, rank, [&] { return step::save_optimizer(optimizer->optimizer(), names); },
-        [&](const StateDict& state) { step::load_optimizer(optimizer->optimizer(), names, state); });
+        [&](const StateDict& state) { optimizer->load(names, state); });
   }
 }
 

@@ -59,14 +59,14 @@ MemorySnapshot::MemorySnapshot(const Training& training) {
   }
 }
 
-// load_optimizer() may take the tensors that it gets.
+// An optimizer may take the tensors that it gets.
 void MemorySnapshot::restore(Training& training) const {
   mpi::all_or_none(training.host(), [&] {
     const at::NoGradGuard no_grad;
     const parallel::PartsOnly each_rank_has;
     const auto names = training.prepared.stepped_names();
     for (std::size_t i = 0; i < optimizers_.size(); ++i)
-      step::load_optimizer(training.prepared.optimizers()[i]->optimizer(), names, copy_of(optimizers_[i]));
+      training.prepared.optimizers()[i]->load(names, copy_of(optimizers_[i]));
     for (std::size_t i = 0; i < models_.size(); ++i) {
       auto held = held_tensors(*training.prepared.models()[i]);
       for (std::size_t k = 0; k < held.size(); ++k) held[k].copy_(models_[i][k]);

@@ -141,12 +141,24 @@ void Prepared::release_shards(ReleaseMode mode) const {
   }
   // The other tensor ranks may not come: then each keeps its parts.
   if (mode == ReleaseMode::local || std::uncaught_exceptions() > 0) return;
+  forget_moments_of_parts();
   for (const auto& model : models_) model->rejoin_parameters();
 }
 
 void Prepared::give_back_optimizers() const {
   for (const auto& optimizer : optimizers_) {
+    auto* const present = optimizer->keeps_state() ? &optimizer->optimizer() : nullptr;
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back();
+    for (const auto& model : models_) model->rejoin_moments(present);
+  }
+}
+
+void Prepared::forget_moments_of_parts() const {
+  for (const auto& optimizer : optimizers_) {
+    for (const auto& model : models_) {
+      if (model->divided() != nullptr && optimizer->keeps_state())
+        step::forget_moments(optimizer->optimizer(), *model->divided());
+    }
   }
 }
 
@@ -162,7 +174,9 @@ void Prepared::clear() {
 void Prepared::divide_moments() const {
   for (const auto& optimizer : optimizers_) {
     for (const auto& model : models_) {
-      if (model->divided() != nullptr) step::divide_moments(optimizer->optimizer(), *model->divided());
+      if (model->divided() == nullptr) continue;
+      step::divide_moments(optimizer->optimizer(), *model->divided());
+      optimizer->note_state();
     }
   }
 }

@@ -100,7 +100,8 @@ class Prepared {
   /// Gives the user's modules and optimizers their parameters back. @collective where parameters are sharded, unless
   /// `mode` is local.
   void release_shards(ReleaseMode mode) const;
-  /// Optimizers get back, as a whole, what they remember of sharded parameters. @collective under ZeRO
+  /// Optimizers get back, as a whole, what they remember of sharded and divided parameters. @collective where there are
+  /// some
   void give_back_optimizers() const;
   /// Cuts what optimizers remember of divided parameters as a whole down to this rank's parts. Local.
   void divide_moments() const;
@@ -109,6 +110,7 @@ class Prepared {
 
  private:
   void shard_optimizers() const;
+  void forget_moments_of_parts() const;
 
   Models models_;
   Optimizers optimizers_;

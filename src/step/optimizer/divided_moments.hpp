@@ -10,4 +10,12 @@ namespace hortator::step {
 /// before the model was divided, or was read from files. Leaves what is a part already. Local.
 void divide_moments(torch::optim::Optimizer& optimizer, const parallel::DividedModule& divided);
 
+/// The reverse: joins the parts that an optimizer remembers. `optimizer` is null if it exists no more, on all ranks or
+/// on none. If one rank of `host`, which contains the model's, fails, all throw. @collective over `host`
+void join_moments(torch::optim::Optimizer* optimizer, const parallel::DividedModule& divided,
+                  const mpi::Communicator& host);
+
+/// Forgets what an optimizer remembers of parts, for parameters that become whole. Local.
+void forget_moments(torch::optim::Optimizer& optimizer, const parallel::DividedModule& divided);
+
 }  // namespace hortator::step

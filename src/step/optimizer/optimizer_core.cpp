@@ -8,6 +8,7 @@
 #include "machine/memory/freed_memory.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/optimizer/optimizer_fields.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator::step {
@@ -44,6 +45,22 @@ bool OptimizerCore::is_replaced() const {
   const auto is_known = [&](const auto& parameter) { return known.contains(parameter.unsafeGetTensorImpl()); };
   const auto present = parameters_of(*optimizer_);
   return !given_.empty() && std::none_of(present.begin(), present.end(), is_known);
+}
+
+void OptimizerCore::load(const ParameterNames& names, const StateDict& state) {
+  load_optimizer(optimizer(), names, state);
+  note_state();
+}
+
+void OptimizerCore::note_state() {
+  of_state_.reset();
+  for (const auto& [parameter, state] : optimizer_->state()) {
+    replace_tensors(*state, [this](const at::Tensor& tensor) {
+      of_state_.emplace(tensor.getIntrusivePtr());
+      return tensor;
+    });
+    if (of_state_) return;
+  }
 }
 
 void OptimizerCore::step() {
@@ -108,6 +125,7 @@ void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const parallel::PartsOnly each_rank_has;
   if (!arrive_at_step()) return;
   kernels();
+  note_state();
   if (shards_) shards_->after_step();
   // The first step allocates the state. Return the memory that was freed until now; later steps reuse theirs.
   if (shards_ && is_first) machine::return_freed_memory();

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "step/accelerator_session.hpp"
@@ -11,6 +12,7 @@
 #include "step/gradients/scaled_gradients.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
+#include "step/optimizer/optimizer_state.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
 #include "step/step_ahead.hpp"
 
@@ -58,6 +60,13 @@ class OptimizerCore {
     return *optimizer_;
   }
   bool wraps(const torch::optim::Optimizer& optimizer) const { return optimizer_ == &optimizer; }
+  /// Replaces what the optimizer remembers, and its options, as load_optimizer() does.
+  void load(const ParameterNames& names, const StateDict& state);
+  /// Call it when the optimizer's state may have got other tensors.
+  void note_state();
+  /// Whether the optimizer, which is borrowed and does not report its end, exists and has a state. Of its tensors one
+  /// is watched since the last note_state(): it belongs to nobody else.
+  bool keeps_state() const { return of_state_ && !of_state_->expired(); }
   /// Whether the optimizer at the stored address is a different object (the prepared one was destroyed).
   bool is_replaced() const;
   /// One step. Does nothing in a micro-step whose gradients are not synchronised, as zero_grad().
@@ -99,7 +108,8 @@ class OptimizerCore {
   void require_elementwise_of_parts() const;
 
   torch::optim::Optimizer* optimizer_;
-  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< parameters at the time of prepare()
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;       ///< parameters at the time of prepare()
+  std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> of_state_;  ///< a tensor of the optimizer's state
   std::shared_ptr<const AcceleratorSession> session_;
   OptimizerHooks hooks_;
   std::unique_ptr<ScaledGradients> scaled_;

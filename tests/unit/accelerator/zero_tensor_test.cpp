@@ -157,16 +157,19 @@ TEST_CASE("fp16 with a scaler trains sharded parts, and an overflow in one rank'
   }
 }
 
-TEST_CASE("a module and its optimizer go through free_memory and another arrangement") {
+TEST_CASE("a module and its optimizer go through free_memory from any arrangement to any other") {
   const auto expected = train_alone({.family = "user", .steps = 6});
-  for (const bool from_whole : {false, true}) {
-    for (const auto& options : arrangements()) {
-      INFO(text_of(options) << (from_whole ? ", from a model that was not divided" : ""));
+  auto all = arrangements();
+  all.insert(all.end(), {arranged(1, 0), arranged(2, 0)});
+  if (State().num_processes() == 4) all.push_back(arranged(4, 0));
+  for (const auto& from : all) {
+    for (const auto& to : all) {
+      INFO(text_of(from) << " to " << text_of(to));
       auto net = test::user_transformer();
       torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
       std::vector<double> losses;
       for (int half = 0; half < 2; ++half) {
-        Accelerator accelerator(half == 0 && from_whole ? AcceleratorOptions() : options);
+        Accelerator accelerator(half == 0 ? from : to);
         auto [model, optimizer] = accelerator.prepare(*net, adam);
         const auto& data = accelerator::Training::of(accelerator).data();
         for (int step = 3 * half; step < 3 * half + 3; ++step) {
@@ -181,6 +184,36 @@ TEST_CASE("a module and its optimizer go through free_memory and another arrange
       }
       check_same(losses, expected.losses);
     }
+  }
+}
+
+TEST_CASE("without free_memory an optimizer forgets what it knows of parts; one that is destroyed is left alone") {
+  auto net = test::user_transformer();
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+  const auto step = [&](const AcceleratorOptions& options, torch::optim::Optimizer& plain, bool frees) {
+    Accelerator accelerator(options);
+    auto [model, optimizer] = accelerator.prepare(*net, plain);
+    const auto& data = accelerator::Training::of(accelerator).data();
+    accelerator.backward(test::user_loss(model, test::TokenRows(0, data.index(), data.size())));
+    optimizer.step();
+    optimizer.zero_grad();
+    if (frees) accelerator.free_memory();
+  };
+  step(arranged(2, 0), adam, false);
+  CHECK_FALSE(adam.state().contains(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()));
+  CHECK_NOTHROW(step({}, adam, true));
+  CHECK(adam.state().contains(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()));
+  for (const auto& options : {arranged(2, 0), arranged(2, 2)}) {
+    Accelerator accelerator(options);
+    {
+      torch::optim::AdamW gone(net->parameters(), torch::optim::AdamWOptions(1e-3));
+      auto [model, optimizer] = accelerator.prepare(*net, gone);
+      accelerator.backward(test::user_loss(model, test::TokenRows(0, 0, 1)));
+      optimizer.step();
+    }
+    CHECK_NOTHROW(accelerator.free_memory());
+    CHECK(net->named_parameters()["up0.weight"].sizes() ==
+          test::user_transformer()->named_parameters()["up0.weight"].sizes());
   }
 }
 

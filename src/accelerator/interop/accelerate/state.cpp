@@ -104,8 +104,8 @@ class FolderConversion {
     const auto names = training_.prepared.stepped_names();
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
-      auto& optimizer = training_.prepared.optimizers()[i]->optimizer();
-      policy_.attempt([&] { step::load_optimizer(optimizer, names, all.optimizers[i]); });
+      auto& optimizer = *training_.prepared.optimizers()[i];
+      policy_.attempt([&] { optimizer.load(names, all.optimizers[i]); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.prepared.schedules()[i].load(all.schedules[i]);
