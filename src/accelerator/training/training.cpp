@@ -15,6 +15,7 @@
 #include "machine/memory/freed_memory.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/tensor/joint_work.hpp"
 #include "step/capture/step_recording.hpp"
 
 namespace hortator::accelerator {
@@ -152,14 +153,8 @@ bool Training::abandon(std::string_view reason) noexcept {
 }
 
 void Training::exchange_together(const std::function<void()>& work) {
-  mpi::all_or_none(host(), [&] {
-    try {
-      work();
-    } catch (...) {
-      abandon("a rank cannot join the parts of parameters");
-      throw;
-    }
-  });
+  parallel::exchange_together(
+      host(), [this] { abandon("a rank cannot join the parts of parameters"); }, work);
 }
 
 // Ranks have left collectives that others were in: nothing can be brought together.

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
@@ -41,6 +42,19 @@ void require_undivided(const std::vector<std::pair<std::string, at::Tensor>>& al
                       .why = "another prepared model has it",
                       .hint = "prepare the module that contains both"});
   }
+}
+
+// Versions of LibTorch have different weak pointers.
+template <typename Weak>
+void reset_accumulator(void (*set)(const torch::autograd::Variable&, Weak), const at::Tensor& parameter) {
+  set(parameter, Weak(decltype(torch::autograd::impl::try_get_grad_accumulator(parameter))()));
+}
+
+/// Gives a parameter memory of other sizes. The graph of an earlier forward pass may keep the node that accumulates its
+/// gradient, which expects the former sizes: later passes get another one.
+void resize(const at::Tensor& parameter, const at::Tensor& memory) {
+  parameter.set_data(memory);
+  if (parameter.requires_grad()) reset_accumulator(torch::autograd::impl::set_grad_accumulator, parameter);
 }
 
 }  // namespace
@@ -87,7 +101,7 @@ void DividedModule::divide(const std::string& name, const at::Tensor& parameter,
   auto& gradient = parameter.mutable_grad();
   auto part_of_gradient = gradient.defined() ? ranks_->part_of(gradient, division) : at::Tensor();
   gradient.reset();
-  parameter.set_data(ranks_->part_of(parameter, division));
+  resize(parameter, ranks_->part_of(parameter, division));
   gradient = std::move(part_of_gradient);
   refuse_pickling(parameter.device().type());
   parameters_.push_back({.name = name, .parameter = parameter, .division = division, .part = parameter.sizes().vec()});
@@ -145,7 +159,7 @@ void DividedModule::restore(const DividedParameter& one, bool with_gradient) con
   }
   gradient.reset();
   unmark_divided(one.parameter);
-  one.parameter.set_data(ranks_->join(one.parameter, one.division));
+  resize(one.parameter, ranks_->join(one.parameter, one.division));
   gradient = std::move(whole_gradient);
 }
 
@@ -157,7 +171,7 @@ void DividedModule::lend(const Whole& whole) {
   for (const auto& one : parameters_) {
     unmark_divided(one.parameter);
     lent_.push_back(one.parameter.detach());  // take_back() gives these back, also if the next one throws
-    one.parameter.set_data(whole(one));
+    resize(one.parameter, whole(one));
   }
 }
 
@@ -187,7 +201,7 @@ void DividedModule::take_back(bool keep_changes) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& [name, parameter, division, sizes] = parameters_[i];
     if (keep_changes) parts[i].copy_(ranks_->part_of(parameter, division));
-    parameter.set_data(parts[i]);
+    resize(parameter, parts[i]);
   }
   mark();
 }

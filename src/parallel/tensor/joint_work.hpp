@@ -1,24 +1,34 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 
+#include "comm/abandoned.hpp"
 #include "comm/communicator.hpp"
 #include "mpi/agree.hpp"
 
 namespace hortator::parallel {
 
-/// Runs work in which the ranks of `group` exchange parts, and which may fail on one of them, for example for lack of
-/// memory: the others then stop waiting for it, and all ranks of `host` throw the same error. @collective over `host`
+/// Runs work in which ranks exchange parts, and which may fail on one of them, for example for lack of memory. That
+/// rank calls `abandon`, so that the others stop waiting for it, and all ranks of `host` throw its error. @collective
+template <std::invocable Abandon, std::invocable Work>
+void exchange_together(const mpi::Communicator& host, const Abandon& abandon, const Work& work) {
+  mpi::LocalOutcome cause, consequence;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    abandon();
+    (comm::is_abandoned(std::current_exception()) ? consequence : cause) = mpi::LocalOutcome::of(error);
+  }
+  mpi::agree(host, cause);
+  mpi::agree(host, consequence);
+}
+
+/// The same over the ranks of `group`, which are among those of `host`. @collective over `host`
 template <std::invocable Work>
 void exchange_together(const mpi::Communicator& host, comm::Communicator& group, const Work& work) {
-  mpi::all_or_none(host, [&] {
-    try {
-      work();
-    } catch (...) {
-      group.abandon("a rank cannot join the parts of divided parameters");
-      throw;
-    }
-  });
+  exchange_together(
+      host, [&] { group.abandon("a rank cannot join the parts of divided parameters"); }, work);
 }
 
 }  // namespace hortator::parallel

@@ -110,12 +110,15 @@ TEST_CASE("tokens beyond the capacity of a rank's batch are dropped, also by exp
 }
 
 TEST_CASE("mixed precision trains divided experts as it trains whole ones") {
-  for (const auto& [precision, tolerance] : {std::pair(Precision::bf16, 0.03), std::pair(Precision::fp16, 0.01)}) {
-    INFO(to_string(precision));  // bf16 has 8 bits, fp16 has 11
-    const auto expected = train_alone({.options = {.mixed_precision = precision}, .steps = 10});
+  // Rounding decides for a token whose router is undecided: one token in another expert moves a mean of 72 by 0.01.
+  constexpr double tolerance = 0.03;
+  for (const auto precision : {Precision::bf16, Precision::fp16}) {
+    INFO(to_string(precision));
+    AcceleratorOptions options{.mixed_precision = precision};
+    options.grad_scaler.init_scale = 64;  // no overflow, which skips an update
+    const auto expected = train_alone({.options = options, .steps = 10});
     for (const int experts : divisions()) {
-      auto options = divided_by(experts);
-      options.mixed_precision = precision;
+      options.parallel.experts = experts;
       check_near(train({.options = options, .steps = 10}).losses, expected.losses, tolerance);
     }
   }

@@ -200,9 +200,9 @@ TEST_CASE("without free_memory an optimizer forgets what it knows of parts; one 
     if (frees) accelerator.free_memory();
   };
   step(arranged(2, 0), adam, false);
-  CHECK_FALSE(adam.state().contains(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()));
+  CHECK(adam.state().count(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()) == 0);
   CHECK_NOTHROW(step({}, adam, true));
-  CHECK(adam.state().contains(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()));
+  CHECK(adam.state().count(net->named_parameters()["up0.weight"].unsafeGetTensorImpl()) == 1);
   for (const auto& options : {arranged(2, 0), arranged(2, 2)}) {
     Accelerator accelerator(options);
     {
