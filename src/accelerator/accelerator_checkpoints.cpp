@@ -133,7 +133,7 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   if (result.outcome == LoadOutcome::damaged) return result;
   // Each rank has read the slices that it owns.
   for (const auto& model : training.prepared.models()) {
-    if (model->flat() != nullptr) model->flat()->publish_all();
+    if (model->sharded() != nullptr) model->sharded()->publish_all();
   }
   return result;
 }

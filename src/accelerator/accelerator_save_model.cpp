@@ -31,16 +31,16 @@ namespace fs = std::filesystem;
 
 /// What this rank writes of a module's parameters that no rank has as a whole.
 struct OwnedShards {
-  parallel::FlatParameters* flat = nullptr;                     ///< that has sliced them; null if there are none
+  parallel::ShardedModel* sharded = nullptr;                    ///< that has sliced them; null if there are none
   bool writes = true;                                           ///< false if another rank has the same slices
   std::map<const void*, formats::TensorSlice> of_divided = {};  ///< by TensorImpl
 };
 
-OwnedShards sharded(const Training& training, const torch::nn::Module& module) {
+OwnedShards owned_shards(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.prepared.models()) {
-    auto* flat = model->flat();
-    if (&model->module() != &module || flat == nullptr || !flat->is_any_sharded() || flat->is_lent()) continue;
-    return {.flat = flat, .writes = training.channels.zero()->counts(training.host().rank())};
+    auto* sharded = model->sharded();
+    if (&model->module() != &module || sharded == nullptr || !sharded->is_any_sharded() || sharded->is_lent()) continue;
+    return {.sharded = sharded, .writes = training.channels.zero()->counts(training.host().rank())};
   }
   return {};
 }
@@ -170,12 +170,11 @@ class Saving {
   std::optional<formats::TensorSlice> part_of(const at::Tensor& tensor) const {
     const auto divided = sharded_.of_divided.find(tensor.unsafeGetTensorImpl());
     if (divided != sharded_.of_divided.end()) return divided->second;
-    if (sharded_.flat == nullptr) return {};
-    const auto number = sharded_.flat->find(tensor);
-    if (!number || !sharded_.flat->is_sharded(*number)) return {};
+    if (sharded_.sharded == nullptr) return {};
+    const auto found = sharded_.sharded->find(tensor);
+    if (!found || !found.is_sharded()) return {};
     if (!sharded_.writes) return formats::TensorSlice();
-    return formats::TensorSlice{.elements = sharded_.flat->owned(*number),
-                                .values = sharded_.flat->published_slice(*number)};
+    return formats::TensorSlice{.elements = found.owned(), .values = found.published_slice()};
   }
 
   /// Distributes whole files to the ranks.
@@ -249,9 +248,9 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
   // A torch.save file is written by one rank, which needs all of its tensors.
   const auto model = accelerator::find_model(*training_, module);
   auto* divided = model != nullptr ? model->divided() : nullptr;
-  const bool is_in_parts = divided != nullptr || accelerator::sharded(*training_, module).flat != nullptr;
+  const bool is_in_parts = divided != nullptr || accelerator::owned_shards(*training_, module).sharded != nullptr;
   const step::WholeParameters whole(is_in_parts && !options.safe_serialization ? model.get() : nullptr);
-  auto sharded = accelerator::sharded(*training_, module);
+  auto sharded = accelerator::owned_shards(*training_, module);
   if (divided != nullptr && model->is_lent()) divided = nullptr;
   if (divided != nullptr) sharded.of_divided = accelerator::slices_of_divided(*training_, *model);
   const parallel::WholeShapes shapes(divided);

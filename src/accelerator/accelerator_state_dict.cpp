@@ -32,7 +32,7 @@ const parallel::DividedModule* division_of(const step::ModelCore& core, const St
 
 /// Whether ranks wait for each other in state_of().
 bool joins_parts(const step::ModelCore& core, const StateDictOptions& options) {
-  const bool is_sharded = core.flat() != nullptr && core.flat()->is_any_sharded();
+  const bool is_sharded = core.sharded() != nullptr && core.sharded()->is_any_sharded();
   return division_of(core, options) != nullptr || (is_sharded && !options.sharded);
 }
 
@@ -40,9 +40,9 @@ bool joins_parts(const step::ModelCore& core, const StateDictOptions& options) {
 StateDict state_of(const step::ModelCore& core, const StateDictOptions& options, bool keeps) {
   StateDict state;
   const auto* divided = division_of(core, options);
-  const auto* flat = core.flat();
+  const auto* sharded = core.sharded();
   if (!keeps && divided == nullptr) {
-    if (flat != nullptr && flat->is_any_sharded()) bring_all(core.module());
+    if (sharded != nullptr && sharded->is_any_sharded()) bring_all(core.module());
     return state;
   }
   for (const auto& item : core.module().named_parameters()) {
@@ -50,8 +50,9 @@ StateDict state_of(const step::ModelCore& core, const StateDictOptions& options,
       const auto whole = accelerator::joined(accelerator::unjoined(item.key(), core, *one));
       if (keeps) state.put(item.key(), in_host_memory(whole));
     } else if (keeps) {
-      const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
-      state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));
+      const auto found =
+          sharded != nullptr && options.sharded ? sharded->find(item.value()) : parallel::FlatParameter();
+      state.put(item.key(), in_host_memory(found ? found.published_slice() : item.value()));
     } else {
       bring(item.value());
     }

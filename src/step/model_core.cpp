@@ -41,7 +41,7 @@ ModelCore::ModelCore(Components components)
       own_(std::move(components.own)),
       learns_(components.learns),
       divided_(std::move(components.divided)),
-      flat_(std::move(components.flat)),
+      sharded_(std::move(components.sharded)),
       reducer_(std::move(components.reducer)),
       scatter_(std::move(components.scatter)) {
   note_frozen_weights(module_->parameters());
@@ -60,7 +60,10 @@ void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_->f
 std::vector<at::Tensor> ModelCore::gradient_holders() const {
   if (!scatter_) return module_->parameters();
   std::vector<at::Tensor> holders;
-  for (std::size_t i = 0; i < flat_->parameters().size(); ++i) holders.push_back(flat_->slice(i));
+  for (const auto& group : sharded_->groups()) {
+    for (std::size_t i = 0; i < group.parameters->parameters().size(); ++i)
+      holders.push_back(group.parameters->slice(i));
+  }
   return holders;
 }
 
@@ -101,7 +104,7 @@ bool ModelCore::shares_buffers() const {
 void ModelCore::before_forward() {
   check_alive();
   if (divided_) divided_->check_untouched();
-  if (flat_) flat_->check_untouched();
+  if (sharded_) sharded_->check_untouched();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
@@ -139,7 +142,7 @@ void ModelCore::check_replicas_when_due() {
 void ModelCore::lend_parameters() {
   if (divided_ && lends_ > 0) return void(++lends_);
   if (divided_) mpi::all_or_none(parallel_.first_weights_host(), [this] { divided_->check_untouched(); });
-  if (flat_) flat_->lend_together(parallel_.first_weights_host());
+  if (sharded_) sharded_->lend_together(parallel_.first_weights_host());
   lends_ = 1;
   try {
     if (divided_) divided_->lend_together(parallel_.first_weights_host());
@@ -152,7 +155,7 @@ void ModelCore::lend_parameters() {
 void ModelCore::take_back_parameters(bool keep_changes) {
   if (lends_ == 0 || --lends_ > 0) return;
   if (divided_) divided_->take_back(keep_changes);
-  if (flat_) flat_->take_back(keep_changes);
+  if (sharded_) sharded_->take_back(keep_changes);
 }
 
 void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {

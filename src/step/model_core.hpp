@@ -36,7 +36,7 @@ class ModelCore {
     std::vector<at::Tensor> own;
     bool learns;
     std::unique_ptr<parallel::DividedModule> divided;  ///< null unless divided among ranks
-    std::unique_ptr<parallel::FlatParameters> flat;    ///< null unless sharded
+    std::unique_ptr<parallel::ShardedModel> sharded;   ///< null unless sharded
     std::unique_ptr<parallel::GradientReducer> reducer;
     std::unique_ptr<parallel::GradientScatter> scatter;  ///< null unless gradients are sharded
   };
@@ -75,7 +75,7 @@ class ModelCore {
   std::int64_t scatters() const { return scatter_ ? scatter_->passes() : 0; }
   void zero_grad();
   /// Null unless this model's parameters are sharded.
-  parallel::FlatParameters* flat() const { return flat_.get(); }
+  parallel::ShardedModel* sharded() const { return sharded_.get(); }
   bool scatters_gradients() const { return scatter_ != nullptr; }
   /// Null unless this model's parameters are divided among tensor ranks, or its experts among ranks.
   parallel::DividedModule* divided() const { return divided_.get(); }
@@ -118,14 +118,14 @@ class ModelCore {
     reducer_->retire();
     if (scatter_) scatter_->retire();
   }
-  /// Hands over the flat parameters, for the caller to release: parameters of a living module then own their memory
+  /// Hands over the sharded parameters, for the caller to release: parameters of a living module then own their memory
   /// again. Call retire() first.
-  std::unique_ptr<parallel::FlatParameters> release() {
+  std::unique_ptr<parallel::ShardedModel> release() {
     scatter_.reset();
     own_.clear();
     parameters_.clear();
     kept_.reset();
-    return std::move(flat_);
+    return std::move(sharded_);
   }
   void check_alive() const { session_->check_alive("model"); }
 
@@ -156,7 +156,7 @@ class ModelCore {
   bool learns_ = true;
   ModelHooks hooks_;
   std::unique_ptr<parallel::DividedModule> divided_;
-  std::unique_ptr<parallel::FlatParameters> flat_;
+  std::unique_ptr<parallel::ShardedModel> sharded_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above
   std::unique_ptr<parallel::GradientScatter> scatter_;
 };

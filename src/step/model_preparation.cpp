@@ -7,6 +7,7 @@
 #include "paging/interception/claims.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/experts/divided_experts.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/model_core.hpp"
 
@@ -50,7 +51,7 @@ std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& p
 // Sizes of flat arrays. A rank holds about three arrays of gradients beside its slices: one that waits for its last
 // gradient, and two in transfer. At stage 3 it holds two arrays of parameters more, so that arrays are smaller there.
 parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
-                                   const std::vector<parallel::NamedParameter>& parameters) {
+                                   const std::vector<parallel::FlatParameters::Parameter>& parameters) {
   const std::int64_t arrays_per_model = parallel.sharding->shards_parameters ? 64 : 32;
   const auto limits = parallel::bucket_limits(parallel.options);
   std::int64_t total = 0;
@@ -59,10 +60,16 @@ parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
   return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, max_bytes)};
 }
 
-// A sharded or divided model is constructed later, in divide() and flatten(), so that no rank has all of it in memory
-// at once.
-parallel::DeferredParameters unmade(const parallel::DataParallel& parallel, bool learns) {
-  const bool later = parallel.tensor != nullptr || (learns && parallel.sharding != nullptr);
+// Evaluation models without experts stay as they are.
+bool divides_experts(torch::nn::Module& module, const parallel::DataParallel& parallel, bool learns) {
+  return parallel.experts != nullptr && (learns || parallel::has_experts(module));
+}
+
+// A sharded or divided model is constructed later, in divide() and shard(), so that no rank has all of it in memory at
+// once.
+parallel::DeferredParameters unmade(torch::nn::Module& module, const parallel::DataParallel& parallel, bool learns) {
+  const bool later = parallel.tensor != nullptr || divides_experts(module, parallel, learns) ||
+                     (learns && parallel.sharding != nullptr);
   return later ? parallel::DeferredParameters::leave : parallel::DeferredParameters::make;
 }
 
@@ -79,14 +86,20 @@ void make_values(const at::Tensor& parameter, const parallel::DataParallel& para
   parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
 }
 
+// Constructs parameters before they are divided. shard() constructs those that are not divided.
+parallel::DividedModule::Settle settling(const parallel::DataParallel& parallel, bool learns) {
+  return [&parallel, is_sharded = learns && parallel.sharding != nullptr](const auto& parameter, bool is_divided) {
+    if (is_divided || !is_sharded) make_values(parameter, parallel);
+  };
+}
+
 // Null unless the module has experts that are divided. @collective
 std::unique_ptr<parallel::DividedModule> divide_experts(torch::nn::Module& module,
                                                         const parallel::DataParallel& parallel, bool learns) {
-  std::unique_ptr<parallel::DividedModule> divided;
-  mpi::all_or_none(parallel.first_weights_host(), [&] {
-    if (learns || parallel::has_experts(module)) divided = parallel::divide_experts(module, parallel.experts);
-  });
-  return divided;
+  if (!divides_experts(module, parallel, learns)) return nullptr;
+  mpi::all_or_none(parallel.first_weights_host(), [&] { parallel::check_experts(module, parallel.experts->size()); });
+  const machine::RecyclingAllocator blocks(0);  // whole parameters leave no holes between the parts
+  return parallel::divide_experts(module, parallel.experts, settling(parallel, learns));
 }
 
 // Null unless the plan divides a parameter. All ranks have the same weights. @collective
@@ -101,52 +114,73 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
     parallel::DividedModule::check(module, plan, parallel.tensor->size());
   });
   const machine::RecyclingAllocator blocks(0);  // whole parameters leave no holes between the parts
-  auto divided = std::make_unique<parallel::DividedModule>(
-      module, plan, parallel.tensor, [&](const at::Tensor& parameter) { make_values(parameter, parallel); });
+  auto divided = std::make_unique<parallel::DividedModule>(module, plan, parallel.tensor, settling(parallel, learns));
   return divided->parameters().empty() ? nullptr : std::move(divided);
 }
 
-// Null unless sharded. Parameters whose construction was deferred are constructed here, and get rank 0's values.
-// @collective
-std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& parallel,
-                                                  const std::vector<parallel::NamedParameter>& parameters) {
-  if (parallel.sharding == nullptr) return nullptr;
+using FlatList = std::vector<parallel::FlatParameters::Parameter>;
+
+// Parameters in the arrays of one group of ranks. Those whose construction was deferred are constructed here, and get
+// rank 0's values. @collective
+std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const parallel::DataParallel& parallel,
+                                                  const parallel::ShardRanks& ranks) {
   const auto& sharding = *parallel.sharding;
-  std::vector<parallel::FlatParameters::Parameter> all;
   TensorSet deferred;
-  for (const auto& [name, tensor] : parameters) {
-    all.push_back({.name = name, .tensor = tensor});
+  for (const auto& [name, tensor] : parameters)
     if (paging::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
-  }
   const auto settle = [&](const at::Tensor& parameter) {
     if (deferred.contains(parameter.unsafeGetTensorImpl()))
       parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
   };
+  const auto limits = array_limits(parallel, parameters);
   return std::make_unique<parallel::FlatParameters>(
-      sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
+      ranks.group, std::move(parameters), limits, sharding.masters,
       parallel::ParameterPlacement{.parameters = sharding.parameters,
                                    .masters = sharding.moments,
                                    .keep_resident = sharding.keep_resident,
-                                   .sharded = sharding.shards_parameters,
-                                   .first_rank = sharding.first_rank,
-                                   .rank_stride = sharding.rank_stride,
-                                   .host = sharding.group_host,
+                                   .sharded = sharding.shards_parameters && ranks.group.size() > 1,
+                                   .first_rank = ranks.first_rank,
+                                   .rank_stride = ranks.rank_stride,
+                                   .host = ranks.host,
                                    .casts = parallel.is_mixed && sharding.casts_gathers,
                                    .gathers_ahead = sharding.gathers_ahead},
       parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                                  .settle = settle});
 }
 
+// Null unless sharded. @collective
+std::unique_ptr<parallel::ShardedModel> shard(const parallel::DataParallel& parallel,
+                                              const std::vector<parallel::NamedParameter>& parameters) {
+  if (parallel.sharding == nullptr) return nullptr;
+  const auto& sharding = *parallel.sharding;
+  FlatList all;
+  for (const auto& [name, tensor] : parameters) all.push_back({.name = name, .tensor = tensor});
+  parallel::FlatParameters::check_residents(sharding.keep_resident, all);
+  const auto is_common = [&](const auto& one) { return !sharding.experts || !parallel::is_divided(one.tensor); };
+  const auto first = std::stable_partition(all.begin(), all.end(), is_common);
+  FlatList experts(first, all.end());
+  all.erase(first, all.end());
+  auto model = std::make_unique<parallel::ShardedModel>();
+  try {
+    model->add(flatten(std::move(all), parallel, sharding.ranks), sharding.ranks);
+    if (!experts.empty()) model->add(flatten(std::move(experts), parallel, *sharding.experts), *sharding.experts);
+  } catch (...) {  // the other ranks may not get here
+    model->release(parallel::FlatParameters::ReleaseMode::local);
+    throw;
+  }
+  return model;
+}
+
 // Null unless gradients are sharded. Construction can fail on this rank only (no memory, or no space on the disk for
 // gradients). The other ranks may then not join a collective, so the parameters are released without them.
-std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::FlatParameters* flat,
+std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::ShardedModel* sharded,
                                                         const parallel::DataParallel& parallel,
                                                         const parallel::GradientReducer& reducer) {
-  if (flat == nullptr || !parallel.sharding->scatters_gradients()) return nullptr;
+  if (sharded == nullptr || !parallel.sharding->scatters_gradients()) return nullptr;
   try {
-    return std::make_unique<parallel::GradientScatter>(*flat, parallel, [&reducer] { return reducer.is_paused(); });
+    return std::make_unique<parallel::GradientScatter>(*sharded, parallel, [&reducer] { return reducer.is_paused(); });
   } catch (...) {
-    flat->release(parallel::FlatParameters::ReleaseMode::local);
+    sharded->release(parallel::FlatParameters::ReleaseMode::local);
     throw;
   }
 }
@@ -157,7 +191,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               std::shared_ptr<const AcceleratorSession> session,
                                               const parallel::DataParallel& parallel, const TensorSet& taken,
                                               bool learns) {
-  parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(parallel, learns),
+  parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(module, parallel, learns),
                       passed_through(parallel, learns));
   auto divided = divide(module, parallel, learns);
   if (learns) parallel::count_tokens_over(module, parallel.counted);
@@ -166,10 +200,10 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
   auto parameters = distinct_parameters(module);
   auto untaken = without(taken, parameters);
   auto own = learning(untaken);
-  auto flat = learns ? flatten(parallel, untaken) : nullptr;
+  auto sharded = learns ? shard(parallel, untaken) : nullptr;
   auto averaged = learns ? to_average(parallel, std::move(untaken)) : std::vector<parallel::NamedParameter>();
   auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), parallel);
-  auto scatter = make_scatter(flat.get(), parallel, *reducer);
+  auto scatter = make_scatter(sharded.get(), parallel, *reducer);
   return std::make_shared<ModelCore>(Components{.module = module,
                                                 .name = std::move(name),
                                                 .session = std::move(session),
@@ -179,7 +213,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                                 .own = std::move(own),
                                                 .learns = learns,
                                                 .divided = std::move(divided),
-                                                .flat = std::move(flat),
+                                                .sharded = std::move(sharded),
                                                 .reducer = std::move(reducer),
                                                 .scatter = std::move(scatter)});
 }

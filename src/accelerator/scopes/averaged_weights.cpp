@@ -51,9 +51,8 @@ AveragedWeights::AveragedWeights(Training& training, std::shared_ptr<step::Model
 // What this rank trains of a parameter: itself, or its slice. References to slices are counted
 // (FlatParameters::is_kept), so none is kept.
 at::Tensor AveragedWeights::held(const Average& one) const {
-  auto* const flat = model_->flat();
-  const auto number = flat != nullptr ? flat->find(one.parameter) : std::nullopt;
-  return number ? flat->slice(*number) : one.parameter;
+  const auto found = model_->sharded() != nullptr ? model_->sharded()->find(one.parameter) : parallel::FlatParameter();
+  return found ? found.slice() : one.parameter;
 }
 
 void AveragedWeights::update() {
@@ -106,7 +105,7 @@ void AveragedWeights::copy_model() {
 }
 
 void AveragedWeights::publish() {
-  if (model_->flat() != nullptr) model_->flat()->publish_all();
+  if (model_->sharded() != nullptr) model_->sharded()->publish_all();
 }
 
 void AveragedWeights::enter() {
@@ -121,7 +120,7 @@ void AveragedWeights::enter() {
   mpi::all_or_none(training_.host(), [this] {
     for (auto& one : averages_) one.trained = held(one).detach().clone();
   });
-  if (model_->flat() != nullptr) model_->flat()->arrive();
+  if (model_->sharded() != nullptr) model_->sharded()->arrive();
   for (auto& one : averages_) held(one).copy_(one.average);
   in_use_ = true;
   training_.control.lend_weights(true);
@@ -129,7 +128,7 @@ void AveragedWeights::enter() {
 }
 
 void AveragedWeights::leave(bool alone) {
-  if (!alone && model_->flat() != nullptr) model_->flat()->arrive();
+  if (!alone && model_->sharded() != nullptr) model_->sharded()->arrive();
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
   for (auto& one : averages_) {

@@ -16,12 +16,17 @@ namespace {
 
 using parallel::Axis;
 
-/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie, or the first
-/// that hold all experts.
+/// The first ranks with different batches that hold all experts, and all ranks that share ZeRO's shards with one of
+/// them.
+int writers_of_experts(const parallel::MeshShape& mesh) { return std::max(mesh.experts(), mesh.size(Axis::shard)); }
+
+/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie.
 bool writes(const parallel::MeshShape& mesh, int rank) {
-  if (mesh.experts() > 1) return mesh.expert_group(rank) == 0;
+  const bool are_experts = mesh.experts() > 1;
+  if (are_experts && mesh.data_index(rank) >= writers_of_experts(mesh)) return false;
   return std::ranges::all_of(parallel::all_axes, [&](Axis axis) {
-    return axis == Axis::tensor || axis == Axis::shard || mesh.index(axis, rank) == 0;
+    const bool lie_along = axis == Axis::tensor || axis == Axis::shard || (are_experts && axis == Axis::replicate);
+    return lie_along || mesh.index(axis, rank) == 0;
   });
 }
 
@@ -31,9 +36,9 @@ core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t ele
   if (!writes(mesh, rank)) return {};
   const bool are_experts = mesh.experts() > 1;
   const std::int64_t together = mesh.size(Axis::tensor);
-  const std::int64_t ranks = are_experts ? mesh.experts() : mesh.size(Axis::shard) * together;
+  const std::int64_t ranks = are_experts ? writers_of_experts(mesh) : mesh.size(Axis::shard) * together;
   const std::int64_t index =
-      are_experts ? mesh.expert_index(rank) : mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
+      are_experts ? mesh.data_index(rank) : mesh.index(Axis::shard, rank) * together + mesh.index(Axis::tensor, rank);
   return {.begin = elements * index / ranks, .end = elements * (index + 1) / ranks};
 }
 
@@ -82,7 +87,7 @@ formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tenso
 }
 
 at::Tensor joined(const UnjoinedTensor& one) {
-  const auto part = one.flat != nullptr ? one.flat->join(one.number, one.mine) : one.mine;
+  const auto part = one.sliced ? one.sliced.flat->join(one.sliced.number, one.mine) : one.mine;
   return one.division.module->ranks().join(part, one.division.divided->division);
 }
 
@@ -90,13 +95,11 @@ UnjoinedTensor unjoined(const std::string& name, const step::ModelCore& model,
                         const parallel::DividedModule::DividedParameter& divided) {
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
-  const auto* flat = model.flat();
-  const auto number = flat != nullptr ? flat->find(divided.parameter) : std::nullopt;
+  const auto found = model.sharded() != nullptr ? model.sharded()->find(divided.parameter) : parallel::FlatParameter();
   UnjoinedTensor one{.name = name, .division = {.module = model.divided(), .divided = &divided}};
-  if (number && flat->is_sharded(*number)) {
-    one.mine = flat->published_slice(*number);
-    one.flat = flat;
-    one.number = *number;
+  if (found && found.is_sharded()) {
+    one.mine = found.published_slice();
+    one.sliced = found;
   } else {
     one.mine = divided.parameter.detach();
   }
@@ -117,7 +120,7 @@ void make_room(SnapshotDraft& draft, const Training& training) {
   }
 }
 
-// With one whole tensor in memory at a time. @collective along the axes tensor and shard
+// With one whole tensor in memory at a time. @collective over the ranks that write
 void join_parts(SnapshotDraft& draft, const Training& training) {
   const auto rank = training.host().rank();
   if (!writes(training.channels.mesh().shape(), rank)) return;

@@ -38,9 +38,8 @@ formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tenso
 struct UnjoinedTensor {
   std::string name;
   DivisionInModel division;
-  at::Tensor mine = {};                            ///< the part, or ZeRO's slice of it
-  const parallel::FlatParameters* flat = nullptr;  ///< in which the part is sliced; null if `mine` is the part
-  std::size_t number = 0;                          ///< of the parameter in `flat`
+  at::Tensor mine = {};                 ///< the part, or ZeRO's slice of it
+  parallel::FlatParameter sliced = {};  ///< as which the part is sliced; empty if `mine` is the part
 };
 
 /// A snapshot before the ranks have exchanged anything.

@@ -30,8 +30,8 @@ StateDict copy_of(const StateDict& state) {
 std::vector<at::Tensor> held_tensors(const step::ModelCore& model) {
   std::vector<at::Tensor> held = model.distinct_buffers();
   for (const auto& [name, parameter] : model.parameters()) {
-    const auto number = model.flat() != nullptr ? model.flat()->find(parameter) : std::nullopt;
-    held.push_back(number ? model.flat()->slice(*number) : parameter);
+    const auto found = model.sharded() != nullptr ? model.sharded()->find(parameter) : parallel::FlatParameter();
+    held.push_back(found ? found.slice() : parameter);
   }
   return held;
 }
@@ -76,7 +76,7 @@ void MemorySnapshot::restore(Training& training) const {
     for (const auto& restore_part : parts_) restore_part();
   });
   for (const auto& model : training.prepared.models()) {
-    if (model->flat() != nullptr) model->flat()->publish_all();
+    if (model->sharded() != nullptr) model->sharded()->publish_all();
   }
 }
 

@@ -53,25 +53,22 @@ void require_shape_of(const Training& training, const Part& part, const std::str
                .hint = "build the model that was saved"});
 }
 
-/// A parameter of a sharded model.
-struct Owned {
-  parallel::FlatParameters* flat = nullptr;  ///< null if no model has it
-  std::size_t number = 0;
-};
+using parallel::FlatParameter;
 
-Owned find_owned(const Training& training, const at::Tensor& parameter) {
+/// The parameter in the sharded models; empty if no model has it.
+FlatParameter find_sharded(const Training& training, const at::Tensor& parameter) {
   for (const auto& model : training.prepared.models()) {
-    if (model->flat() == nullptr) continue;
-    if (const auto number = model->flat()->find(parameter)) return {model->flat(), *number};
+    if (model->sharded() == nullptr) continue;
+    if (const auto found = model->sharded()->find(parameter)) return found;
   }
   return {};
 }
 
 /// Describes a sharded tensor of the parameter's shape, or the moment of it at `path`; `mine` is this rank's slice of
 /// it.
-checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, const Training& training,
+checkpoint::ShardedTensor share_of(const FlatParameter& sharded, const at::Tensor& mine, const Training& training,
                                    const std::string& path = {}) {
-  const auto& [flat, number] = owned;
+  const auto& [flat, number] = sharded;
   const auto& parameter = flat->parameters()[number].tensor;
   checkpoint::ShardedTensor share{.whole = {.type = mine.scalar_type(), .shape = shape_at(path, parameter)},
                                   .part = mine};
@@ -88,14 +85,13 @@ checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, c
 }
 
 /// Adds a slice of a tensor that is sharded, or of a part of one that is divided as well.
-void put_slice(SnapshotDraft& draft, const std::string& name, const Training& training, const Owned& owned,
+void put_slice(SnapshotDraft& draft, const std::string& name, const Training& training, const FlatParameter& sharded,
                const at::Tensor& mine, const std::string& path = {}) {
-  const auto& parameter = owned.flat->parameters()[owned.number].tensor;
+  const auto& parameter = sharded.flat->parameters()[sharded.number].tensor;
   if (const auto division = find_division(training, parameter)) {
-    draft.unjoined.push_back(
-        {.name = name, .division = division, .mine = mine, .flat = owned.flat, .number = owned.number});
+    draft.unjoined.push_back({.name = name, .division = division, .mine = mine, .sliced = sharded});
   } else {
-    draft.snapshot.shards.emplace(name, share_of(owned, mine, training, path));
+    draft.snapshot.shards.emplace(name, share_of(sharded, mine, training, path));
   }
 }
 
@@ -179,13 +175,13 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
   for (const auto& item : model.module().named_parameters()) {
     if (only_trainable && !item.value().requires_grad()) continue;
     const auto name = prefix + "/" + item.key();
-    const auto owned = find_owned(training, item.value());
+    const auto sharded = find_sharded(training, item.value());
     const auto* divided =
         model.divided() != nullptr && !model.is_lent() ? model.divided()->find(item.value()) : nullptr;
     if (divided != nullptr) {
       draft.unjoined.push_back(unjoined(name, model, *divided));
-    } else if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
-      put_slice(draft, name, training, owned, owned.flat->published_slice(owned.number));
+    } else if (sharded && sharded.is_sharded() && !sharded.flat->is_lent()) {
+      put_slice(draft, name, training, sharded, sharded.published_slice());
     } else {
       draft.snapshot.common.put(name, item.value());
     }
@@ -196,8 +192,7 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
 
 void put_like(SnapshotDraft& draft, const std::string& name, const Training& training, const at::Tensor& parameter,
               const at::Tensor& mine) {
-  const auto owned = find_owned(training, parameter);
-  if (owned.flat != nullptr) return put_slice(draft, name, training, owned, mine);
+  if (const auto sharded = find_sharded(training, parameter)) return put_slice(draft, name, training, sharded, mine);
   if (const auto division = find_division(training, parameter)) {
     draft.unjoined.push_back({.name = name, .division = division, .mine = mine});
   } else {
@@ -207,8 +202,8 @@ void put_like(SnapshotDraft& draft, const std::string& name, const Training& tra
 
 at::Tensor read_like(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                      const at::Tensor& parameter) {
-  const auto [flat, number] = find_owned(training, parameter);
-  if (flat != nullptr) return read_slice(reader, name, training, parameter, flat->owned(number));
+  if (const auto sharded = find_sharded(training, parameter))
+    return read_slice(reader, name, training, parameter, sharded.owned());
   const auto division = find_division(training, parameter);
   return division ? read_own_part(reader, name, division) : reader.read(name);
 }
@@ -286,9 +281,8 @@ void read_parameter(const checkpoint::Reader& reader, const std::string& name, c
   const auto division = find_division(training, tensor);
   if (division && division.module->is_lent()) return reader.read_into(name, tensor);
   const parallel::PartsOnly each_rank_has;
-  const auto [flat, number] = find_owned(training, tensor);
-  if (flat != nullptr) {
-    flat->published_slice(number).copy_(read_slice(reader, name, training, tensor, flat->owned(number)));
+  if (const auto sharded = find_sharded(training, tensor)) {
+    sharded.published_slice().copy_(read_slice(reader, name, training, tensor, sharded.owned()));
   } else if (division) {
     tensor.copy_(read_own_part(reader, name, division));
   } else {

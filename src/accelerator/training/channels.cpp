@@ -69,7 +69,11 @@ void Channels::share_random_numbers() {
 step::NormRanks Channels::ranks_of_norms() {
   auto* parts = experts_ ? &mesh_->connect_experts().on_device : nullptr;
   if (tensor_) parts = &mesh_->connect(parallel::Axis::tensor).on_device;
-  return {.shards = zero_ ? &zero_->sharding().group : nullptr, .parts = parts};
+  if (!zero_) return {.parts = parts};
+  const auto& sharding = zero_->sharding();
+  return {.shards = &sharding.ranks.group,
+          .parts = parts,
+          .shards_of_parts = sharding.experts ? &sharding.experts->group : nullptr};
 }
 
 void Channels::disconnect() {

@@ -101,17 +101,23 @@ step::TensorSet Prepared::parameters() const {
   return parameters;
 }
 
+parallel::FlatParameter Prepared::find_scattered(const at::Tensor& parameter) const {
+  for (const auto& model : models_) {
+    if (!model->scatters_gradients()) continue;
+    if (const auto found = model->sharded()->find(parameter)) return found;
+  }
+  return {};
+}
+
 step::GradientHolders Prepared::gradient_holders(const std::vector<at::Tensor>& parameters) const {
   step::GradientHolders holders;
   for (const auto& parameter : parameters) {
     const bool is_part = parallel::is_divided(parameter);
-    std::optional<std::size_t> number;
-    for (const auto& model : models_) {
-      if (!model->scatters_gradients() || number) continue;
-      number = model->flat()->find(parameter);
-      if (number) (is_part ? holders.shards_of_parts : holders.shards).push_back(model->flat()->slice(*number));
+    if (const auto found = find_scattered(parameter)) {
+      (is_part ? holders.shards_of_parts : holders.shards).push_back(found.slice());
+    } else {
+      (is_part ? holders.parts : holders.whole).push_back(parameter);
     }
-    if (!number) (is_part ? holders.parts : holders.whole).push_back(parameter);
   }
   return holders;
 }
@@ -134,10 +140,10 @@ void Prepared::release_shards(ReleaseMode mode) const {
   for (const auto& optimizer : optimizers_) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();
   }
-  std::vector<std::unique_ptr<parallel::FlatParameters>> all;
+  std::vector<std::unique_ptr<parallel::ShardedModel>> all;
   for (const auto& model : models_) all.push_back(model->release());
-  for (const auto& flat : all) {
-    if (flat) flat->release(mode);
+  for (const auto& sharded : all) {
+    if (sharded) sharded->release(mode);
   }
   // The other tensor ranks may not come: then each keeps its parts.
   if (mode == ReleaseMode::local || std::uncaught_exceptions() > 0) return;
@@ -185,7 +191,8 @@ void Prepared::shard_optimizers() const {
   divide_moments();
   for (const auto& optimizer : optimizers_) {
     for (const auto& model : models_) {
-      if (optimizer->shards() != nullptr && model->flat() != nullptr) optimizer->shards()->take_over(*model->flat());
+      if (optimizer->shards() != nullptr && model->sharded() != nullptr)
+        optimizer->shards()->take_over(*model->sharded());
     }
   }
 }

@@ -109,6 +109,8 @@ class Prepared {
   void clear();
 
  private:
+  /// The parameter among those whose gradients are sharded.
+  parallel::FlatParameter find_scattered(const at::Tensor& parameter) const;
   void shard_optimizers() const;
   void forget_moments_of_parts() const;
 

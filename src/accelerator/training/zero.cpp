@@ -149,56 +149,81 @@ bool ZeroRanks::counts(int rank) const {
 bool ZeroRanks::shards_parameters(int stage, const runtime::World& world) const {
   if (stage < 3) return false;
   return world.device().is_cpu() ? !groups_share_memory(mesh_.shape(), world, mesh_.all().on_device.traits())
-                                 : shard_.size() > 1;  // devices share no memory
+                                 : mesh_.shape().size(parallel::Axis::shard) > 1;  // devices share no memory
 }
 
+namespace {
+
 // Where operators gather parameters, ranks whose programs diverge must notice it. On the CPU the group checks each call
-// unless its back end does so itself; on devices the ranks compare their calls over group_host. @collective
-std::unique_ptr<comm::Communicator> ZeroRanks::make_checked_group(c10::Device device) const {
-  if (!shards_parameters_ || !device.is_cpu() || mesh_.all().on_device.traits().finds_mismatch) return nullptr;
-  return std::make_unique<comm::CheckedCommunicator>(shard_.on_device.split(0, shard_.index()),
-                                                     shard_.host.split(0, shard_.index()));
+// unless its back end does so itself; on devices the ranks compare their calls over the host. @collective
+CheckedGroup checked_group(const parallel::RankGroup& ranks, bool shards_parameters, c10::Device device) {
+  CheckedGroup group{.ranks = ranks};
+  if (!shards_parameters) return group;
+  if (!device.is_cpu()) {
+    group.host.emplace(ranks.host.split(0, ranks.index()));
+  } else if (!ranks.on_device.traits().finds_mismatch) {
+    group.checked = std::make_unique<comm::CheckedCommunicator>(ranks.on_device.split(0, ranks.index()),
+                                                                ranks.host.split(0, ranks.index()));
+  }
+  return group;
+}
+
+}  // namespace
+
+// @collective
+parallel::ShardRanks ZeroRanks::ranks() const {
+  const auto& shape = mesh_.shape();
+  const auto all = shape.ranks_along(parallel::Axis::shard, mesh_.all().index());
+  return {.group = shard_.communicator(),
+          .replicas = shape.replicas_size() == 1 ? nullptr : &mesh_.connect_replicas().on_device,
+          .first_rank = all.front(),
+          .rank_stride = all.size() > 1 ? all[1] - all[0] : 1,
+          .host = shard_.host ? &*shard_.host : nullptr};
 }
 
 // @collective
-std::optional<mpi::Communicator> ZeroRanks::make_group_host(c10::Device device) const {
-  if (!shards_parameters_ || device.is_cpu()) return {};
-  return shard_.host.split(0, shard_.index());
-}
-
-std::vector<int> ZeroRanks::ranks() const {
-  return mesh_.shape().ranks_along(parallel::Axis::shard, mesh_.all().index());
+parallel::ShardRanks ZeroRanks::ranks_of_experts() const {
+  const auto& shape = mesh_.shape();
+  const int ranks = shape.expert_shards_size();
+  return {.group = experts_->communicator(),
+          .replicas = ranks == shape.holders_size() ? nullptr : &mesh_.connect_expert_replicas().on_device,
+          .first_rank = shape.expert_shards_group(mesh_.all().index()),
+          .rank_stride = sharding_.ranks.rank_stride * shape.size(parallel::Axis::shard) / ranks,
+          .host = experts_->host ? &*experts_->host : nullptr};
 }
 
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh)
     : mesh_(mesh),
-      shard_(mesh.connect(parallel::Axis::shard)),
       shards_parameters_(shards_parameters(*config.stage, world)),
-      checked_(make_checked_group(world.device())),
-      group_host_(make_group_host(world.device())),
+      shard_(checked_group(mesh.connect(parallel::Axis::shard), shards_parameters_, world.device())),
       sharding_{.stage = *config.stage,
-                .group = checked_ ? *checked_ : shard_.on_device,
-                .replicas = mesh.shape().replicas_size() == 1 ? nullptr : &mesh.connect_replicas().on_device,
+                .ranks = ranks(),
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
                 .parameters = placement_of(config.offload_parameters, config, world.device()),
                 .moments = placement_of(config.offload_optimizer, config, world.device()),
                 .shards_parameters = shards_parameters_,
-                .first_rank = ranks().front(),
-                .rank_stride = shard_.size() > 1 ? ranks()[1] - ranks()[0] : 1,
                 .keep_resident = config.keep_resident,
-                .group_host = group_host_ ? &*group_host_ : nullptr,
                 .casts_gathers = casts_gathers(),
-                .gathers_ahead = gathers_ahead()} {}
+                .gathers_ahead = gathers_ahead()} {
+  if (mesh.shape().experts() == 1) return;
+  experts_.emplace(checked_group(mesh.connect_expert_shards(), shards_parameters_, world.device()));
+  sharding_.experts.emplace(ranks_of_experts());
+}
 
-bool ZeroRanks::abandon(std::string_view reason) noexcept { return !checked_ || checked_->abandon(reason); }
+// Abandons both, also after one that fails: other ranks may wait in any.
+bool ZeroRanks::abandon(std::string_view reason) noexcept {
+  bool all_are_free = !shard_.checked || shard_.checked->abandon(reason);
+  if (experts_ && experts_->checked) all_are_free &= experts_->checked->abandon(reason);
+  return all_are_free;
+}
 
 std::string ZeroRanks::text() const {
   const auto offloaded = [](const char* what, const parallel::ArrayPlacement& placement) {
     if (placement.in_host) return text::concat(", ", what, " in the host's memory");
     return placement.folder.empty() ? std::string() : text::concat(", ", what, " in ", placement.folder);
   };
-  return text::concat("ZeRO stage ", sharding_.stage, " over ", sharding_.replicas != nullptr ? "groups of " : "",
-                      text::count(shard_.size(), "rank"),
+  return text::concat("ZeRO stage ", sharding_.stage, " over ", sharding_.ranks.replicas != nullptr ? "groups of " : "",
+                      text::count(shard_.ranks.size(), "rank"),
                       shards_parameters_ ? ", parameters gathered when they are used" : "",
                       offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }

@@ -23,7 +23,17 @@ void check_equal(const ZeroConfig& config, const runtime::World& world);
 /// The number of ranks of each node; 0 where nodes differ or their ranks are out of order. @collective
 int ranks_of_a_node(const runtime::World& world);
 
-/// The ranks that share one set of shards, and the replicas of the set: the axes shard and replicate of the mesh.
+/// Ranks that share one set of shards, and what compares their calls where operators gather parameters.
+struct CheckedGroup {
+  const parallel::RankGroup& ranks;
+  std::unique_ptr<comm::Communicator> checked = {};  ///< null if calls need not be compared, or on devices
+  std::optional<mpi::Communicator> host = {};        ///< compares calls on devices
+
+  comm::Communicator& communicator() const { return checked ? *checked : ranks.on_device; }
+};
+
+/// The ranks that share one set of shards, and the replicas of the set: the axes shard and replicate of the mesh. Of
+/// divided experts, the ranks along shard that hold the same ones.
 class ZeroRanks {
  public:
   /// Connects the two axes. `config` must have a stage; `mesh` must outlive this. @collective
@@ -41,16 +51,14 @@ class ZeroRanks {
   std::string text() const;  ///< "ZeRO stage 2 over groups of 4 ranks"
 
  private:
-  std::vector<int> ranks() const;  ///< of this rank's group, among all
   bool shards_parameters(int stage, const runtime::World& world) const;
-  std::unique_ptr<comm::Communicator> make_checked_group(c10::Device device) const;
-  std::optional<mpi::Communicator> make_group_host(c10::Device device) const;
+  parallel::ShardRanks ranks() const;
+  parallel::ShardRanks ranks_of_experts() const;
 
-  const parallel::Mesh& mesh_;
-  const parallel::RankGroup& shard_;
-  bool shards_parameters_;                       ///< no rank holds all of them
-  std::unique_ptr<comm::Communicator> checked_;  ///< null if calls of the group need not be compared, or on devices
-  std::optional<mpi::Communicator> group_host_;  ///< compares calls; only if parameters are sharded between devices
+  parallel::Mesh& mesh_;
+  bool shards_parameters_;  ///< no rank holds all of them
+  CheckedGroup shard_;
+  std::optional<CheckedGroup> experts_;  ///< nothing unless experts are divided
   parallel::Sharding sharding_;
 };
 

@@ -16,9 +16,9 @@ namespace {
 class OwnElements {
  public:
   OwnElements(const step::ModelCore& model, const parallel::DividedModule::DividedParameter& divided)
-      : ranks_(model.divided()->ranks()), divided_(divided), flat_(model.flat()) {
-    if (flat_ != nullptr) number_ = flat_->find(divided.parameter);
-    of_part_ = number_ ? flat_->owned(*number_) : core::Range{0, divided.parameter.numel()};
+      : ranks_(model.divided()->ranks()), divided_(divided) {
+    if (model.sharded() != nullptr) sharded_ = model.sharded()->find(divided.parameter);
+    of_part_ = sharded_ ? sharded_.owned() : core::Range{0, divided.parameter.numel()};
   }
 
   /// Reads no more of the stored tensor than is needed to find them; all of one that is padded.
@@ -46,19 +46,18 @@ class OwnElements {
 
  private:
   at::Tensor new_values(at::IntArrayRef sizes) const {
-    const auto& target = number_ ? flat_->slice(*number_) : divided_.parameter;
+    const auto& target = sharded_ ? sharded_.slice() : divided_.parameter;
     return at::empty(sizes, at::TensorOptions().dtype(target.scalar_type()));
   }
   void put(const at::Tensor& values) const {
     const at::NoGradGuard no_grad;
     const parallel::PartsOnly each_rank_has;
-    (number_ ? flat_->slice(*number_) : divided_.parameter.detach().view({-1})).copy_(values);
+    (sharded_ ? sharded_.slice() : divided_.parameter.detach().view({-1})).copy_(values);
   }
 
   const parallel::TensorRanks& ranks_;
   const parallel::DividedModule::DividedParameter& divided_;
-  parallel::FlatParameters* flat_;
-  std::optional<std::size_t> number_ = {};  ///< in `flat_`; nothing if this rank has the whole part
+  parallel::FlatParameter sharded_ = {};  ///< empty if this rank has the whole part
   core::Range of_part_ = {};
 };
 

@@ -11,14 +11,14 @@ namespace {
 
 /// Cuts fillings of sharded parameters down to this rank's slices; keeps the others.
 std::vector<weights::Filling> own_slices(const std::vector<weights::Filling>& fillings,
-                                         const parallel::FlatParameters& flat) {
+                                         const parallel::ShardedModel& sharded) {
   std::vector<weights::Filling> own;
   for (const auto& filling : fillings) {
-    const auto number = flat.find(filling.tensor);
-    if (!number) {
+    const auto found = sharded.find(filling.tensor);
+    if (!found) {
       own.push_back(filling);
-    } else if (flat.owned(*number).size() > 0) {
-      own.push_back({filling.stored, flat.slice(*number), flat.owned(*number)});
+    } else if (found.owned().size() > 0) {
+      own.push_back({filling.stored, found.slice(), found.owned()});
     }
   }
   return own;
@@ -30,17 +30,17 @@ parallel::DividedModule* divided_in(const step::ModelCore* model) {
   return model != nullptr && !model->is_lent() ? model->divided() : nullptr;
 }
 
-parallel::FlatParameters* shards_in(const step::ModelCore* model) {
-  return model != nullptr && !model->is_lent() ? model->flat() : nullptr;
+parallel::ShardedModel* shards_in(const step::ModelCore* model) {
+  return model != nullptr && !model->is_lent() ? model->sharded() : nullptr;
 }
 
 void fill_module(const Loading& loading, const step::ModelCore* model, Channels& channels, bool each_reads) {
   const auto& host = channels.host();
   const auto fillings =
       divided_in(model) != nullptr ? load_divided(loading, *model, channels, each_reads) : loading.fillings();
-  if (auto* flat = shards_in(model)) {
-    mpi::all_or_none(host, [&] { weights::fill(loading.source(), own_slices(fillings, *flat)); });
-    flat->publish_all();
+  if (auto* sharded = shards_in(model)) {
+    mpi::all_or_none(host, [&] { weights::fill(loading.source(), own_slices(fillings, *sharded)); });
+    sharded->publish_all();
     return mpi::all_or_none(host, [&] { loading.require_tied(); });
   }
   std::function<void()> fill;

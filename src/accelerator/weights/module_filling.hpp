@@ -10,7 +10,7 @@ namespace hortator::accelerator {
 /// The divided parameters of a model; null if there are none, or while each rank has whole ones. `model` may be null.
 parallel::DividedModule* divided_in(const step::ModelCore* model);
 /// The same for sharded parameters.
-parallel::FlatParameters* shards_in(const step::ModelCore* model);
+parallel::ShardedModel* shards_in(const step::ModelCore* model);
 
 /// Fills the module that was compared with the weights; `model` is the prepared one, null if there is none. Of 16-bit
 /// parameters with an fp32 copy, the copy takes the values as they are stored. If `each_reads`, every rank reads

@@ -31,19 +31,23 @@ void require_divisible(const nn::MoEImpl& layer, int ranks) {
 
 bool has_experts(torch::nn::Module& module) { return !layers_of(module).empty(); }
 
-std::unique_ptr<DividedModule> divide_experts(torch::nn::Module& module, const SharedRanks& ranks) {
+void check_experts(torch::nn::Module& module, int ranks) {
   const auto layers = layers_of(module);
   if (layers.empty()) {
-    throw UsageError({.what = text::concat("parallel.experts is ", ranks->size(), ", and the model has no experts"),
+    throw UsageError({.what = text::concat("parallel.experts is ", ranks, ", and the model has no experts"),
                       .why = "only the experts of hortator::nn::MoE layers are divided",
                       .hint = "leave parallel.experts out, or build the model's mixtures of experts from that layer"});
   }
+  for (const auto* layer : layers) require_divisible(*layer, ranks);
+  DividedModule::check_undivided(module);
+}
+
+std::unique_ptr<DividedModule> divide_experts(torch::nn::Module& module, const SharedRanks& ranks,
+                                              const DividedModule::Settle& settle) {
   std::vector<at::Tensor> parameters;
-  for (const auto* layer : layers) {
-    require_divisible(*layer, ranks->size());
+  for (const auto* layer : layers_of(module))
     parameters.insert(parameters.end(), {layer->experts->gate_up_proj, layer->experts->down_proj});
-  }
-  return std::make_unique<DividedModule>(module, parameters, Division{.dim = 0}, ranks);
+  return std::make_unique<DividedModule>(module, parameters, Division{.dim = 0}, ranks, settle);
 }
 
 void count_tokens_over(torch::nn::Module& module, const SharedRanks& ranks) {

@@ -12,9 +12,14 @@ namespace hortator::parallel {
 /// Whether the module has, or is, a MoE layer.
 bool has_experts(torch::nn::Module& module);
 
-/// Divides the experts of all MoE layers of the module among `ranks`, each of which gets an equal part. Throws
-/// UsageError, before any change, if there are none or they cannot be divided. Does not communicate.
-std::unique_ptr<DividedModule> divide_experts(torch::nn::Module& module, const SharedRanks& ranks);
+/// Throws UsageError if the module has no MoE layers, or if their experts cannot be divided among that many ranks. Does
+/// not communicate.
+void check_experts(torch::nn::Module& module, int ranks);
+
+/// Divides the experts of all MoE layers of the module among `ranks`, each of which gets an equal part. Call
+/// check_experts() before. Communicates as `settle` does, which DividedModule calls.
+std::unique_ptr<DividedModule> divide_experts(torch::nn::Module& module, const SharedRanks& ranks,
+                                              const DividedModule::Settle& settle = {});
 
 /// Makes balance losses of all MoE layers of the module count the tokens of `ranks`; null: of this rank.
 void count_tokens_over(torch::nn::Module& module, const SharedRanks& ranks);

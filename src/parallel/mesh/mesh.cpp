@@ -28,6 +28,18 @@ const RankGroup& Mesh::connect_holders() {
   return holders_->ranks;
 }
 
+const RankGroup& Mesh::connect_expert_shards() {
+  if (shape_.expert_shards_size() == shape_.holders_size()) return connect_holders();
+  if (!expert_shards_)
+    expert_shards_.emplace(make_group(shape_.expert_shards_size(), shape_.expert_shards_group(all_.index())));
+  return expert_shards_->ranks;
+}
+
+// Where a rank has its experts for itself along shard, all of their holders are replicas.
+const RankGroup& Mesh::connect_expert_replicas() {
+  return shape_.expert_shards_size() == 1 ? connect_holders() : connect_replicas();
+}
+
 const RankGroup& Mesh::connect(Axis axis) {
   auto& group = along_[static_cast<std::size_t>(axis)];
   if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index())));
@@ -71,7 +83,7 @@ bool Mesh::abandon(std::string_view reason) noexcept {
   };
   leave(data_);
   if (averaging_) leave(*averaging_);
-  for (auto* group : {&replicas_, &experts_, &holders_}) {
+  for (auto* group : {&replicas_, &experts_, &holders_, &expert_shards_}) {
     if (*group) leave(**group);
   }
   for (auto* groups : {&along_, &layers_}) {

@@ -36,6 +36,10 @@ class Mesh {
   const RankGroup& connect_experts();
   /// The ranks that hold the same experts and average their gradients. @collective the first time
   const RankGroup& connect_holders();
+  /// The ranks that share ZeRO's shards of the same experts. @collective the first time
+  const RankGroup& connect_expert_shards();
+  /// The ranks that hold the same shards of experts, one of each group that shares a set of them. @collective
+  const RankGroup& connect_expert_replicas();
   /// The ranks that differ from this one only along `axis`. @collective the first time
   const RankGroup& connect(Axis axis);
   /// The same ranks on communicators of their own, for layers of the program: a layer may communicate between buckets
@@ -69,6 +73,7 @@ class Mesh {
   std::optional<Group> replicas_;
   std::optional<Group> experts_;
   std::optional<Group> holders_;
+  std::optional<Group> expert_shards_;
   std::array<std::optional<Group>, axis_count> along_;
   std::array<std::optional<Group>, axis_count> layers_;
 };

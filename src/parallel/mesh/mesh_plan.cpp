@@ -51,19 +51,13 @@ int shard_size(const ParallelConfig& config, const ZeroConfig& zero, int data_ra
   return data_ranks % replicas == 0 ? data_ranks / replicas : 1;  // if not, the product does not fit
 }
 
-void check_experts(const ParallelConfig& config, const ZeroConfig& zero) {
+void check_experts(const ParallelConfig& config) {
   if (size_of(config.experts) < 1) {
     throw UsageError({.what = text::concat("parallel.experts is ", *config.experts),
                       .why = "it is the number of ranks among which experts are divided",
                       .hint = "use a number from 1 on, or leave it out"});
   }
   if (!is_set(config.experts)) return;
-  if (zero.stage.value_or(0) > 0) {
-    throw UsageError(
-        {.what = text::concat("parallel.experts is ", *config.experts, ", and zero.stage is ", *zero.stage),
-         .why = "ZeRO's flat arrays hold parameters that all ranks have",
-         .hint = "use zero.stage 0 with parallel.experts, or leave parallel.experts out"});
-  }
   if (is_set(config.tensor)) {
     throw UsageError(
         {.what = text::concat("parallel.experts is ", *config.experts, ", and parallel.tensor is ", *config.tensor),
@@ -75,7 +69,7 @@ void check_experts(const ParallelConfig& config, const ZeroConfig& zero) {
 }  // namespace
 
 void check(const ParallelConfig& config, const ZeroConfig& zero) {
-  check_experts(config, zero);
+  check_experts(config);
   for (const auto& [axis, asked] : {std::pair(Axis::replicate, config.replicate), std::pair(Axis::shard, config.shard),
                                     std::pair(Axis::tensor, config.tensor), std::pair(Axis::context, config.context),
                                     std::pair(Axis::pipeline, config.pipeline)}) {

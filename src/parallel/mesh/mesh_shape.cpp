@@ -35,6 +35,14 @@ void require_whole_groups(int data_ranks, int experts) {
                     .hint = "use a divisor of their number"});
 }
 
+void require_equal_shards(int shard, int experts) {
+  if (shard % experts == 0 || experts % shard == 0) return;
+  throw UsageError(
+      {.what = text::concat("parallel.experts is ", experts, ", and ", shard, " ranks share ZeRO's shards"),
+       .why = "some experts would be on more of these ranks than others",
+       .hint = "use a divisor or a multiple of the ranks along shard (zero.shard_group)"});
+}
+
 }  // namespace
 
 std::string_view name_of(Axis axis) {
@@ -61,6 +69,7 @@ MeshShape::MeshShape(const Request& request, int ranks)
   }
   if (product == ranks) {
     require_whole_groups(data_size(), experts_);
+    require_equal_shards(size(Axis::shard), experts_);
     return;
   }
   throw UsageError(
@@ -97,6 +106,10 @@ int MeshShape::with_data_index(int rank, int index) const {
 int MeshShape::expert_group(int rank) const { return with_data_index(rank, data_index(rank) - expert_index(rank)); }
 
 int MeshShape::holders_group(int rank) const { return with_data_index(group(Axis::context, rank), expert_index(rank)); }
+
+int MeshShape::expert_shards_group(int rank) const {
+  return group(Axis::shard, rank) + index(Axis::shard, rank) % neighbours_along_shard() * stride(Axis::shard);
+}
 
 std::string MeshShape::text() const {
   std::vector<std::string> parts;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <hortator/parallel/axis.hpp>
@@ -30,8 +31,8 @@ class MeshShape {
     int experts = 1;  ///< ranks among which experts are divided: a group of the ranks with different batches
   };
 
-  /// Arranges `ranks` ranks. Throws UsageError, naming the axes, unless their product is `ranks`, and `experts` divides
-  /// the ranks that get different batches.
+  /// Arranges `ranks` ranks. Throws UsageError, naming the axes, unless their product is `ranks`, `experts` divides
+  /// the ranks that get different batches, and each rank along shard has as many others there with its experts.
   MeshShape(const Request& request, int ranks);
 
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
@@ -69,12 +70,18 @@ class MeshShape {
   /// A number that exactly the ranks share which hold the same experts as `rank` and average their gradients with it.
   int holders_group(int rank) const;
   int holders_size() const { return averaging_size() / experts_; }
+  /// A number that exactly those ranks share which share ZeRO's shards of the same experts with `rank`: the holders
+  /// among the ranks along shard.
+  int expert_shards_group(int rank) const;
+  int expert_shards_size() const { return size(Axis::shard) / neighbours_along_shard(); }
 
   /// "replicate 2 x shard 4"; axes of one rank are left out, "1 rank" where all are.
   std::string text() const;
 
  private:
   int stride(Axis axis) const;  ///< between neighbours along it
+  /// How many ranks along shard follow each other with different experts.
+  int neighbours_along_shard() const { return std::min(experts_, size(Axis::shard)); }
   /// The rank that differs from `rank` only in its batches, and has the part `index` of them.
   int with_data_index(int rank, int index) const;
 

@@ -59,6 +59,8 @@ void resize(const at::Tensor& parameter, const at::Tensor& memory) {
 
 }  // namespace
 
+void DividedModule::check_undivided(const torch::nn::Module& module) { require_undivided(all_names(module)); }
+
 void DividedModule::check(const torch::nn::Module& module, const TensorPlan& plan, int ranks) {
   const auto all = all_names(module);
   require_undivided(all);
@@ -76,22 +78,25 @@ DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, 
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, tensor] = all[i];
     if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    if (settle) settle(tensor);
+    if (settle) settle(tensor, divisions[i].has_value());
     if (divisions[i]) divide(name, tensor, *divisions[i]);
   }
   mark();
 }
 
 DividedModule::DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters,
-                             const Division& division, SharedRanks ranks)
+                             const Division& division, SharedRanks ranks, const Settle& settle)
     : ranks_(std::move(ranks)) {
   start_division();
   const auto all = all_names(module);
   require_undivided(all);
   const at::NoGradGuard no_grad;
+  std::set<const void*> done;
   for (const auto& [name, tensor] : all) {
+    if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
     const bool is_one = std::ranges::any_of(parameters, [&](const auto& one) { return one.is_same(tensor); });
-    if (is_one && find(tensor) == nullptr) divide(name, tensor, division);
+    if (settle) settle(tensor, is_one);
+    if (is_one) divide(name, tensor, division);
   }
   mark();
 }

@@ -23,12 +23,14 @@ class DividedModule {
     Division division;
     Sizes part;  ///< the sizes of each rank's part
   };
-  /// Gives a whole parameter its values.
-  using Settle = std::function<void(const at::Tensor& parameter)>;
+  /// Gives a whole parameter its values. `is_divided`: whether its part is taken next.
+  using Settle = std::function<void(const at::Tensor& parameter, bool is_divided)>;
 
   /// Throws UsageError if `plan` does not fit the module, or if parameters of it are divided already. Does not
   /// communicate.
   static void check(const torch::nn::Module& module, const TensorPlan& plan, int ranks);
+  /// Throws UsageError if parameters of the module are divided already. Does not communicate.
+  static void check_undivided(const torch::nn::Module& module);
   /// The parameters must be whole, and the same on all ranks. Throws UsageError, before any change, as check() does.
   /// Calls `settle` with each parameter, in the module's order, before its part is taken: two whole parameters that
   /// were made in it are never in memory at once, if they are divided.
@@ -36,7 +38,7 @@ class DividedModule {
 
   /// The same for these parameters of the module, all divided alike.
   DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters, const Division& division,
-                SharedRanks ranks);
+                SharedRanks ranks, const Settle& settle = {});
 
   /// Each divided parameter once.
   const std::vector<DividedParameter>& parameters() const { return parameters_; }

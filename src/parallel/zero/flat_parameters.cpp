@@ -43,16 +43,6 @@ bool is_among(const std::vector<std::string>& names, const std::string& paramete
                      [&](const std::string& name) { return parameter == name || parameter.starts_with(name + "."); });
 }
 
-void require_known(const std::vector<std::string>& names, const std::vector<FlatParameters::Parameter>& parameters) {
-  for (const auto& name : names) {
-    const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
-    if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
-    throw UsageError(
-        {.what = text::concat("zero.keep_resident: the model has no parameter or module ", text::quote(name)),
-         .hint = "use names as named_parameters() returns them"});
-  }
-}
-
 }  // namespace
 
 FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
@@ -64,7 +54,6 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
   check_movable();
   if (!parameters_.empty()) came_from_ = parameters_.front().tensor.device();
-  require_known(placement.keep_resident, parameters_);
   make_plan(limits, masters == Masters::fp32, placement);
   slices_.resize(parameters_.size());
   keepers_.resize(parameters_.size());
@@ -79,6 +68,16 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
     throw;
   }
   machine::return_freed_memory();  // the parameters' former memory
+}
+
+void FlatParameters::check_residents(const std::vector<std::string>& names, const std::vector<Parameter>& parameters) {
+  for (const auto& name : names) {
+    const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
+    if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
+    throw UsageError(
+        {.what = text::concat("zero.keep_resident: the model has no parameter or module ", text::quote(name)),
+         .hint = "use names as named_parameters() returns them"});
+  }
 }
 
 std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {

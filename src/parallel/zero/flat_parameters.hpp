@@ -25,7 +25,8 @@ enum class Masters { no, fp32 };
 struct ParameterPlacement {
   ArrayPlacement parameters = {};
   ArrayPlacement masters = {};
-  std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
+  /// Parameters, or modules with all of theirs, that stay in memory; others are allowed (check_residents()).
+  std::vector<std::string> keep_resident = {};
   /// Each rank has its part of the parameters, in memory or offloaded, and no rank has all of them (peer_arrays.hpp).
   bool sharded = false;
   int first_rank = 0;                       ///< of these ranks among all, for messages about sharded parameters
@@ -73,6 +74,9 @@ class FlatParameters {
   /// memory at once. If a disk is full, throws, and all parameters have their memory again. @collective
   FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters, const ShardLimits& limits,
                  Masters masters, const ParameterPlacement& placement = {}, const RankCoordination& ranks = {});
+
+  /// Throws UsageError for a name in ParameterPlacement::keep_resident that is none of the parameters' or modules'.
+  static void check_residents(const std::vector<std::string>& names, const std::vector<Parameter>& parameters);
 
   comm::Communicator& communicator() const { return communicator_; }
   c10::Device came_from() const { return came_from_; }  ///< where the parameters were before, and return to

@@ -7,7 +7,6 @@
 
 #include "parallel/data_parallel/alias.hpp"
 #include "parallel/data_parallel/copy_gradient.hpp"
-#include "parallel/zero/sharding.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -20,9 +19,9 @@ at::ScalarType type_of(const parallel::FlatParameters& parameters, std::size_t f
 }  // namespace
 
 GradientArray::GradientArray(const parallel::FlatParameters& parameters, std::size_t flat, at::Tensor shard,
-                             const DataParallel& parallel)
+                             const DataParallel& parallel, const ShardRanks& ranks)
     : parameters_(parameters),
-      sharding_(*parallel.sharding),
+      ranks_(ranks),
       elements_(parameters.plan().flats[flat].elements),
       travel_type_(parallel::travel_type(parallel.options, type_of(parameters, flat))),
       shard_(std::move(shard)) {
@@ -61,7 +60,7 @@ void GradientArray::pack(const at::Tensor& buffer) {
     member.waits = false;
   }
   // The sum of all ranks' gradients could overflow.
-  if (travel_type_ == at::kHalf) buffer.div_(sharding_.group.size());
+  if (travel_type_ == at::kHalf) buffer.div_(ranks_.group.size());
   adds_ = was_sent_ || has_gradients();
   if (adds_ && !was_sent_) load_gradients();
 }
@@ -86,23 +85,23 @@ void GradientArray::start(const at::Tensor& buffer) {
   const bool direct = !adds_ && travel_type_ == shard_.scalar_type();
   incoming_ = direct ? shard_ : at::empty({shard_.numel()}, buffer.options());
   const auto op = travel_type_ == at::kHalf ? comm::ReduceOp::sum : comm::ReduceOp::mean;
-  work_ = sharding_.group.reduce_scatter(incoming_, buffer, op);
-  if (queues_behind()) between_groups_ = sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
+  work_ = ranks_.group.reduce_scatter(incoming_, buffer, op);
+  if (queues_behind()) between_groups_ = ranks_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
   is_on_the_way_ = true;
   was_sent_ = true;
 }
 
 // Then backward need not wait for the first reduction in order to start the second one.
 bool GradientArray::queues_behind() const {
-  return sharding_.replicas != nullptr && sharding_.group.traits().queues_on_device &&
-         sharding_.replicas->traits().queues_on_device;
+  return ranks_.replicas != nullptr && ranks_.group.traits().queues_on_device &&
+         ranks_.replicas->traits().queues_on_device;
 }
 
 void GradientArray::wait() {
   is_on_the_way_ = false;
   work_.wait();
-  if (sharding_.replicas == nullptr) return;
-  if (!queues_behind()) between_groups_ = sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
+  if (ranks_.replicas == nullptr) return;
+  if (!queues_behind()) between_groups_ = ranks_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
   between_groups_.wait();
 }
 

@@ -9,6 +9,7 @@
 #include "comm/work.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/zero/flat_parameters.hpp"
+#include "parallel/zero/sharding.hpp"
 
 namespace hortator::parallel {
 
@@ -26,13 +27,15 @@ class GradientArray {
     bool used = false;         ///< since the last pass in which gradients had to be complete
   };
 
-  /// `shard`: this rank's part of the flat array number `flat`.
+  /// `shard`: this rank's part of the flat array number `flat`. `ranks`: those that share the parameters.
   GradientArray(const parallel::FlatParameters& parameters, std::size_t flat, at::Tensor shard,
-                const DataParallel& parallel);
+                const DataParallel& parallel, const ShardRanks& ranks);
 
   std::vector<Member>& members() { return members_; }
   const std::vector<Member>& members() const { return members_; }
   std::int64_t elements() const { return elements_; }
+  /// The ranks that share it.
+  comm::Communicator& group() const { return ranks_.group; }
   at::ScalarType travel_type() const { return travel_type_; }
   /// The gradient of a parameter's slice.
   at::Tensor& gradient(const Member& member) const { return parameters_.slice(member.number).mutable_grad(); }
@@ -63,7 +66,7 @@ class GradientArray {
   void load_gradients() const;
 
   const parallel::FlatParameters& parameters_;
-  const Sharding& sharding_;
+  const ShardRanks& ranks_;
   const std::int64_t elements_;
   const at::ScalarType travel_type_;
   const at::Tensor shard_;

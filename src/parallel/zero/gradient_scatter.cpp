@@ -15,27 +15,32 @@
 
 namespace hortator::parallel {
 
-GradientScatter::GradientScatter(parallel::FlatParameters& parameters, const DataParallel& parallel,
+GradientScatter::GradientScatter(const ShardedModel& model, const DataParallel& parallel,
                                  std::function<bool()> is_paused)
-    : GradientPass(parallel), flat_(parameters), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
+    : GradientPass(parallel), model_(model), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
   // Each rank has its own file: a full disk must not leave the others waiting.
   mpi::all_or_none(parallel_.host, [this] { make_arrays(); });
-  buffers_.emplace(flat_.communicator(), arrays_);
+  buffers_.emplace(arrays_);
   allocate_message();
   hook();
 }
 
 void GradientScatter::make_arrays() {
-  const auto& plan = flat_.plan();
-  for (std::size_t flat = 0; flat < plan.flats.size(); ++flat) {
-    const auto first = plan.flats[flat].items.front();
-    if (!flat_.is_trained(first)) continue;
-    first_.push_back(parameters_);
-    arrays_.emplace_back(flat_, flat, new_shard(plan.part_elements(flat), flat_.slice(first)), parallel_);
-    parameters_ += arrays_.back().members().size();
-  }
+  for (const auto& [parameters, ranks] : model_.groups()) make_arrays(*parameters, ranks);
   order_.resize(arrays_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+void GradientScatter::make_arrays(const FlatParameters& parameters, const ShardRanks& ranks) {
+  const auto& plan = parameters.plan();
+  for (std::size_t flat = 0; flat < plan.flats.size(); ++flat) {
+    const auto first = plan.flats[flat].items.front();
+    if (!parameters.is_trained(first)) continue;
+    first_.push_back(parameters_);
+    arrays_.emplace_back(parameters, flat, new_shard(plan.part_elements(flat), parameters.slice(first)), parallel_,
+                         ranks);
+    parameters_ += arrays_.back().members().size();
+  }
 }
 
 // In the moments' folder, if there is one: then only what is in use is in memory. On a device shards stay there.
@@ -67,7 +72,8 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   begin();
   member.used = true;
   if (!std::exchange(member.reached, true)) arrivals_.note(first_[index] + i);
-  if (next_ > 0) sharding_.group.advance();
+  for (const auto& group : model_.groups())
+    if (next_ > 0) group.ranks.group.advance();
   if (!array.note(member)) return;
   completed_.push_back(index);
   start_full_arrays();
@@ -97,7 +103,7 @@ void GradientScatter::start(std::size_t index) {
 
 // Waits for the array that travels in it.
 at::Tensor GradientScatter::take_buffer(GradientArray& array) {
-  auto& buffer = buffers_->next(array.travel_type());
+  auto& buffer = buffers_->next(array);
   if (buffer.taken_by != nullptr) wait(*buffer.taken_by);
   buffer.taken_by = &array;
   return buffer.memory.narrow(0, 0, array.elements());

@@ -11,8 +11,8 @@
 #include "parallel/data_parallel/gradient_hook.hpp"
 #include "parallel/data_parallel/gradient_pass.hpp"
 #include "parallel/zero/arrival_order.hpp"
-#include "parallel/zero/flat_parameters.hpp"
 #include "parallel/zero/gradient_array.hpp"
+#include "parallel/zero/sharded_model.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "parallel/zero/travel_buffers.hpp"
 
@@ -33,7 +33,7 @@ namespace hortator::parallel {
 class GradientScatter final : public GradientPass {
  public:
   /// `is_paused`: gradients only add up for now, and need not be complete. @collective
-  GradientScatter(parallel::FlatParameters& parameters, const DataParallel& parallel, std::function<bool()> is_paused);
+  GradientScatter(const ShardedModel& model, const DataParallel& parallel, std::function<bool()> is_paused);
   /// Ends all calls from backward.
   void retire() { hooks_.clear(); }
 
@@ -45,6 +45,7 @@ class GradientScatter final : public GradientPass {
 
  private:
   void make_arrays();
+  void make_arrays(const FlatParameters& parameters, const ShardRanks& ranks);
   at::Tensor new_shard(std::int64_t elements, const at::Tensor& like) const;
   void allocate_message();
   void hook();
@@ -66,7 +67,7 @@ class GradientScatter final : public GradientPass {
   void put_late_ones_last();
   void agree_on_order();
 
-  parallel::FlatParameters& flat_;
+  const ShardedModel& model_;
   const Sharding& sharding_;
   std::function<bool()> is_paused_;
   std::vector<GradientArray> arrays_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +10,25 @@
 
 namespace hortator::parallel {
 
+/// Ranks over which parameters are sharded.
+struct ShardRanks {
+  comm::Communicator& group;
+  comm::Communicator* replicas = nullptr;   ///< those with the same shard, one of each group; null if there is one
+  int first_rank = 0;                       ///< of the group, among all
+  int rank_stride = 1;                      ///< between the group's ranks, among all
+  const mpi::Communicator* host = nullptr;  ///< the group, if it shards parameters between devices
+};
+
 /// How the ranks shard a model.
 struct Sharding {
-  int stage;                     ///< 1: moments; 2: gradients as well; 3: parameters as well
-  comm::Communicator& group;     ///< the ranks over which it is sharded
-  comm::Communicator* replicas;  ///< the ranks that have the same shard, one of each group; null if there is one group
+  int stage;                               ///< 1: moments; 2: gradients as well; 3: parameters as well
+  ShardRanks ranks;                        ///< of the parameters that all ranks have
+  std::optional<ShardRanks> experts = {};  ///< of divided experts: of `ranks`, those that hold the same
   Masters masters;
   ArrayPlacement parameters = {};  ///< where parameters are between their uses
   ArrayPlacement moments = {};     ///< where moments and fp32 copies are
   bool shards_parameters = false;  ///< no rank has all of them, since the group shares no memory
-  int first_rank = 0;              ///< of the group, among all
-  int rank_stride = 1;             ///< between the group's ranks, among all
   std::vector<std::string> keep_resident = {};
-  const mpi::Communicator* group_host = nullptr;  ///< the group, if it shards parameters between devices
   /// Whether a model whose forward pass computes in a 16-bit type has its parameters gathered in that type.
   bool casts_gathers = true;
   bool gathers_ahead = true;  ///< whether the next array is gathered while one is in use

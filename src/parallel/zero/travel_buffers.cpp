@@ -1,30 +1,40 @@
 #include "parallel/zero/travel_buffers.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace hortator::parallel {
 namespace {
 
 constexpr int buffers_a_type = 2;  // one is filled while the other travels
 
+bool travel_alike(const GradientArray& a, const GradientArray& b) {
+  return &a.group() == &b.group() && a.travel_type() == b.travel_type();
+}
+
 }  // namespace
 
-TravelBuffers::TravelBuffers(comm::Communicator& communicator, const std::vector<GradientArray>& arrays) {
-  std::map<at::ScalarType, std::int64_t> longest;
+TravelBuffers::TravelBuffers(const std::vector<GradientArray>& arrays) {
+  std::vector<const GradientArray*> longest;  // of each type and group, in the order of the arrays
   for (const auto& array : arrays) {
-    auto& elements = longest[array.travel_type()];
-    elements = std::max(elements, array.elements());
+    const auto found = std::ranges::find_if(longest, [&](const auto* one) { return travel_alike(*one, array); });
+    if (found == longest.end()) {
+      longest.push_back(&array);
+    } else if (array.elements() > (*found)->elements()) {
+      *found = &array;
+    }
   }
-  for (const auto& [type, elements] : longest) {
-    for (int i = 0; i < buffers_a_type; ++i) buffers_.push_back({.memory = communicator.allocate(elements, type)});
+  for (const auto* array : longest) {
+    for (int i = 0; i < buffers_a_type; ++i) {
+      buffers_.push_back(
+          {.memory = array->group().allocate(array->elements(), array->travel_type()), .group = &array->group()});
+    }
   }
 }
 
-TravelBuffers::Buffer& TravelBuffers::next(at::ScalarType type) {
+TravelBuffers::Buffer& TravelBuffers::next(const GradientArray& array) {
   while (true) {
     auto& buffer = buffers_[turn_++ % buffers_.size()];
-    if (buffer.memory.scalar_type() == type) return buffer;
+    if (buffer.group == &array.group() && buffer.memory.scalar_type() == array.travel_type()) return buffer;
   }
 }
 

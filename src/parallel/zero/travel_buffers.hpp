@@ -9,18 +9,22 @@
 
 namespace hortator::parallel {
 
-/// The communicator's memory in which gradients travel: several buffers for each type, used in turn.
+/// Memory of the communicators in which gradients travel: several buffers for each type and group of ranks, used in
+/// turn.
 class TravelBuffers {
  public:
   struct Buffer {
     at::Tensor memory = {};
-    GradientArray* taken_by = nullptr;  ///< the array that travels in it, or null
+    const comm::Communicator* group = nullptr;  ///< whose memory it is
+    GradientArray* taken_by = nullptr;          ///< the array that travels in it, or null
   };
 
-  /// Each buffer is as long as the longest array that travels in its type. @collective
-  TravelBuffers(comm::Communicator& communicator, const std::vector<GradientArray>& arrays);
+  /// Each buffer is as long as the longest array that travels in its type among its ranks. The arrays are in the same
+  /// order on all ranks. @collective
+  explicit TravelBuffers(const std::vector<GradientArray>& arrays);
 
-  Buffer& next(at::ScalarType type);
+  /// The buffer for an array that is to travel.
+  Buffer& next(const GradientArray& array);
   /// Must be called when the array has arrived.
   void free(const GradientArray& array);
 

@@ -57,13 +57,18 @@ at::Tensor norm_over_ranks(const GradientHolders& holders, double norm_type, con
   const NormSum sums(norm_type, holders.all().front().options());
   auto shards = sums.of(holders.shards);
   auto parts = sums.of(holders.parts);
-  if (!holders.shards_of_parts.empty()) {
+  if (!holders.shards_of_parts.empty() && ranks.shards_of_parts == nullptr) {
     const auto both = at::stack({shards, sums.of(holders.shards_of_parts)});
     sums.reduce(both, *ranks.shards);
     shards = both[0];
     parts = sums.together(parts, both[1]);
-  } else if (!holders.shards.empty()) {
-    sums.reduce(shards, *ranks.shards);
+  } else {
+    if (!holders.shards.empty()) sums.reduce(shards, *ranks.shards);
+    if (!holders.shards_of_parts.empty()) {
+      const auto of_parts = sums.of(holders.shards_of_parts);
+      sums.reduce(of_parts, *ranks.shards_of_parts);
+      parts = sums.together(parts, of_parts);
+    }
   }
   if (!holders.parts.empty() || !holders.shards_of_parts.empty()) sums.reduce(parts, *ranks.parts);
   return sums.norm(sums.together(shards, parts));

@@ -25,6 +25,8 @@ struct GradientHolders {
 struct NormRanks {
   comm::Communicator* shards = nullptr;  ///< null if nothing is sharded
   comm::Communicator* parts = nullptr;   ///< null if nothing is divided
+  /// The ranks that have the other slices of this rank's parts; null if they are those of `shards`.
+  comm::Communicator* shards_of_parts = nullptr;
 };
 
 /// The norm of all gradients as one vector, each counted once, equal on all ranks; see total_norm(). @collective unless

@@ -99,6 +99,10 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool grad
   }
 }
 
+void ShardedOptimizer::take_over(const parallel::ShardedModel& model) {
+  for (const auto& group : model.groups()) take_over(*group.parameters);
+}
+
 void ShardedOptimizer::take_over(parallel::FlatParameters& parameters) {
   const at::NoGradGuard no_grad;
   bool found = false;
@@ -212,17 +216,22 @@ bool ShardedOptimizer::before_step(std::optional<bool> flag) {
   // It may need a new file, and one rank's disk may have no space for it.
   if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
-  if (!models_.empty()) flag = models_.front()->arrive(flag);  // all models have the same ranks
+  if (!models_.empty()) flag = of_most_ranks().arrive(flag);
   lend_slices();
   if (gradients_are_whole_) cut_gradients();
   return flag.value_or(false);
+}
+
+// Ranks that share experts are among those that share other parameters.
+parallel::FlatParameters& ShardedOptimizer::of_most_ranks() const {
+  return **std::ranges::max_element(models_, {}, [](const auto* one) { return one->communicator().size(); });
 }
 
 // Parameters may have been added since the last step.
 void ShardedOptimizer::lend_slices() {
   auto* const sliced = dynamic_cast<SlicedOptimizer*>(optimizer_);
   if (sliced == nullptr || models_.empty()) return;
-  slices_ = std::make_shared<ShardedSlices>(groups_, models_.front()->communicator());
+  slices_ = std::make_shared<ShardedSlices>(groups_, of_most_ranks().communicator());
   sliced->use(slices_);
 }
 

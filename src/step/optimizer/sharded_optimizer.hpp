@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mpi/communicator.hpp"
-#include "parallel/zero/flat_parameters.hpp"
+#include "parallel/zero/sharded_model.hpp"
 #include "step/optimizer/moments_on_disk.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 
@@ -29,6 +29,7 @@ class ShardedOptimizer {
                    const parallel::ArrayPlacement& moments, const mpi::Communicator& host);
 
   /// Replaces those of the optimizer's parameters that are in `parameters` by slices, and its state of them too.
+  void take_over(const parallel::ShardedModel& model);
   void take_over(parallel::FlatParameters& parameters);
   /// The same for parameters that were added to the groups since. Call it before any walk over the groups.
   void take_over_new_ones();
@@ -66,11 +67,12 @@ class ShardedOptimizer {
   void join_state(const ShardedParameter& sharded);
   static at::Tensor join_blocks(const ShardedParameter& sharded, const at::Tensor& mine);
   std::vector<std::size_t> flats_of(const parallel::FlatParameters& parameters) const;
+  parallel::FlatParameters& of_most_ranks() const;
 
   torch::optim::Optimizer* optimizer_;
   bool gradients_are_whole_;
   const mpi::Communicator& host_;
-  std::vector<parallel::FlatParameters*> models_;
+  std::vector<parallel::FlatParameters*> models_;  ///< those that have some of the optimizer's parameters
   std::vector<std::vector<ShardedParameter>> groups_;
   std::shared_ptr<const ParameterSlices> slices_;  ///< null unless the optimizer is a SlicedOptimizer
   std::optional<MomentsOnDisk> on_disk_;           ///< nothing if they are in memory

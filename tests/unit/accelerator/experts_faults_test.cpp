@@ -85,8 +85,6 @@ TEST_CASE("what cannot be divided is refused on all ranks, with the reason") {
   const int ranks = State().num_processes();
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = ranks + 1}}), ContainsSubstring("parallel.experts is"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = 0}}), ContainsSubstring("parallel.experts is 0"));
-  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1}, .parallel = {.experts = 2}}),
-                    ContainsSubstring("zero.stage is 1"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.tensor = 2, .experts = 2}}), ContainsSubstring("parallel.tensor is 2"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = 2}, .reproducible = true}), ContainsSubstring("reproducible"));
   if (ranks > 1) {

@@ -1,32 +1,15 @@
 // What outlives a run with divided experts: checkpoints, exports, and the user's own module and optimizer.
-#include "checkpoint/read/reader.hpp"
 #include "experts_course.hpp"
+#include "stored_tensors.hpp"
 
 using namespace hortator;
+using test::check_equal;
 using test::check_near;
 using test::divided_by;
 using test::divisions;
+using test::tensors_in;
 using test::train;
 using test::train_alone;
-
-namespace {
-
-std::map<std::string, at::Tensor> tensors_in(const std::filesystem::path& folder) {
-  const checkpoint::Reader reader(folder);
-  std::map<std::string, at::Tensor> all;
-  for (const auto& [name, spec] : reader.tensors()) all.emplace(name, reader.read(name));
-  return all;
-}
-
-void check_equal(const std::map<std::string, at::Tensor>& found, const std::map<std::string, at::Tensor>& expected) {
-  REQUIRE(found.size() == expected.size());
-  for (const auto& [name, values] : expected) {
-    INFO(name);
-    CHECK(at::equal(found.at(name), values));
-  }
-}
-
-}  // namespace
 
 TEST_CASE("checkpoints hold whole experts and moments, and any number of ranks resumes from them") {
   const State state;

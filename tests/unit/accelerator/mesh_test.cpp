@@ -96,10 +96,10 @@ TEST_CASE("ZeRO's groups are the axis shard, its replicas the axis replicate, an
     const auto& sharding = channels.zero()->sharding();
     CHECK(channels.mesh().shape().size(Axis::shard) == group);
     CHECK(channels.mesh().data().size() == ranks);
-    CHECK(sharding.group.size() == group);
-    CHECK(sharding.group.rank() == accelerator.process_index() % group);
-    CHECK((sharding.replicas == nullptr ? 1 : sharding.replicas->size()) == ranks / group);
-    CHECK(sharding.first_rank == accelerator.process_index() / group * group);
+    CHECK(sharding.ranks.group.size() == group);
+    CHECK(sharding.ranks.group.rank() == accelerator.process_index() % group);
+    CHECK((sharding.ranks.replicas == nullptr ? 1 : sharding.ranks.replicas->size()) == ranks / group);
+    CHECK(sharding.ranks.first_rank == accelerator.process_index() / group * group);
     test::Net net;
     auto model = accelerator.prepare(net);
     using Mesh = std::map<std::string, std::int64_t>;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "accelerator/training/training.hpp"
-#include "checkpoint/read/reader.hpp"
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "mpi/collectives.hpp"
+#include "stored_tensors.hpp"
 #include "support/catch.hpp"
 #include "tensor_models.hpp"
 #include "user_transformer.hpp"
@@ -100,23 +100,6 @@ inline void check_same(const std::vector<double>& found, const std::vector<doubl
   for (std::size_t i = 0; i < found.size(); ++i) {
     INFO("step " << i);
     CHECK(std::abs(found[i] - expected[i]) <= tolerance);
-  }
-}
-
-inline std::map<std::string, at::Tensor> tensors_in(const std::filesystem::path& folder) {
-  const checkpoint::Reader reader(folder);
-  std::map<std::string, at::Tensor> all;
-  for (const auto& [name, spec] : reader.tensors()) all.emplace(name, reader.read(name));
-  return all;
-}
-
-inline void check_equal(const std::map<std::string, at::Tensor>& found,
-                        const std::map<std::string, at::Tensor>& expected) {
-  REQUIRE(found.size() == expected.size());
-  for (const auto& [name, values] : expected) {
-    INFO(name);
-    REQUIRE(found.contains(name));
-    CHECK(at::equal(found.at(name), values));
   }
 }
 

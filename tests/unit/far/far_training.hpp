@@ -60,14 +60,14 @@ class FarTraining {
         group_(course.is_replicated ? communicator_->split(host_.rank(), 0) : nullptr),
         sharding_{
             .stage = course.stage,
-            .group = group_ ? *group_ : *communicator_,
-            .replicas = group_ ? communicator_.get() : nullptr,
+            .ranks = {.group = group_ ? *group_ : *communicator_,
+                      .replicas = group_ ? communicator_.get() : nullptr,
+                      .host = &host_},
             .masters = parallel::Masters::fp32,
             .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
             .moments = residence_of(course.moments, course.device),
             .shards_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1 && !group_,
-            .keep_resident = course.keep_resident,
-            .group_host = &host_},
+            .keep_resident = course.keep_resident},
         net_(course.type) {
     options_.bucket_cap_mb = 3e-3;
     if (sharding_.pages_parameters() && course.comes_from_host) {
@@ -85,7 +85,7 @@ class FarTraining {
                                                              .sharding = &sharding_,
                                                              .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);
-    optimizer_->take_over(*model_->flat());
+    optimizer_->take_over(*model_->sharded());
   }
 
   double step(int number) {
@@ -106,8 +106,8 @@ class FarTraining {
   std::vector<at::Tensor> end() {
     model_->retire();
     optimizer_->give_back();
-    const auto flat = model_->release();
-    flat->release();
+    const auto sharded = model_->release();
+    sharded->release();
     return copies_of(*net_);
   }
 

@@ -27,15 +27,14 @@ struct ScatteredArrays {
     auto parallel = fixture.parallel();
     parallel.sharding = &sharding;
     for (std::size_t i = 0; i < flat->plan().flats.size(); ++i)
-      arrays.emplace_back(*flat, i, at::zeros({flat->plan().part_elements(i)}), parallel);
+      arrays.emplace_back(*flat, i, at::zeros({flat->plan().part_elements(i)}), parallel, sharding.ranks);
   }
   void accumulate(parallel::GradientArray::Member& member) const {
     member.tensor.mutable_grad() = at::full_like(member.tensor.detach(), fixture.rank + 1);
   }
 
   test::ReducerFixture fixture;
-  parallel::Sharding sharding{
-      .stage = 2, .group = fixture.communicator, .replicas = nullptr, .masters = parallel::Masters::no};
+  parallel::Sharding sharding{.stage = 2, .ranks = {.group = fixture.communicator}, .masters = parallel::Masters::no};
   std::vector<parallel::FlatParameters::Parameter> all;
   std::optional<parallel::FlatParameters> flat;
   std::vector<parallel::GradientArray> arrays;
@@ -78,11 +77,11 @@ TEST_CASE("an array of gradients is complete when all have arrived, and gives ea
 TEST_CASE("buffers are used in turn, and are as long as the longest array") {
   ScatteredArrays scattered(1);
   REQUIRE(scattered.arrays.size() == 2);
-  parallel::TravelBuffers buffers(scattered.fixture.communicator, scattered.arrays);
-  auto& first = buffers.next(at::kFloat);
-  auto& second = buffers.next(at::kFloat);
+  parallel::TravelBuffers buffers(scattered.arrays);
+  auto& first = buffers.next(scattered.arrays[0]);
+  auto& second = buffers.next(scattered.arrays[0]);
   CHECK(&first != &second);
-  CHECK(&buffers.next(at::kFloat) == &first);
+  CHECK(&buffers.next(scattered.arrays[0]) == &first);
   CHECK(second.memory.numel() == std::max(scattered.arrays[0].elements(), scattered.arrays[1].elements()));
   first.taken_by = &scattered.arrays[1];
   buffers.free(scattered.arrays[0]);

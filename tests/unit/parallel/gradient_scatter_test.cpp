@@ -20,11 +20,13 @@ struct Scattered {
             parallel::SignalPath signals = parallel::SignalPath::behind_gradients) {
     for (const auto size : sizes)
       all.push_back({.name = std::string(1, static_cast<char>('a' + all.size())), .tensor = parameter({size})});
-    flat.emplace(fixture.communicator, all, parallel::ShardLimits{.first_bytes = bytes, .bytes = bytes},
-                 parallel::Masters::no);
+    model.add(std::make_unique<parallel::FlatParameters>(fixture.communicator, all,
+                                                         parallel::ShardLimits{.first_bytes = bytes, .bytes = bytes},
+                                                         parallel::Masters::no),
+              sharding.ranks);
     auto parallel = fixture.parallel(signals);
     parallel.sharding = &sharding;
-    scatter.emplace(*flat, parallel, [this] { return paused; });
+    scatter.emplace(model, parallel, [this] { return paused; });
   }
 
   /// A backward that gives each of these `scale` times the rank plus 1, plus its own number.
@@ -34,14 +36,14 @@ struct Scattered {
       loss = loss + (all[i].tensor * (scale * (fixture.rank + 1) + static_cast<double>(i))).sum();
     loss.backward();
   }
-  const at::Tensor& slice_grad(std::size_t i) const { return flat->slice(i).grad(); }
+  const at::Tensor& slice_grad(std::size_t i) const { return flat().slice(i).grad(); }
+  const parallel::FlatParameters& flat() const { return *model.groups().front().parameters; }
   double mean(double scale) const { return scale * (fixture.mean_rank + 1); }
 
   test::ReducerFixture fixture;
-  parallel::Sharding sharding{
-      .stage = 2, .group = fixture.communicator, .replicas = nullptr, .masters = parallel::Masters::no};
+  parallel::Sharding sharding{.stage = 2, .ranks = {.group = fixture.communicator}, .masters = parallel::Masters::no};
   std::vector<parallel::FlatParameters::Parameter> all;
-  std::optional<parallel::FlatParameters> flat;
+  parallel::ShardedModel model;
   std::optional<parallel::GradientScatter> scatter;
   bool paused = false;
 };
@@ -131,7 +133,7 @@ TEST_CASE("a pass in which a parameter is missing is an error, even after comple
 TEST_CASE("a gradient that was removed is in no later sum, whatever other gradients of its array are kept") {
   Scattered s({10, 10}, 1000);
   s.backward({0, 1}, 5);
-  s.flat->slice(0).mutable_grad().reset();  // by one of two optimizers, which has it
+  s.flat().slice(0).mutable_grad().reset();  // by one of two optimizers, which has it
   s.backward({0, 1}, 1);
   CHECK(all_are(s.slice_grad(0), s.mean(1)));
   CHECK(all_are(s.slice_grad(1), s.mean(5) + 1 + s.mean(1) + 1));

@@ -30,6 +30,8 @@ TEST_CASE("without ZeRO all ranks that tensor leaves are replicas") {
   CHECK(shape_of({.replicate = 3, .tensor = 2}, {}, 6) == "replicate 3 x tensor 2");
   CHECK(shape_of({.tensor = 6}, {}, 6) == "tensor 6");
   CHECK(shape_of({.context = 2, .experts = 3}, {}, 6) == "replicate 3 x context 2, experts over 3");
+  CHECK(shape_of({.experts = 2}, {.stage = 2}, 8) == "shard 8, experts over 2");
+  CHECK(shape_of({.shard = 2, .experts = 4}, {.stage = 3}, 8) == "replicate 4 x shard 2, experts over 4");
 }
 
 TEST_CASE("1 sets nothing: the sizes that Accelerate writes for unused axes do not switch sharding off") {
@@ -72,7 +74,7 @@ TEST_CASE("what does not fit is refused with the axes and the reason") {
   CHECK_THAT(shape_of({.experts = 0}, {}, 8), ContainsSubstring("parallel.experts is 0"));
   CHECK_THAT(shape_of({.experts = 3}, {}, 8), ContainsSubstring("parallel.experts is 3, and 8 ranks get different"));
   CHECK_THAT(shape_of({.context = 2, .experts = 2}, {}, 2), ContainsSubstring("and 1 rank gets different batches"));
-  CHECK_THAT(shape_of({.experts = 2}, {.stage = 2}, 8), ContainsSubstring("zero.stage is 2"));
+  CHECK_THAT(shape_of({.shard = 3, .experts = 2}, {.stage = 2}, 6), ContainsSubstring("and 3 ranks share ZeRO's"));
   CHECK_THAT(shape_of({.tensor = 2, .experts = 2}, {}, 8), ContainsSubstring("parallel.tensor is 2"));
 }
 

@@ -152,3 +152,35 @@ TEST_CASE("each group of ranks with different batches holds every expert once, a
     }
   }
 }
+
+TEST_CASE("ranks that share shards of experts are along shard, hold the same experts, and have as many replicas each") {
+  for (const int replicate : {1, 2, 3, 4}) {
+    for (const int shard : {1, 2, 3, 4, 6}) {
+      for (const int context : {1, 2}) {
+        const int data = replicate * shard, ranks = data * context;
+        for (int experts = 1; experts <= data; ++experts) {
+          if (data % experts != 0) continue;
+          const MeshShape::Request request{
+              .replicate = replicate, .shard = shard, .context = context, .experts = experts};
+          if (shard % experts != 0 && experts % shard != 0) {
+            CHECK_THAT(refusal(request, ranks), ContainsSubstring("a divisor or a multiple of the ranks along shard"));
+            continue;
+          }
+          const MeshShape shape(request, ranks);
+          std::map<int, std::vector<int>> groups;
+          for (int rank = 0; rank < ranks; ++rank) groups[shape.expert_shards_group(rank)].push_back(rank);
+          CHECK(static_cast<int>(groups.size()) * shape.expert_shards_size() == ranks);
+          for (const auto& [number, members] : groups) {
+            CHECK(members.front() == number);
+            CHECK(static_cast<int>(members.size()) == shape.expert_shards_size());
+            for (const int rank : members) {
+              CHECK(shape.group(Axis::shard, rank) == shape.group(Axis::shard, number));
+              CHECK(shape.holders_group(rank) == shape.holders_group(number));
+            }
+          }
+          CHECK(shape.holders_size() % shape.expert_shards_size() == 0);
+        }
+      }
+    }
+  }
+}
