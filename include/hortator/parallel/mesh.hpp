@@ -40,7 +40,7 @@ struct ParallelConfig {
   /// Ranks among which the experts of each hortator::nn::MoE are divided. It is not an axis of its own: each group of
   /// that many ranks with different batches holds every expert once, and tokens travel to the ranks of their experts
   /// and back. Other parameters are replicated as always. Must divide the number of ranks with different batches, and
-  /// the number of experts. Not with ZeRO or `tensor`.
+  /// the number of experts. Not with `tensor`.
   std::optional<int> experts = {};
   /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
   std::optional<int> pipeline = {};

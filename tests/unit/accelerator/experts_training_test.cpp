@@ -132,3 +132,21 @@ TEST_CASE("a rank holds its part of the experts") {
     CHECK(net->first->experts->gate_up_proj.numel() * experts == test::expert_count * 40 * 16);
   }
 }
+
+TEST_CASE(
+    "tensor ranks have the same tokens: experts are whole on each, or divided by a plan that names both weights") {
+  if (State().num_processes() % 2 != 0) return;
+  const auto expected = train_alone({.is_mixtral = false, .steps = 10});
+  const auto by = [](TensorDivision gate_up, TensorDivision down) {
+    return TensorPlan{{"experts.gate_up_proj", gate_up}, {"experts.down_proj", down}};
+  };
+  for (const auto& plan :
+       {TensorPlan{{"table", TensorDivision::columns}}, by(TensorDivision::columns, TensorDivision::columns)}) {
+    AcceleratorOptions options{.parallel = {.tensor = 2, .plan = plan}};
+    const auto found = train({.is_mixtral = false, .options = options, .steps = 10});
+    check_near(found.losses, expected.losses);
+    check_near(found.norms, expected.norms, 1e-4);
+  }
+  AcceleratorOptions within{.parallel = {.tensor = 2, .plan = by(TensorDivision::columns, TensorDivision::rows)}};
+  CHECK_THROWS_WITH(train({.is_mixtral = false, .options = within, .steps = 1}), ContainsSubstring("within an expert"));
+}
