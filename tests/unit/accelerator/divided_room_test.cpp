@@ -58,6 +58,17 @@ void write_adamw(const std::filesystem::path& file) {
   });
 }
 
+constexpr int expert_layers = 8;
+const nn::MoEOptions of_layer{.width = 256, .inner = 1024, .experts = 8};
+constexpr std::int64_t expert_layer_bytes = 8 * 3 * 1024 * 256 * 4;  // 24 MiB
+
+torch::nn::Sequential make_experts() {
+  at::manual_seed(1);
+  torch::nn::Sequential net;
+  for (int i = 0; i < expert_layers; ++i) net->push_back(nn::MoE(of_layer));
+  return net;
+}
+
 bool is_about(std::uint64_t bytes, std::int64_t expected) {
   return std::abs(static_cast<double>(bytes) - static_cast<double>(expected)) <= 0.05 * static_cast<double>(expected);
 }
@@ -87,6 +98,23 @@ TEST_CASE("a rank never holds more than its part of a deferred model and a few l
       const auto summoned = accelerator.summon_full_parameters(*model);
       CHECK(test::same_parameters(*net, *expected));
     }
+  }
+}
+
+TEST_CASE("a rank never holds more than its part of deferred experts and those of two layers") {
+  constexpr auto part = expert_layers * expert_layer_bytes / 2;
+  for (const int stage : {0, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator({.zero = {.stage = stage}, .parallel = {.experts = 2}});
+    accelerator.wait_for_everyone();
+    auto net = construct_deferred([] { return make_experts(); });
+    std::optional<Model<torch::nn::Sequential>> model;
+    const auto made = test::extra_memory([&] { model.emplace(accelerator.prepare(net)); });
+    // Under ZeRO, parts and the arrays into which they move may be there together.
+    CHECK(made < (stage == 0 ? 1 : 2) * part + 2 * expert_layer_bytes);
+    const auto expected = make_experts();
+    const auto summoned = accelerator.summon_full_parameters(*model);
+    CHECK(test::same_parameters(*net, *expected));
   }
 }
 

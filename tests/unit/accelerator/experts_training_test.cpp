@@ -141,7 +141,7 @@ TEST_CASE(
     return TensorPlan{{"experts.gate_up_proj", gate_up}, {"experts.down_proj", down}};
   };
   for (const auto& plan :
-       {TensorPlan{{"table", TensorDivision::columns}}, by(TensorDivision::columns, TensorDivision::columns)}) {
+       {TensorPlan{{"table", TensorDivision::vocabulary}}, by(TensorDivision::columns, TensorDivision::columns)}) {
     AcceleratorOptions options{.parallel = {.tensor = 2, .plan = plan}};
     const auto found = train({.is_mixtral = false, .options = options, .steps = 10});
     check_near(found.losses, expected.losses);
