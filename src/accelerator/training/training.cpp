@@ -24,8 +24,8 @@ namespace {
 
 std::string text_of(const ParallelConfig& axes) {
   return text::concat(axes.pipeline.value_or(1), ' ', axes.replicate.value_or(1), ' ', axes.shard.value_or(1), ' ',
-                      axes.context.value_or(1), ' ', axes.tensor.value_or(1), ", experts ", axes.experts.value_or(1), ' ',
-                      static_cast<int>(axes.context_attention.value_or(ContextAttention::gather)));
+                      axes.context.value_or(1), ' ', axes.tensor.value_or(1), ", experts ", axes.experts.value_or(1),
+                      ' ', static_cast<int>(axes.context_attention.value_or(ContextAttention::gather)));
 }
 
 }  // namespace
