@@ -23,6 +23,8 @@ struct Traits {
   /// Collectives of all communicators of the back end are done on the device in the order in which they were started:
   /// the result of one may be an operand of the next before anybody has waited for it (floating-point numbers, dense).
   bool queues_on_device = false;
+  /// Collectives wait for the other ranks where they are called, not where their Work is waited for.
+  bool waits_at_once = false;
   /// The type of device whose tensors it carries. Empty: any.
   std::optional<c10::DeviceType> device = {};
 

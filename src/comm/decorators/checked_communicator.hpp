@@ -24,7 +24,11 @@ class CheckedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return inner_->name(); }
-  Traits traits() const override { return inner_->traits(); }
+  Traits traits() const override {
+    auto traits = inner_->traits();
+    traits.waits_at_once = true;
+    return traits;
+  }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

@@ -18,7 +18,8 @@ class StagedCommunicator final : public Communicator {
   std::string_view name() const override { return "staged"; }
   /// Those of the inner communicator, but for this device, whose memory ranks do not share.
   Traits traits() const override {
-    return {.finds_mismatch = inner_->traits().finds_mismatch, .device = device_.type()};
+    const auto inner = inner_->traits();
+    return {.finds_mismatch = inner.finds_mismatch, .waits_at_once = inner.waits_at_once, .device = device_.type()};
   }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;

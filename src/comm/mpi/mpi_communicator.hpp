@@ -13,7 +13,7 @@ class MpiExchange;
 /// first; long tensors are split into several MPI calls.
 class MpiCommunicator final : public Communicator {
  public:
-  static constexpr Traits back_end_traits = {.device = c10::kCPU};
+  static constexpr Traits back_end_traits = {.waits_at_once = true, .device = c10::kCPU};
   /// Elements of one MPI call. MPI's counts are int, and some libraries overflow earlier, on bytes.
   static constexpr std::int64_t default_piece = std::int64_t{1} << 28;
 

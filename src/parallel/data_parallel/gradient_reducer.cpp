@@ -174,9 +174,13 @@ void GradientReducer::plan() {
   if (plans.empty()) make_bucket({at::zeros({1}, at::TensorOptions(parallel_.device))}, /*is_last=*/true);
 }
 
-// The last bucket waits for finish(): its signals say which gradients this rank has.
+// The last bucket waits for finish(): its signals say which gradients this rank has. Ranks that leave parameters out
+// start a bucket in finish() only, which they begin together: nobody may wait for them here.
 void GradientReducer::start_full_buckets() {
-  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) start_next_bucket();
+  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) {
+    if (parallel_.options.find_unused_parameters && ranks_of_[next_bucket_]->traits().waits_at_once) return;
+    start_next_bucket();
+  }
 }
 
 // @collective

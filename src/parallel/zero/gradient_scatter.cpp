@@ -79,11 +79,18 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   start_full_arrays();
 }
 
+// Ranks that leave parameters out start an array in reduce() only, which they begin together: nobody may wait for them
+// before, not for a buffer either.
+bool GradientScatter::may_start(const GradientArray& array) const {
+  if (!parallel_.options.find_unused_parameters) return true;
+  return buffers_->is_next_free(array) && !array.group().traits().waits_at_once;
+}
+
 // In the first pass the order is a guess: arrays that are complete out of turn wait for the others.
 void GradientScatter::start_full_arrays() {
   while (next_ < order_.size()) {
     const auto& array = arrays_[order_[next_]];
-    if (array.is_late() || !array.is_full()) return;
+    if (array.is_late() || !array.is_full() || !may_start(array)) return;
     start(order_[next_++]);
   }
 }

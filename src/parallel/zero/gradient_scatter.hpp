@@ -50,6 +50,7 @@ class GradientScatter final : public GradientPass {
   void allocate_message();
   void hook();
   void on_gradient(std::size_t array, std::size_t member);
+  bool may_start(const GradientArray& array) const;
   void start_full_arrays();
   void start(std::size_t array);
   at::Tensor take_buffer(GradientArray& array);

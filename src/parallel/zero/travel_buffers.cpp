@@ -31,11 +31,20 @@ TravelBuffers::TravelBuffers(const std::vector<GradientArray>& arrays) {
   }
 }
 
-TravelBuffers::Buffer& TravelBuffers::next(const GradientArray& array) {
-  while (true) {
-    auto& buffer = buffers_[turn_++ % buffers_.size()];
-    if (buffer.group == &array.group() && buffer.memory.scalar_type() == array.travel_type()) return buffer;
+std::size_t TravelBuffers::next_turn(const GradientArray& array) const {
+  for (auto turn = turn_;; ++turn) {
+    const auto& buffer = buffers_[turn % buffers_.size()];
+    if (buffer.group == &array.group() && buffer.memory.scalar_type() == array.travel_type()) return turn;
   }
+}
+
+bool TravelBuffers::is_next_free(const GradientArray& array) const {
+  return buffers_[next_turn(array) % buffers_.size()].taken_by == nullptr;
+}
+
+TravelBuffers::Buffer& TravelBuffers::next(const GradientArray& array) {
+  turn_ = next_turn(array) + 1;
+  return buffers_[(turn_ - 1) % buffers_.size()];
 }
 
 void TravelBuffers::free(const GradientArray& array) {

@@ -23,12 +23,17 @@ class TravelBuffers {
   /// order on all ranks. @collective
   explicit TravelBuffers(const std::vector<GradientArray>& arrays);
 
+  /// Whether no array travels in the buffer that next() would return.
+  bool is_next_free(const GradientArray& array) const;
   /// The buffer for an array that is to travel.
   Buffer& next(const GradientArray& array);
   /// Must be called when the array has arrived.
   void free(const GradientArray& array);
 
  private:
+  /// The number of turns up to the next buffer for the array.
+  std::size_t next_turn(const GradientArray& array) const;
+
   std::vector<Buffer> buffers_;
   std::size_t turn_ = 0;
 };
