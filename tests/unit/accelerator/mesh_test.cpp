@@ -145,7 +145,7 @@ TEST_CASE("weights, gradients, losses and metrics are those of the ranks that ha
                                                        accelerator::model_binding(training, "model 0")));
   CHECK(net->weight.item<double>() == 0);  // all ranks begin with one model
 
-  training.backward(net(at::full({1, 1}, state.process_index() + 1.0)).sum(), {});
+  training.backward(net(at::full({1, 1}, state.process_index() + 1.0)).sum(), {}, /*retain_graph=*/false);
   CHECK(net->weight.grad().item<double>() == mean);
   const auto loss = at::full({}, state.process_index() + 1.0);
   CHECK(training.mean_loss(loss).item<double>() == mean);
