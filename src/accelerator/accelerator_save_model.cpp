@@ -104,8 +104,10 @@ class Saving {
   formats::TensorSpec spec_of(const at::Tensor& tensor) const {
     return {.type = type_with(dtype_, tensor), .shape = tensor.sizes().vec()};
   }
-  at::Tensor as_written(const at::Tensor& values, const at::Tensor& tensor) const {
-    return values.detach().to(type_with(dtype_, tensor));
+  at::Tensor as_written(const std::string& name, const at::Tensor& values, const at::Tensor& tensor) const {
+    const auto type = type_with(dtype_, tensor);
+    require_fits(name, values.detach(), type);
+    return values.detach().to(type);
   }
 
   void take(const std::vector<weights::ModuleWeight>& all, const Renaming& rename) {
@@ -157,13 +159,13 @@ class Saving {
       outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
     }
     formats::write_safetensors(
-        comm, outputs, [&](const std::string& name) { return as_written(by_name.at(name), by_name.at(name)); }, {},
-        [&](const std::string& name) { return written_part_of(by_name.at(name)); });
+        comm, outputs, [&](const std::string& name) { return as_written(name, by_name.at(name), by_name.at(name)); },
+        {}, [&](const std::string& name) { return written_part_of(name, by_name.at(name)); });
   }
 
-  std::optional<formats::TensorSlice> written_part_of(const at::Tensor& tensor) const {
+  std::optional<formats::TensorSlice> written_part_of(const std::string& name, const at::Tensor& tensor) const {
     auto part = part_of(tensor);
-    if (part && part->values.defined()) part->values = as_written(part->values, tensor);
+    if (part && part->values.defined()) part->values = as_written(name, part->values, tensor);
     return part;
   }
 
@@ -185,7 +187,8 @@ class Saving {
       std::map<std::size_t, at::Tensor> converted;  // tied weights are one tensor in the file
       for (const auto weight : shards_.files[i].weights) {
         const auto first = weights_[weight].shares.value_or(weight);
-        if (!converted.contains(first)) converted.emplace(first, as_written(tensors_[first], tensors_[first]));
+        if (!converted.contains(first))
+          converted.emplace(first, as_written(weights_[first].name, tensors_[first], tensors_[first]));
         tensors.emplace_back(weights_[weight].name, converted.at(first));
       }
       formats::write_pickle(folder.aside(shards_.files[i].name), tensors);

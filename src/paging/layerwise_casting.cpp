@@ -2,6 +2,7 @@
 #include <hortator/bigmodel/layerwise_casting.hpp>
 #include <hortator/error.hpp>
 #include <numeric>
+#include <set>
 
 #include "core/text/text.hpp"
 #include "paging/deferred/construction_scope.hpp"
@@ -12,7 +13,7 @@ namespace hortator {
 namespace {
 
 void check(c10::ScalarType storage_type) {
-  if (c10::isFloatingType(storage_type)) return;
+  if (paging::holds_weights(storage_type)) return;
   throw UsageError({.what = text::concat("Weights were to be kept as ", c10::toString(storage_type)),
                     .why = "floating-point weights are kept in a smaller floating-point type",
                     .hint = "use at::kFloat8_e4m3fn, at::kBFloat16 or at::kHalf"});
@@ -23,6 +24,18 @@ bool is_cast(const paging::NamedTensor& named, c10::ScalarType storage_type) {
   const auto& tensor = named.tensor;
   return tensor.defined() && tensor.is_floating_point() && tensor.dim() >= 2 &&
          static_cast<std::size_t>(tensor.element_size()) > c10::elementSize(storage_type);
+}
+
+/// Leaves out tensors that are not cast, and those in whose memory one of them lies.
+void keep_those_to_cast(std::vector<paging::NamedTensor>& tensors, c10::ScalarType storage_type) {
+  std::set<const c10::StorageImpl*> others;
+  for (const auto& named : tensors) {
+    if (named.tensor.defined() && named.tensor.has_storage() && !is_cast(named, storage_type))
+      others.insert(named.tensor.storage().unsafeGetStorageImpl());
+  }
+  std::erase_if(tensors, [&](const auto& named) {
+    return !is_cast(named, storage_type) || others.contains(named.tensor.storage().unsafeGetStorageImpl());
+  });
 }
 
 /// A page for each storage: no more is converted than an operator uses.
@@ -37,8 +50,8 @@ std::vector<paging::Page> single_pages(const std::vector<paging::PageItem>& item
 Offload detail::cast_layerwise(const torch::nn::Module& module, c10::ScalarType storage_type,
                                const LayerwiseCastingOptions& options) {
   check(storage_type);
-  auto tensors = paging::named_tensors(module, {.keep_resident = options.keep_resident});
-  std::erase_if(tensors, [&](const auto& named) { return !is_cast(named, storage_type); });
+  auto tensors = paging::named_tensors(module, {.keep_resident = options.keep_resident, .buffers = true});
+  keep_those_to_cast(tensors, storage_type);
   if (tensors.empty()) {
     throw UsageError({.what = text::concat("attach_layerwise_casting_hooks: no weight becomes smaller as ",
                                            c10::toString(storage_type)),

@@ -8,24 +8,44 @@
 
 #include <hortator/error.hpp>
 #include <limits>
+#include <utility>
 
 #include "core/text/text.hpp"
 
 namespace hortator::paging {
 namespace {
 
-double largest_of(at::ScalarType type) {
+struct NumberRange {
   double largest = 0;
-  AT_DISPATCH_V2(type, "largest_of",
-                 AT_WRAP([&] { largest = static_cast<double>(std::numeric_limits<scalar_t>::max()); }),
+  bool has_infinity = false;
+};
+
+NumberRange range_of(at::ScalarType type) {
+  NumberRange range;
+  AT_DISPATCH_V2(type, "range_of", AT_WRAP([&] {
+                   using Limits = std::numeric_limits<scalar_t>;
+                   range = {static_cast<double>(Limits::max()), Limits::has_infinity};
+                 }),
                  AT_EXPAND(AT_FLOATING_TYPES), at::kHalf, at::kBFloat16, AT_EXPAND(AT_FLOAT8_TYPES));
-  return largest;
+  return range;
 }
 
 }  // namespace
 
+bool holds_weights(at::ScalarType type) {
+  return c10::isFloatingType(type) && type != at::kFloat8_e8m0fnu && type != at::kFloat4_e2m1fn_x2;
+}
+
+bool fits(const at::Tensor& values, at::ScalarType type) {
+  const auto range = range_of(type);
+  const auto sizes = values.abs();
+  auto is_too_large = sizes.gt(range.largest);
+  if (range.has_infinity) is_too_large = is_too_large.logical_and(sizes.isinf().logical_not());
+  return !is_too_large.any().item<bool>();
+}
+
 void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type) {
-  if (!values.abs().gt(largest_of(type)).any().item<bool>()) return;
+  if (fits(values, type)) return;
   throw UsageError(
       {.what = text::concat("The parameter ", text::quote(name), " does not fit into ", c10::toString(type)),
        .why = "some of its numbers are larger than the largest of that type",
@@ -36,9 +56,8 @@ CastStore::CastStore(const PagedStorages& storages, at::ScalarType type) {
   for (int i = 0; i < storages.size(); ++i) {
     const auto& [name, tensor] = storages.representative(i);
     const auto elements = static_cast<std::int64_t>(storages.storage(i).nbytes() / tensor.element_size());
-    kept_.push_back({.name = name,
-                     .type = tensor.scalar_type(),
-                     .values = at::empty({elements}, at::TensorOptions(tensor.device()).dtype(type))});
+    auto values = at::empty({elements}, at::TensorOptions(tensor.device()).dtype(type));  // first: it can throw
+    kept_.push_back({.name = name, .type = tensor.scalar_type(), .values = std::move(values)});
   }
 }
 

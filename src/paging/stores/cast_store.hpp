@@ -10,7 +10,12 @@
 
 namespace hortator::paging {
 
-/// Throws UsageError, naming the parameter, if one of its numbers is larger than the largest of the type.
+/// Whether weights can be kept in the type: a floating-point type with a sign and an element for each number.
+bool holds_weights(at::ScalarType type);
+
+/// Whether all numbers are within the range of the type. Infinities are, if the type has them.
+bool fits(const at::Tensor& values, at::ScalarType type);
+/// Throws UsageError, naming the parameter, if it does not fit.
 void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type);
 
 /// Pages on their own device in a smaller type, from which and to which they are converted.

@@ -142,6 +142,19 @@ TEST_CASE("a model is saved in another type, and keeps its own") {
   }
 }
 
+TEST_CASE("a number that is too large for the type in the files is an error on all ranks") {
+  test::Folder folder(State(), "save_too_large");
+  Accelerator accelerator;
+  torch::nn::Module module;
+  module.register_buffer("mask", at::tensor({0.F, -std::numeric_limits<float>::infinity()}));
+  module.register_parameter("scale", at::full({3}, 1e6));
+  for (const bool safe : {true, false}) {
+    CHECK_THROWS_WITH(accelerator.save_model(module, folder.path(), {.safe_serialization = safe, .dtype = at::kHalf}),
+                      ContainsSubstring("'scale' does not fit into float16"));
+    accelerator.save_model(module, folder.path(), {.safe_serialization = safe, .dtype = at::kBFloat16});
+  }
+}
+
 TEST_CASE("the size of shards counts the type in the files") {
   test::Folder folder(State(), "save_typed_shards");
   Accelerator accelerator;

@@ -94,6 +94,7 @@ TEST_CASE("parameters that are named keep their type, and what cannot be cast is
   }
   CHECK(same_bits(net->named_parameters()["0.weight"], first));
   CHECK_THROWS_WITH(attach_layerwise_casting_hooks(net, at::kLong), ContainsSubstring("were to be kept as Long"));
+  CHECK_THROWS_WITH(attach_layerwise_casting_hooks(net, at::kFloat8_e8m0fnu), ContainsSubstring("were to be kept as"));
   CHECK_THROWS_WITH(attach_layerwise_casting_hooks(net, at::kDouble), ContainsSubstring("no weight becomes smaller"));
   CHECK_THROWS_WITH(attach_layerwise_casting_hooks(net, at::kHalf, {.keep_resident = {"9"}}),
                     ContainsSubstring("no parameter or module '9'"));
@@ -102,6 +103,24 @@ TEST_CASE("parameters that are named keep their type, and what cannot be cast is
                     ContainsSubstring("'2.weight' does not fit into Float8_e4m3fn"));
   CHECK(net->named_parameters()["2.weight"][0][0].item<float>() == 1e6F);
   CHECK(same_bits(net->named_parameters()["0.weight"], first));
+}
+
+TEST_CASE("a weight that shares its memory with a vector keeps its type, as the vector does") {
+  struct Flat : torch::nn::Module {
+    Flat() {
+      const auto memory = at::rand({width * width + width});
+      register_parameter("weight", memory.narrow(0, 0, width * width).view({width, width}));
+      register_parameter("bias", memory.narrow(0, width * width, width));
+      own = register_parameter("own", at::rand({width, width}));
+    }
+    at::Tensor own;
+  };
+  const auto net = std::make_shared<Flat>();
+  auto model = net;
+  const auto bias = net->named_parameters()["bias"].detach().clone();
+  auto casting = attach_layerwise_casting_hooks(model, at::kBFloat16);
+  CHECK(casting.counters().offloaded_bytes == width * width * sizeof(float));
+  CHECK(same_bits(net->named_parameters()["bias"], bias));
 }
 
 }  // namespace hortator
