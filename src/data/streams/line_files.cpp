@@ -33,8 +33,10 @@ void LineFiles::save(StateWriter& out) const {
 }
 
 void LineFiles::load(const StateReader& in) {
+  const auto line = in.get<std::int64_t>("line");
+  lines_.reset();  // it reads from a file that goes now
   files_.load(in);
-  begin(in.get<std::int64_t>("line"));
+  begin(line);
 }
 
 void LineFiles::begin(std::int64_t lines_before) {

@@ -1,5 +1,7 @@
 #include "data/streams/line_reader.hpp"
 
+#include <algorithm>
+
 #include "core/text/text.hpp"
 #include "data/files/record_file.hpp"
 #include "formats/file/file_error.hpp"
@@ -23,14 +25,15 @@ std::optional<std::string_view> LineReader::next() {
 std::size_t LineReader::find_end() {
   std::size_t searched = 0;  // bytes of the line
   while (true) {
-    if (const auto end = read_.find('\n', begin_ + searched); end != std::string::npos) return end;
-    searched = read_.size() - begin_;
+    const auto end = read_.find('\n', begin_ + searched);
+    searched = std::min(end, read_.size()) - begin_;
     if (searched > max_bytes_) {
       throw formats::FileError({.what = text::concat(position_text(file_.path(), line_ + 1),
                                                      ": the line has more than ", max_bytes_, " bytes"),
                                 .why = "a damaged file, or one that expands without an end, could take all memory",
                                 .hint = "set FileStreamOptions::max_record_bytes if the line is right"});
     }
+    if (end != std::string::npos) return end;
     if (!read_more()) return read_.size();
   }
 }

@@ -4,6 +4,7 @@ set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../../setup/support.sh"
 program=$1
+command -v python3 >/dev/null || { echo 'skipped: python3 is not installed'; exit 77; }
 cd "$scratch"
 mkdir files
 python3 - files <<'PYTHON'

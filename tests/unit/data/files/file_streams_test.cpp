@@ -215,6 +215,10 @@ TEST_CASE("a line, or a file in an archive, that is too large is an error before
     CHECK_THROWS_WITH(LineStream({path}, {.max_record_bytes = 1 << 20}).next(),
                       ContainsSubstring(is_read ? "has more than 1048576 bytes" : "This Hortator cannot read"));
   }
+  const auto two_lines = write("two.txt", "1234567890\n12345678901\n");
+  LineStream lines({two_lines}, {.max_record_bytes = 10});
+  CHECK(lines.next().has_value());
+  CHECK_THROWS_WITH(lines.next(), ContainsSubstring("two.txt") && ContainsSubstring("has more than 10 bytes"));
   auto archive = tar({{"a.txt", "content"}});
   archive.replace(124, 11, "77777777777");  // 8 GiB
   archive.replace(148, 8, 8, ' ');

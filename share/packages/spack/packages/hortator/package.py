@@ -37,6 +37,8 @@ class Hortator(CMakePackage, CudaPackage):
     depends_on("boost@1.66: +program_options")
     depends_on("nlohmann-json@3.7:")
     depends_on("yaml-cpp@0.6:")
+    depends_on("zlib-api")
+    depends_on("zstd")
     depends_on("libpng@1.6:", when="+images")
     depends_on("libjpeg", when="+images")
     depends_on("cairo@1.14: +png +pdf", when="+charts")
