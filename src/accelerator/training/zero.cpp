@@ -125,6 +125,7 @@ void check_equal(const ZeroConfig& config, const runtime::World& world) {
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
                                 text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer),
+                                ", resident bytes ", config.resident_bytes,
                                 casts_gathers() ? "" : ", parameters gathered in their own type",
                                 gathers_ahead() ? "" : ", parameters not gathered ahead"),
                    "the ZeRO configuration");

@@ -64,7 +64,8 @@ OperatorUse inspect_operator(const c10::OperatorHandle& op) {
     makes_alias |= alias != nullptr && !alias->isWrite();
   }
   use.leaves_bytes_alone = is_about_tensors(schema.name()) || (makes_alias && use.written == 0);
-  use.casts = is_cast_by_autocast(schema.name());
+  // Not the forms that write to a tensor of the caller (mm.out).
+  use.casts = is_cast_by_autocast(schema.name()) && use.written == 0;
   return use;
 }
 

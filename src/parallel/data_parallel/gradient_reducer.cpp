@@ -174,11 +174,18 @@ void GradientReducer::plan() {
   if (plans.empty()) make_bucket({at::zeros({1}, at::TensorOptions(parallel_.device))}, /*is_last=*/true);
 }
 
-// The last bucket waits for finish(): its signals say which gradients this rank has. Ranks that leave parameters out
-// start a bucket in finish() only, which they begin together: nobody may wait for them here.
+// Ranks that leave parameters out start a bucket in finish() only, which they begin together: nobody may wait for them
+// before. The back end of a node waits where 64 collectives are under way, of all models.
+bool GradientReducer::may_start_next() const {
+  constexpr std::size_t most = 12;
+  if (!parallel_.options.find_unused_parameters) return true;
+  return next_bucket_ < most && !ranks_of_[next_bucket_]->traits().waits_at_once;
+}
+
+// The last bucket waits for finish(): its signals say which gradients this rank has.
 void GradientReducer::start_full_buckets() {
   while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) {
-    if (parallel_.options.find_unused_parameters && ranks_of_[next_bucket_]->traits().waits_at_once) return;
+    if (!may_start_next()) return;
     start_next_bucket();
   }
 }

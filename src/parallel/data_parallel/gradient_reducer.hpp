@@ -71,6 +71,7 @@ class GradientReducer final : public GradientPass {
   void check_layout(const Parameter& parameter) const;
   void agree_on_sparse();
   void make_bucket(std::vector<at::Tensor> members, bool is_last);
+  bool may_start_next() const;
   void start_full_buckets();
   void start_next_bucket();
   void reduce_zeros();

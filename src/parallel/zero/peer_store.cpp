@@ -48,7 +48,7 @@ void widen(const at::Tensor& second_half, const at::Tensor& whole) {
 comm::Work PeerStore::fetch(const paging::Page& page, std::span<std::byte> frame) {
   const at::NoGradGuard no_grad;
   const auto& mine = part(static_cast<std::size_t>(page.number));
-  auto present = hold_on_all(page, PartsTravel::whole);
+  auto present = hold_on_all(page, PartsTravel::whole).present;
   const auto whole = as_tensor(frame.data(), mine.numel() * ranks_.peers.size(), mine.options());
   auto work = std::make_shared<comm::Work>(ranks_.peers.all_gather(whole, held_memory(mine)));
   return comm::Work([present, work, device = mine.device()] { wait_for(*work, device); });
@@ -62,8 +62,7 @@ bool PeerStore::can_cast(const paging::Page& page, at::ScalarType type) const {
 comm::Work PeerStore::fetch_cast(const paging::Page& page, std::span<std::byte> frame, at::ScalarType type) {
   const at::NoGradGuard no_grad;
   const auto& mine = part(static_cast<std::size_t>(page.number));
-  const auto present = hold_on_all(page, PartsTravel::cast);
-  const auto rounded = held_memory(mine).to(type);
+  const auto rounded = hold_on_all(page, PartsTravel::cast, type).rounded;
   const auto elements = mine.numel() * ranks_.peers.size();
   const auto whole = as_tensor(frame.data(), elements, mine.options());
   const auto second_half = as_tensor(frame.data() + whole.nbytes() / 2, elements, rounded.options());
@@ -83,18 +82,19 @@ comm::Work PeerStore::publish(const paging::Page& page, std::span<const std::byt
   return {};
 }
 
-// Holds this rank's part once all ranks hold theirs and request the same. @collective
-std::shared_ptr<paging::Hold> PeerStore::hold_on_all(const paging::Page& page, PartsTravel travel) {
+// Holds this rank's part, rounded if it is to be cast, once all ranks hold theirs and request the same. @collective
+PeerStore::HeldPart PeerStore::hold_on_all(const paging::Page& page, PartsTravel travel, at::ScalarType type) {
   const auto& mine = part(static_cast<std::size_t>(page.number));
-  std::shared_ptr<paging::Hold> present;
+  HeldPart held;
   std::exception_ptr problem;
   try {
-    present = std::make_shared<paging::Hold>(std::span(&mine, 1), paging::Access::read);
-  } catch (...) {  // its part is on a disk
+    held.present = std::make_shared<paging::Hold>(std::span(&mine, 1), paging::Access::read);
+    if (travel == PartsTravel::cast) held.rounded = held_memory(mine).to(type);
+  } catch (...) {  // its part is on a disk, or there is no memory
     problem = std::current_exception();
   }
   agree_on(2 * std::int64_t{page.number} + (travel == PartsTravel::cast ? 1 : 0), problem);
-  return present;
+  return held;
 }
 
 // @collective

@@ -52,7 +52,13 @@ class PeerStore final : public paging::Store {
 
  private:
   enum class PartsTravel { whole, cast };
-  std::shared_ptr<paging::Hold> hold_on_all(const paging::Page& page, PartsTravel travel);
+  struct HeldPart {
+    std::shared_ptr<paging::Hold> present = {};
+    at::Tensor rounded = {};
+  };
+  /// @collective
+  HeldPart hold_on_all(const paging::Page& page, PartsTravel travel, at::ScalarType type = at::kFloat);
+  /// @collective
   void agree_on(std::int64_t request, const std::exception_ptr& problem);
   std::string description_of(std::int64_t request) const;
   std::vector<std::int64_t> requests_of_all(std::int64_t request) const;
