@@ -10,8 +10,9 @@ namespace hortator::parallel {
 void check_dense(const std::string& name, const at::Tensor& gradient) {
   if (gradient.layout() == at::kStrided) return;
   throw UsageError({.what = text::concat("The gradient of ", text::quote(name), " is sparse"),
-                    .why = "only sparse gradients of whole rows can be averaged over ranks, and not under ZeRO",
-                    .hint = "construct the embedding without sparse(true), or set zero.stage to 0"});
+                    .why = "only sparse gradients of whole rows are averaged over ranks: not under ZeRO, and not of "
+                           "parameters that parallel.tensor divides",
+                    .hint = "construct the embedding without sparse(true)"});
 }
 
 void throw_missing(const mpi::Communicator& host, const std::vector<std::string>& missing) {

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 
 #include "parallel/data_parallel/alias.hpp"
 
@@ -21,6 +22,13 @@ at::Tensor gradient_in(const at::Tensor& flat, std::int64_t begin, const at::Ten
 }
 
 bool has_gradient(const at::Tensor& parameter) { return parameter.grad().defined(); }
+
+void require_dense(const at::Tensor& gradient) {
+  if (!gradient.defined() || gradient.layout() == at::kStrided) return;
+  throw UsageError({.what = "A gradient is sparse, in a reproducible run",
+                    .why = "such runs add up gradients element by element",
+                    .hint = "construct the embedding without sparse(true), or leave out reproducible"});
+}
 
 }  // namespace
 
@@ -40,6 +48,7 @@ at::Tensor ShardGradients::flatten() const {
   std::vector<at::Tensor> marks;
   for (const auto& parameter : parameters_) {
     const auto options = parameter.options().requires_grad(false);
+    require_dense(parameter.grad());
     gradients.push_back(has_gradient(parameter) ? parameter.grad().reshape({-1})
                                                 : at::zeros({parameter.numel()}, options));
     marks.push_back(at::full({1}, has_gradient(parameter) ? 1 : 0, options));
