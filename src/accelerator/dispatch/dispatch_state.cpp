@@ -32,14 +32,6 @@ paging::FileLocation place_in_file(const std::shared_ptr<const weights::WeightSo
   return {.read = read};
 }
 
-/// Tensors of the same memory are one page.
-void require_own_memory(const PlacedTensor& one) {
-  if (one.tensor.storage().nbytes() == one.tensor.nbytes() && one.tensor.storage_offset() == 0) return;
-  throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " is a part of another one's memory"),
-                    .why = "what lies on disk is read automatically",
-                    .hint = "keep it in memory by the device map, or make it a tensor of its own"});
-}
-
 std::vector<paging::NamedTensor> named(const std::vector<PlacedTensor>& tensors) {
   std::vector<paging::NamedTensor> all;
   for (const auto& one : tensors) {

@@ -37,6 +37,7 @@ void load_in_places(const Loading& loading, torch::nn::Module& module, const Loa
 
   const at::NoGradGuard no_grad;
   const auto division = divide(tensors, loading.fillings());
+  for (const auto& one : division.on_disk) require_own_memory(one);
   prepare_all(tensors, division);
   weights::fill(loading.source(), division.now);
   loading.require_tied();

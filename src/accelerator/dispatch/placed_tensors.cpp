@@ -1,11 +1,13 @@
 #include "accelerator/dispatch/placed_tensors.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "bigmodel/device_map.hpp"
+#include "core/text/text.hpp"
 #include "weights/module_weights.hpp"
 
 namespace hortator::accelerator {
@@ -72,6 +74,13 @@ Bytes largest_layer_on_disk(std::span<const PlacedTensor> tensors) {
   Bytes largest = 0;
   for (const auto& [name, bytes] : layers) largest = std::max(largest, bytes);
   return largest;
+}
+
+void require_own_memory(const PlacedTensor& one) {
+  if (one.tensor.storage().nbytes() == one.tensor.nbytes() && one.tensor.storage_offset() == 0) return;
+  throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " is a part of another one's memory"),
+                    .why = "what lies on disk is read automatically",
+                    .hint = "keep it in memory by the device map, or make it a tensor of its own"});
 }
 
 }  // namespace hortator::accelerator

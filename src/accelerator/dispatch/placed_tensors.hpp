@@ -32,6 +32,9 @@ std::vector<PlacedTensor> tensors_to_place(const torch::nn::Module& module, cons
 void place(std::vector<PlacedTensor>& tensors, const torch::nn::Module& module, const DeviceMap& map,
            bool offload_buffers);
 
+/// Throws UsageError if the tensor is a part of another one's memory: on disk, tensors of the same memory are one page.
+void require_own_memory(const PlacedTensor& one);
+
 Bytes bytes_on(std::span<const PlacedTensor> tensors, const DevicePlacement& place);
 
 /// The size of the largest layer on disk: a module's own tensors, without those of its submodules.
