@@ -8,6 +8,7 @@
 namespace hortator::step {
 
 ModelHookHandle ModelHooks::add(ModelHook hook) {
+  std::erase_if(hooks_, [](const auto& one) { return !one->before_forward && !one->after_forward; });  // removed
   return ModelHookHandle(hooks_.emplace_back(std::make_shared<ModelHook>(std::move(hook))));
 }
 

@@ -24,7 +24,8 @@ std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path&
   if (hooks.empty()) return {};
   StateHookScope scope(folder, std::vector<ModelBase>(models.begin(), models.end()));
   mpi::all_or_none(host, [&] {
-    for (const auto& hook : hooks) (*hook)(scope);
+    const auto registered = hooks;  // a hook may register others
+    for (const auto& hook : registered) (*hook)(scope);
   });
   mpi::same_on_all(host, text::join(scope.left_out()), "the list of models that state hooks leave out");
   return scope.left_out();

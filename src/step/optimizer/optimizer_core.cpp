@@ -180,7 +180,7 @@ void OptimizerCore::record_step(StepRecording& recording) {
 }
 
 void OptimizerCore::run_fused(const StepMode& mode) {
-  if (hooks_.kernel == StepKernel::fused && fused_step(*optimizer_, mode)) return;
+  if (hooks_.kernel == StepKernel::fused && fused_step(*optimizer_, mode)) return note_state();
   const bool is_recorded = mode.recording != nullptr;
   throw UsageError({.what = is_recorded ? "This optimizer's step cannot be recorded (accelerator.capture)"
                                         : "This optimizer cannot step with grad_scaler.late_verdict = true",
