@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/log.hpp"
@@ -22,6 +23,7 @@ Offload::State::State(paging::PagedStorages storages, std::vector<paging::Page> 
                       std::unique_ptr<paging::Store> store, const paging::Pager::Options& options,
                       std::uint64_t recycled_bytes)
     : bytes_(total_bytes(storages.items())),
+      in_host_(storages.size() == 0 || storages.storage(0).device().is_cpu()),
       recycling_(recycled_bytes),
       pager_(std::in_place, std::move(storages), std::move(pages), std::move(store), options) {}
 
@@ -34,7 +36,7 @@ void Offload::State::remove() {
 void Offload::State::remove_if_possible() noexcept {
   if (!pager_ || std::uncaught_exceptions() > 0) return;
   try {
-    const auto room = machine::available_memory();
+    const auto room = in_host_ ? machine::available_memory() : std::nullopt;
     if (room && *room < bytes_) {
       log::warn("Offloaded parameters of ", units::bytes(bytes_), " do not fit into the available memory of ",
                 units::bytes(*room), ": their values are lost");

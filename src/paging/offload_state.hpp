@@ -25,6 +25,7 @@ class Offload::State {
 
  private:
   std::uint64_t bytes_;
+  bool in_host_;  ///< whether the values go back into the memory of the host
   machine::RecyclingAllocator recycling_;
   std::optional<paging::Pager> pager_;
 };
