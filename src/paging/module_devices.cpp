@@ -63,10 +63,14 @@ class AlignedModule::Held {
     at::Tensor home = {};  ///< with the memory that it had
   };
 
+  static bool is_on(const at::Tensor& tensor, c10::Device device) {
+    return tensor.device() == (device.is_cpu() || device.has_index() ? device : at::empty({0}, device).device());
+  }
+
   void add(const paging::NamedTensor& one, std::optional<c10::Device> device) {
     const auto& [name, tensor] = one;
     if (!tensor.defined()) return;
-    const bool stays = !device || tensor.device() == *device;
+    const bool stays = !device || is_on(tensor, *device);
     if (!paging::claim_of(tensor)) {
       if (!stays) move(tensor, *device);
       return;
