@@ -20,7 +20,7 @@ DriverVersion version_of(const std::string& text) {
   return version;
 }
 
-bool is_of_series_40(const std::string& model) { return model.find("RTX 40") != std::string::npos; }
+bool is_of_series_40(const std::string& model) { return model.find("GeForce RTX 40") != std::string::npos; }
 
 }  // namespace
 
