@@ -79,6 +79,23 @@ resume_mid_epoch() {
   expect_line '^3072 samples in 2 epochs'
 }
 
+compressed_files() {
+  two
+  expect_line '^9216 samples in 6 epochs of 4 files'
+  expect_learned
+  local plain
+  plain=$(loss)
+  two --per-rank --run-dir per_rank
+  expect_line '^9216 samples in 6 epochs of 4 files'
+  expect_learned
+  command -v gzip >/dev/null || return 0
+  gzip runs/compressed_files/data/*.jsonl
+  run "${launcher[@]}" "$program" --data runs/compressed_files/data/*.jsonl.gz
+  ! grep -q 'cannot read gzip files' <<<"$output" || return 0 # built without zlib
+  expect_code 0
+  [ "$(loss)" = "$plain" ] || wrong "compressed files give another model than plain ones, $plain"
+}
+
 early_stopping() {
   two
   expect_learned

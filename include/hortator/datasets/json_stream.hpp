@@ -45,8 +45,8 @@ class HORTATOR_API JsonStream {
   std::vector<TableColumn> members_;
 };
 
-/// A batch of these rows, for data_loader(): tensors are stacked. Throws UsageError if tensors of one name have
-/// different shapes.
+/// A batch of these rows, for data_loader(): tensors are stacked. Throws Error if tensors of one name have different
+/// shapes.
 HORTATOR_API TableBatch join_rows(const std::vector<TableRow>& rows);
 
 }  // namespace hortator

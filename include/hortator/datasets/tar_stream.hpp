@@ -19,6 +19,10 @@ class TarFiles;
 /// zstd, and a loader resumes where it was: see LineStream. For archives that are not compressed, TarShards reads any
 /// sample, and so shuffles all of them. Errors name the archive and the file: an archive that is truncated, damaged or
 /// has links; two files of a sample with one extension; a file that is too large.
+///
+///     auto loader = hortator::data_loader(
+///         hortator::TarStream({"train-000.tar.gz", "train-001.tar.zst"}), {.batch_size = 32},
+///         [](std::vector<hortator::TarSample> samples) { return samples; });
 class HORTATOR_API TarStream {
  public:
   explicit TarStream(const std::vector<std::filesystem::path>& archives, const FileStreamOptions& options = {});

@@ -1,6 +1,7 @@
 #include "data/files/json_record.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "data/files/table_cells.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::data {
 namespace {
@@ -122,6 +124,21 @@ TableRow parse_json_record(std::string_view line, std::span<const TableColumn> m
     }
   }
   return row;
+}
+
+at::Tensor stack_member(const std::vector<TableRow>& rows, const std::string& member,
+                        const std::function<std::string(std::size_t)>& position_text) {
+  std::vector<at::Tensor> tensors;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    tensors.push_back(rows[i].tensors.at(member));
+    if (tensors.back().sizes() == tensors.front().sizes()) continue;
+    throw formats::FileError(
+        {.what = text::concat(position_text(i), ": the member ", text::quote(member), " has shape ",
+                              tensors.back().sizes(), ", and ", tensors.front().sizes(), " in ", position_text(0)),
+         .why = "they are joined into one tensor",
+         .hint = "give data_loader() a function that pads the rows"});
+  }
+  return at::stack(tensors);
 }
 
 }  // namespace hortator::data

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <hortator/datasets/table.hpp>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,5 +21,10 @@ void require_members(const std::vector<TableColumn>& members);
 
 /// Reads these members of the JSON object in `line`. Throws JsonLineFault.
 TableRow parse_json_record(std::string_view line, std::span<const TableColumn> members);
+
+/// The tensors of this member, stacked. Throws FileError if their shapes differ, with the text that `position_text`
+/// returns for a row's number.
+at::Tensor stack_member(const std::vector<TableRow>& rows, const std::string& member,
+                        const std::function<std::string(std::size_t)>& position_text);
 
 }  // namespace hortator::data

@@ -1,11 +1,8 @@
-#include <ATen/ops/stack.h>
-
 #include <hortator/datasets/json_lines.hpp>
 #include <span>
 #include <string_view>
 
 #include "core/text/text.hpp"
-#include "data/files/compressed_file.hpp"
 #include "data/files/json_record.hpp"
 #include "data/files/record_file.hpp"
 #include "formats/file/file_error.hpp"
@@ -30,9 +27,8 @@ class JsonTable {
 };
 
 JsonTable::JsonTable(const std::filesystem::path& path, const std::vector<TableColumn>& members)
-    : records_(path), members_(members) {
+    : records_(path, "read it in order with JsonStream, or unpack it with gunzip or unzstd"), members_(members) {
   require_members(members);
-  refuse_compressed(records_.file(), "read it in order with JsonStream, or unpack it");
   scan();
   if (size() == 0) throw formats::FileError({.what = text::concat(path, " has no lines")});
   // The last line shows if the file was truncated.
@@ -79,18 +75,8 @@ TableBatch JsonTable::join(std::span<const std::int64_t> lines, std::vector<Tabl
       for (auto& row : rows) batch.texts[member.name].push_back(std::move(row.texts[member.name]));
       continue;
     }
-    std::vector<at::Tensor> tensors;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      tensors.push_back(rows[i].tensors[member.name]);
-      if (tensors.back().sizes() == tensors.front().sizes()) continue;
-      throw formats::FileError(
-          {.what = text::concat(records_.position_text(lines[i]), ": the member ", text::quote(member.name),
-                                " has shape ", tensors.back().sizes(), ", and ", tensors.front().sizes(), " in ",
-                                records_.position_text(lines[0])),
-           .why = "they are joined into one tensor",
-           .hint = "give data_loader() a function that pads the rows"});
-    }
-    batch.tensors[member.name] = at::stack(tensors);
+    batch.tensors[member.name] =
+        stack_member(rows, member.name, [&](std::size_t row) { return records_.position_text(lines[row]); });
   }
   return batch;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
+#include "data/files/compressed_file.hpp"
 #include "data/files/rows.hpp"
 #include "formats/tensor/stored_rows.hpp"
 
@@ -10,6 +11,10 @@ namespace hortator::data {
 
 std::string position_text(const std::filesystem::path& path, std::int64_t line) {
   return text::concat(path.string(), ":", line);
+}
+
+RecordFile::RecordFile(const std::filesystem::path& path, const char* compressed_hint) : file_(path) {
+  refuse_compressed(file_, compressed_hint);
 }
 
 void RecordFile::scan(const std::function<void(std::uint64_t, std::string_view)>& work) const {

@@ -14,7 +14,9 @@ namespace hortator::data {
 /// A text file in records, such as lines or a table's rows, with the offset of each. Safe for several threads.
 class RecordFile {
  public:
-  explicit RecordFile(const std::filesystem::path& path) : file_(path) {}
+  /// Throws FileError with `compressed_hint` if gzip or zstd has compressed the file.
+  explicit RecordFile(const std::filesystem::path& path,
+                      const char* compressed_hint = "unpack it with gunzip or unzstd");
 
   /// Calls `work` with each piece of the whole file and the piece's offset.
   void scan(const std::function<void(std::uint64_t, std::string_view)>& work) const;
@@ -22,7 +24,6 @@ class RecordFile {
   void set_records(std::vector<std::uint64_t> begins);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  const formats::FixedFile& file() const { return file_; }
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()); }
   /// The text of each of these records, up to the next record. Adjacent records are read together.
   std::vector<std::string> read(std::span<const std::int64_t> records) const;

@@ -21,7 +21,7 @@ using formats::FileError;
 using formats::FixedFile;
 using formats::TarMember;
 
-formats::TarBytes reader_of(const FixedFile& file) {
+formats::FileBytes reader_of(const FixedFile& file) {
   return [&file](std::uint64_t offset, void* to, std::size_t bytes) { file.read_at(offset, to, bytes); };
 }
 

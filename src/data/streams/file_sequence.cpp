@@ -52,8 +52,10 @@ void FileSequence::save(StateWriter& out, std::uint64_t position) const {
 
 void FileSequence::load(const StateReader& in) {
   if (const auto files = in.get<std::uint64_t>("files"); files != files_.size()) {
-    throw UsageError({.what = text::concat("A stream of ", files, " files was saved, and this one has ", files_.size()),
-                      .hint = "resume with the files that the checkpoint was made with"});
+    throw UsageError({.what = text::concat("A stream of ", text::count(static_cast<long long>(files), "file"),
+                                           " was saved, and this one has ", files_.size()),
+                      .hint = "resume with the files that the checkpoint was made with and, with FilesPerRank, on the "
+                              "same number of ranks"});
   }
   go_to(in.get<std::uint64_t>("file"), in.get<std::uint64_t>("position"));
 }

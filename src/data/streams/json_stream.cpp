@@ -1,7 +1,4 @@
-#include <ATen/ops/stack.h>
-
 #include <hortator/datasets/json_stream.hpp>
-#include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
 #include "data/files/json_record.hpp"
@@ -9,22 +6,6 @@
 #include "formats/file/file_error.hpp"
 
 namespace hortator {
-namespace {
-
-at::Tensor stack_member(const std::vector<TableRow>& rows, const std::string& name) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& row : rows) {
-    tensors.push_back(row.tensors.at(name));
-    if (tensors.back().sizes() == tensors.front().sizes()) continue;
-    throw UsageError({.what = text::concat("The member ", text::quote(name), " has shape ", tensors.back().sizes(),
-                                           " in one row of a batch, and ", tensors.front().sizes(), " in another"),
-                      .why = "they are joined into one tensor",
-                      .hint = "give data_loader() a function that pads the rows"});
-  }
-  return at::stack(tensors);
-}
-
-}  // namespace
 
 JsonStream::JsonStream(const std::vector<std::filesystem::path>& files, const std::vector<TableColumn>& members,
                        const FileStreamOptions& options)
@@ -56,7 +37,9 @@ void JsonStream::load(const StateReader& in) { files_->load(in); }
 TableBatch join_rows(const std::vector<TableRow>& rows) {
   TableBatch batch;
   if (rows.empty()) return batch;
-  for (const auto& [name, tensor] : rows.front().tensors) batch.tensors[name] = stack_member(rows, name);
+  const auto position_text = [](std::size_t row) { return text::concat("rows[", row, "]"); };
+  for (const auto& [name, tensor] : rows.front().tensors)
+    batch.tensors[name] = data::stack_member(rows, name, position_text);
   for (const auto& row : rows) {
     for (const auto& [name, text] : row.texts) batch.texts[name].push_back(text);
   }

@@ -34,7 +34,6 @@ void LineFiles::save(StateWriter& out) const {
 
 void LineFiles::load(const StateReader& in) {
   const auto line = in.get<std::int64_t>("line");
-  lines_.reset();  // it reads from a file that goes now
   files_.load(in);
   begin(line);
 }

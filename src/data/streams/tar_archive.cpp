@@ -13,7 +13,7 @@ using formats::TarFault;
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
-formats::TarBytes reader_of(ContentFile& file) {
+formats::FileBytes reader_of(ContentFile& file) {
   return [&file](std::uint64_t offset, void* to, std::size_t bytes) {
     if (file.go_to(offset) && file.read(to, bytes) == bytes) return;
     throw TarFault(text::concat("it ends at byte ", file.position(), " of its content: it is truncated"));
@@ -25,7 +25,7 @@ formats::TarBytes reader_of(ContentFile& file) {
 TarArchive::TarArchive(ContentFile& file, std::uint64_t max_bytes)
     : file_(file),
       max_bytes_(max_bytes),
-      members_(reader_of(file), formats::TarMembers::unknown_bytes, file.position()),
+      members_(reader_of(file), std::nullopt, file.position()),
       position_(file.position()) {}
 
 std::optional<TarSample> TarArchive::next() {

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <cstddef>
-#include <string_view>
+#include <cstdint>
+
+#include "formats/file/file_bytes.hpp"
 
 namespace hortator::formats {
 
 enum class Compression { none, gzip, zstd };
 
-/// The most that compression_of() looks at.
-constexpr std::size_t compression_mark_bytes = 4;
 /// What has compressed a file, by its first bytes.
-Compression compression_of(std::string_view begin);
+Compression compression_of(const FileBytes& read, std::uint64_t file_bytes);
 
 }  // namespace hortator::formats

@@ -1,8 +1,9 @@
 #include "formats/compressed/content_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+
+#include "formats/compressed/compression.hpp"
 
 namespace hortator::formats {
 namespace {
@@ -24,13 +25,7 @@ std::unique_ptr<Decoder> decoder_for(Compression compression) {
 }  // namespace
 
 ContentReader::ContentReader(FileBytes read, std::uint64_t file_bytes)
-    : read_(std::move(read)), file_bytes_(file_bytes) {
-  std::array<char, compression_mark_bytes> begin = {};
-  const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(begin.size(), file_bytes));
-  if (known > 0) read_(0, begin.data(), known);
-  compression_ = compression_of({begin.data(), known});
-  decoder_ = decoder_for(compression_);
-}
+    : read_(std::move(read)), file_bytes_(file_bytes), decoder_(decoder_for(compression_of(read_, file_bytes))) {}
 
 std::size_t ContentReader::read(void* to, std::size_t bytes) {
   const std::span<char> all(static_cast<char*>(to), bytes);

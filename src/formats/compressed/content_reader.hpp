@@ -2,19 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "formats/compressed/compression.hpp"
 #include "formats/compressed/decoder.hpp"
+#include "formats/file/file_bytes.hpp"
 
 namespace hortator::formats {
-
-/// Reads bytes of a file: offset, address, number.
-using FileBytes = std::function<void(std::uint64_t, void*, std::size_t)>;
 
 /// The content of a file from the front to the back, decompressed if it is compressed. Keeps one piece of the file in
 /// memory, however much it expands to.
@@ -22,7 +18,6 @@ class ContentReader {
  public:
   ContentReader(FileBytes read, std::uint64_t file_bytes);
 
-  Compression compression() const { return compression_; }
   /// Where the next byte is in the content.
   std::uint64_t position() const { return position_; }
 
@@ -40,7 +35,6 @@ class ContentReader {
 
   FileBytes read_;
   std::uint64_t file_bytes_, file_position_ = 0, position_ = 0;
-  Compression compression_ = Compression::none;
   std::unique_ptr<Decoder> decoder_;  ///< null for plain content
   std::string memory_;                ///< a piece of a compressed file
   std::string_view piece_;            ///< what is left of it

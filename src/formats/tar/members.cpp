@@ -11,6 +11,8 @@ namespace hortator::formats {
 namespace {
 
 constexpr std::uint64_t max_extension_bytes = std::uint64_t{1} << 20;
+/// Positions up to here can be added without overflow.
+constexpr std::uint64_t max_archive_bytes = std::uint64_t{1} << 62;
 
 std::uint64_t whole_blocks(std::uint64_t bytes) {
   return (bytes + tar_block_bytes - 1) / tar_block_bytes * tar_block_bytes;
@@ -33,7 +35,7 @@ void require_no_sizes(const std::string& content) {
 
 }  // namespace
 
-TarMembers::TarMembers(TarBytes read, std::uint64_t archive_bytes, std::uint64_t position)
+TarMembers::TarMembers(FileBytes read, std::optional<std::uint64_t> archive_bytes, std::uint64_t position)
     : read_(std::move(read)), archive_bytes_(archive_bytes), position_(position) {}
 
 std::optional<TarMember> TarMembers::next() {
@@ -63,8 +65,8 @@ std::optional<TarMember> TarMembers::next() {
 }
 
 TarHeader TarMembers::read_header() const {
-  if (position_ > archive_bytes_ || archive_bytes_ - position_ < tar_block_bytes)
-    throw TarFault(text::concat("it ends at byte ", archive_bytes_, " without the mark of its end: it is truncated"));
+  if (position_ > end() || end() - position_ < tar_block_bytes)
+    throw TarFault(text::concat("it ends at byte ", end(), " without the mark of its end: it is truncated"));
   TarHeader::Block block{};
   read_(position_, block.data(), block.size());
   return TarHeader(block);
@@ -93,7 +95,7 @@ std::string TarMembers::content(const TarHeader& header) const {
   const auto bytes = header.bytes();
   const auto begin = position_ + tar_block_bytes;
   if (bytes > max_extension_bytes) throw TarFault(text::concat("a header is extended by ", bytes, " bytes"));
-  if (bytes > archive_bytes_ - begin) throw TarFault("it ends within a header: it is truncated");
+  if (bytes > end() - begin) throw TarFault("it ends within a header: it is truncated");
   std::string text(bytes, '\0');
   read_(begin, text.data(), text.size());
   return text;
@@ -101,7 +103,7 @@ std::string TarMembers::content(const TarHeader& header) const {
 
 void TarMembers::skip(std::uint64_t bytes, const std::string& name) {
   const auto begin = position_ + tar_block_bytes;
-  const auto left = archive_bytes_ - begin;
+  const auto left = end() - begin;
   if (bytes > left || whole_blocks(bytes) > left) {
     throw TarFault(text::concat("it ends within the member ", text::quote(name), ", which has ", bytes,
                                 " bytes: it is truncated"));
@@ -109,11 +111,13 @@ void TarMembers::skip(std::uint64_t bytes, const std::string& name) {
   position_ = begin + whole_blocks(bytes);
 }
 
+std::uint64_t TarMembers::end() const { return archive_bytes_.value_or(max_archive_bytes); }
+
 void TarMembers::require_zeros_to_end() const {
-  if (archive_bytes_ == unknown_bytes) return;
+  if (!archive_bytes_) return;
   std::array<char, 16 * tar_block_bytes> some{};
-  for (auto at = position_; at < archive_bytes_;) {
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(some.size(), archive_bytes_ - at));
+  for (auto at = position_; at < *archive_bytes_;) {
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(some.size(), *archive_bytes_ - at));
     read_(at, some.data(), bytes);
     if (std::any_of(some.begin(), some.begin() + static_cast<std::ptrdiff_t>(bytes), [](char c) { return c != 0; }))
       throw TarFault("more follows behind the mark of its end: archives that were joined have to be separate files");

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "formats/file/file_bytes.hpp"
 #include "formats/tar/header.hpp"
 
 /// The files in a tar archive: ustar, with the long names and sizes of GNU tar and of pax.
@@ -18,20 +18,14 @@ struct TarMember {
   std::uint64_t bytes = 0;
 };
 
-/// Reads bytes of the archive: offset, address, number.
-using TarBytes = std::function<void(std::uint64_t, void*, std::size_t)>;
-
 /// Walks through the regular files of an archive in their order; folders are skipped. Reads only headers, into a
 /// limited amount of memory. Throws TarFault for links, devices and sparse files, for a header that is damaged, and for
 /// an archive that is truncated or followed by another one.
 class TarMembers {
  public:
-  /// Of an archive that is read front to back: `read` throws where it ends, and the caller checks that only zeros
-  /// follow the last file.
-  static constexpr std::uint64_t unknown_bytes = std::uint64_t{1} << 62;
-
-  /// Begins at `position`, where an earlier walk has been.
-  TarMembers(TarBytes read, std::uint64_t archive_bytes, std::uint64_t position = 0);
+  /// Begins at `position`, where an earlier walk has been. An archive that is read front to back has no known size:
+  /// then `read` throws where it ends, and the caller checks that only zeros follow the last file.
+  TarMembers(FileBytes read, std::optional<std::uint64_t> archive_bytes, std::uint64_t position = 0);
 
   /// The next file; nothing at the end.
   std::optional<TarMember> next();
@@ -49,10 +43,11 @@ class TarMembers {
   void extend_as_pax(const std::string& content, Extension& extension);
   std::string content(const TarHeader& header) const;
   void skip(std::uint64_t bytes, const std::string& name);
+  std::uint64_t end() const;
   void require_zeros_to_end() const;
 
-  TarBytes read_;
-  std::uint64_t archive_bytes_;
+  FileBytes read_;
+  std::optional<std::uint64_t> archive_bytes_;
   std::uint64_t position_;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,15 +11,15 @@ namespace hortator::data_test {
 
 using Members = std::vector<std::pair<std::string, std::string>>;
 
-/// A tar archive of these names and contents.
-inline std::string tar(const Members& members) {
+/// A tar archive of these names and contents. `size` replaces the sizes in the headers.
+inline std::string tar(const Members& members, std::optional<std::uint64_t> size = {}) {
   std::string all;
   for (const auto& [name, content] : members) {
     std::string header(512, '\0');
     header.replace(0, name.size(), name);
-    char size[12];
-    std::snprintf(size, sizeof size, "%011o", static_cast<unsigned>(content.size()));
-    header.replace(124, 11, size);
+    char octal[24];
+    std::snprintf(octal, sizeof octal, "%011llo", static_cast<unsigned long long>(size.value_or(content.size())));
+    header.replace(124, 11, octal);
     header[156] = '0';
     header.replace(257, 5, "ustar");
     header.replace(148, 8, 8, ' ');
