@@ -39,9 +39,9 @@ MpiExchange::~MpiExchange() {
 }
 
 void MpiExchange::wait() {
-  auto requests = std::exchange(requests_, {});
-  if (requests.empty()) return buffers_->unpack();
-  mpi::check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  if (!requests_.empty())
+    mpi::check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  requests_.clear();  // after a failure the destructor keeps the buffers, which MPI may still use
   buffers_->unpack();
 }
 

@@ -78,11 +78,11 @@ void NodeCommunicator::complete(std::uint64_t number) {
   }
 }
 
-// Keeps traffic between nodes moving while this rank waits within its node: MPI may still hold unsent messages.
+// Keeps traffic moving while this rank waits within its node: MPI may still hold unsent messages, of other
+// communicators as well, for which a rank of this node waits instead of coming here.
 std::function<void()> NodeCommunicator::meanwhile() {
-  if (team_.has_one_node()) return {};
   return [this] {
-    advance();
+    if (!team_.has_one_node()) advance();
     mpi::keep_going(comm_);
   };
 }
