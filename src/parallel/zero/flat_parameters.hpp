@@ -146,11 +146,14 @@ class FlatParameters {
   void make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement);
   at::ScalarType type_of(std::size_t flat) const;
   void make_arrays(const ParameterPlacement& placement, const RankCoordination& ranks);
+  /// @collective
   void make_shared_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks);
   void make_paged_arrays(std::vector<std::size_t> flats, const ParameterPlacement& placement,
                          const RankCoordination& ranks);
+  /// @collective
   void make_offloaded_arrays(const std::vector<ArraySpec>& specs, const ParameterPlacement& placement,
                              const RankCoordination& ranks);
+  /// @collective
   void shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement, const RankCoordination& ranks);
   void fill_paged_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks);
   void fill_owned(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const RankCoordination& ranks);
@@ -161,11 +164,11 @@ class FlatParameters {
   void make_slices(const ArrayPlacement& masters, const RankCoordination& ranks);
   void make_masters_on_disk(const ArrayPlacement& placement);
   std::vector<ArraySpec> specs_of(const std::vector<std::size_t>& flats, int parts) const;
-  comm::Work gather(std::size_t flat);
-  void exchange_by_file();
+  comm::Work gather(std::size_t flat);  ///< @collective
+  void exchange_by_file();              ///< @collective
   bool is_in_use_elsewhere(std::size_t parameter) const;
-  void give_own_memory(std::size_t flat);
-  std::vector<std::size_t> flats_to_release(ReleaseMode mode);
+  void give_own_memory(std::size_t flat);                       ///< @collective for sharded arrays
+  std::vector<std::size_t> flats_to_release(ReleaseMode mode);  ///< @collective where the mode is
   at::Tensor in_array(std::size_t parameter, core::Range elements) const;
   bool is_in_array(std::size_t parameter) const;
   void note_versions(const std::vector<std::size_t>& flats);

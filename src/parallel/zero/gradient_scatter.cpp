@@ -80,7 +80,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
 }
 
 // Ranks that leave parameters out start an array in reduce() only, which they begin together: nobody may wait for them
-// before, not for a buffer either.
+// before, and not for a free buffer.
 bool GradientScatter::may_start(const GradientArray& array) const {
   if (!parallel_.options.find_unused_parameters) return true;
   return buffers_->is_next_free(array) && !array.group().traits().waits_at_once;

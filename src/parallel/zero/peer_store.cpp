@@ -29,7 +29,8 @@ constexpr std::int64_t failed_read = -1;  // instead of a request: this rank's d
 // A gather that was started ahead may be under way when an exception ends this rank's work: the others may not take
 // part in it any more. (On a device its stream waits, and errors of other ranks end that.)
 void wait_for(comm::Work& gather, c10::Device device) {
-  if (device.is_cpu() && std::uncaught_exceptions() > 0) throw Error({.what = "A gather of parameters was left"});
+  if (device.is_cpu() && std::uncaught_exceptions() > 0)
+    throw Error({.what = "This rank left a gather of parameters after an error"});
   gather.wait();
 }
 

@@ -5,8 +5,6 @@
 namespace hortator::parallel {
 namespace {
 
-constexpr int buffers_a_type = 2;  // one is filled while the other travels
-
 bool travel_alike(const GradientArray& a, const GradientArray& b) {
   return &a.group() == &b.group() && a.travel_type() == b.travel_type();
 }
@@ -24,32 +22,33 @@ TravelBuffers::TravelBuffers(const std::vector<GradientArray>& arrays) {
     }
   }
   for (const auto* array : longest) {
-    for (int i = 0; i < buffers_a_type; ++i) {
-      buffers_.push_back(
-          {.memory = array->group().allocate(array->elements(), array->travel_type()), .group = &array->group()});
-    }
+    auto& pair = pairs_.emplace_back(Pair{.group = &array->group(), .type = array->travel_type()});
+    for (auto& buffer : pair.buffers) buffer.memory = array->group().allocate(array->elements(), pair.type);
   }
 }
 
-std::size_t TravelBuffers::next_turn(const GradientArray& array) const {
-  for (auto turn = turn_;; ++turn) {
-    const auto& buffer = buffers_[turn % buffers_.size()];
-    if (buffer.group == &array.group() && buffer.memory.scalar_type() == array.travel_type()) return turn;
-  }
+std::size_t TravelBuffers::pair_of(const GradientArray& array) const {
+  const auto found = std::ranges::find_if(
+      pairs_, [&](const Pair& one) { return one.group == &array.group() && one.type == array.travel_type(); });
+  return static_cast<std::size_t>(found - pairs_.begin());
 }
 
 bool TravelBuffers::is_next_free(const GradientArray& array) const {
-  return buffers_[next_turn(array) % buffers_.size()].taken_by == nullptr;
+  const auto& pair = pairs_.at(pair_of(array));
+  return pair.buffers.at(pair.next()).taken_by == nullptr;
 }
 
 TravelBuffers::Buffer& TravelBuffers::next(const GradientArray& array) {
-  turn_ = next_turn(array) + 1;
-  return buffers_[(turn_ - 1) % buffers_.size()];
+  auto& pair = pairs_.at(pair_of(array));
+  auto& buffer = pair.buffers.at(pair.next());
+  ++pair.turn;
+  return buffer;
 }
 
 void TravelBuffers::free(const GradientArray& array) {
-  for (auto& buffer : buffers_) {
-    if (buffer.taken_by == &array) buffer.taken_by = nullptr;
+  for (auto& pair : pairs_) {
+    for (auto& buffer : pair.buffers)
+      if (buffer.taken_by == &array) buffer.taken_by = nullptr;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -9,14 +10,12 @@
 
 namespace hortator::parallel {
 
-/// Memory of the communicators in which gradients travel: several buffers for each type and group of ranks, used in
-/// turn.
+/// Memory of the communicators in which gradients travel: two buffers for each type and group of ranks, used in turn.
 class TravelBuffers {
  public:
   struct Buffer {
     at::Tensor memory = {};
-    const comm::Communicator* group = nullptr;  ///< whose memory it is
-    GradientArray* taken_by = nullptr;          ///< the array that travels in it, or null
+    GradientArray* taken_by = nullptr;  ///< the array that travels in it, or null
   };
 
   /// Each buffer is as long as the longest array that travels in its type among its ranks. The arrays are in the same
@@ -31,11 +30,18 @@ class TravelBuffers {
   void free(const GradientArray& array);
 
  private:
-  /// The number of turns up to the next buffer for the array.
-  std::size_t next_turn(const GradientArray& array) const;
+  /// One is filled while the other travels.
+  struct Pair {
+    const comm::Communicator* group = nullptr;  ///< whose memory they are
+    at::ScalarType type = at::kFloat;
+    std::array<Buffer, 2> buffers = {};
+    std::size_t turn = 0;
 
-  std::vector<Buffer> buffers_;
-  std::size_t turn_ = 0;
+    std::size_t next() const { return turn % buffers.size(); }
+  };
+  std::size_t pair_of(const GradientArray& array) const;
+
+  std::vector<Pair> pairs_;
 };
 
 }  // namespace hortator::parallel
