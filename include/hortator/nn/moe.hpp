@@ -104,8 +104,8 @@ TORCH_MODULE(MoE);
 HORTATOR_API at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor& attention_mask = {});
 
 /// The mean of logsumexp(logits)^2 over tokens and MoE layers of the newest forward, which keeps routers' logits small
-/// (ST-MoE's router z-loss; a usual coefficient is 0.001). Tokens count as in load_balancing_loss(). @collective where
-/// that is
+/// (ST-MoE's router z-loss; a usual coefficient is 0.001). Tokens count as in load_balancing_loss().
+/// @collective in training mode of a prepared model.
 HORTATOR_API at::Tensor router_z_loss(const torch::nn::Module& model, const at::Tensor& attention_mask = {});
 
 }  // namespace nn

@@ -42,6 +42,15 @@ at::Tensor first_weights(at::IntArrayRef sizes) {
   return at::empty(sizes).uniform_(-bound, bound);
 }
 
+/// The tokens as rows.
+at::Tensor tokens_of(const at::Tensor& x, std::int64_t width) {
+  if (x.dim() == 0 || x.size(-1) != width) {
+    throw UsageError({.what = text::concat("MoE got a tensor of sizes [", text::join(x.sizes()), "]"),
+                      .why = text::concat("the last one must be its width, ", width)});
+  }
+  return x.reshape({-1, width});
+}
+
 /// A parameter's part, whose gradient is that of the mean over the ranks of a group: its experts compute tokens of all.
 at::Tensor shared(const parallel::Operand& parameter) {
   const auto share = 1.0 / parameter.ranks->size();
@@ -81,19 +90,18 @@ at::Tensor MoEImpl::forward(const at::Tensor& x) {
   Routing routing;
   parallel::Assignment taken;
   at::Tensor rows;
+  at::Tensor tokens;
+  const auto look = [&] { tokens = tokens_of(x, options_.width); };
   const auto choose = [&] {
-    if (x.dim() == 0 || x.size(-1) != options_.width) {
-      throw UsageError({.what = text::concat("MoE got a tensor of sizes [", text::join(x.sizes()), "]"),
-                        .why = text::concat("the last one must be its width, ", options_.width)});
-    }
-    const auto tokens = x.reshape({-1, options_.width});
     const auto count = tokens.size(0);
     routing = parallel::route(gate(tokens), options_);
     taken = parallel::assign(routing.chosen, options_.experts, parallel::capacity_of(options_, count));
     routing.dropped = routing.chosen.numel() - taken.choices.numel();
     rows = tokens.index_select(0, taken.choices.remainder(count));
   };
-  ranks ? ranks->all_or_none(choose) : choose();
+  const auto together = [&](const auto& work) { ranks ? ranks->all_or_none(work) : work(); };
+  together(look);  // first: at ZeRO's stage 3 the gate is gathered from all ranks
+  together(choose);
   const auto outputs = computed(*experts, options_, rows, taken.counts);
   const auto sum = parallel::combined(outputs, taken.choices, routing.weights);
   if (!is_recomputing()) routing_ = std::move(routing);

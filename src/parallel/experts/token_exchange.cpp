@@ -57,10 +57,13 @@ at::Tensor TokenExchange::compute(const at::Tensor& rows, const ComputeExperts& 
   auto& over = ranks_->communicator_of(rows);
   const mpi::AllOrNone all_or_none = [ranks = ranks_](const auto& work) { ranks->all_or_none(work); };
   const auto arrived = all_to_all(rows, over, to_, arrived_.from, all_or_none);
-  at::Tensor outputs;
+  at::Tensor order, by_expert, outputs;
+  all_or_none([&] {  // first: at ZeRO's stage 3 the experts' weights are gathered from ranks that hold the same ones
+    order = at::tensor(arrived_.order, at::kLong);
+    by_expert = arrived.index_select(0, order.to(rows.device()));
+  });
   all_or_none([&] {
-    const auto order = at::tensor(arrived_.order, at::kLong);
-    const auto by_expert = experts(arrived.index_select(0, order.to(rows.device())), arrived_.counts);
+    by_expert = experts(by_expert, arrived_.counts);
     outputs = by_expert.index_select(0, order.argsort().to(rows.device()));
   });
   return all_to_all(outputs, over, arrived_.from, to_, all_or_none);
