@@ -159,10 +159,6 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }
 
-StateHookHandle add_hook(accelerator::StateHooks& hooks, StateHook hook) {
-  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
-}
-
 }  // namespace
 
 fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& options) {
@@ -257,11 +253,11 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
 }
 
 StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
-  return add_hook(training_->prepared.save_hooks(), std::move(hook));
+  return accelerator::add(training_->prepared.save_hooks(), std::move(hook));
 }
 
 StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
-  return add_hook(training_->prepared.load_hooks(), std::move(hook));
+  return accelerator::add(training_->prepared.load_hooks(), std::move(hook));
 }
 
 // Ranks that end together wait for their last save; a rank that leaves by an exception cannot count on the others. A

@@ -19,6 +19,7 @@
 #include "formats/torch/pickle/writer.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/stores/cast_store.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_shards.hpp"
@@ -104,9 +105,10 @@ class Saving {
   formats::TensorSpec spec_of(const at::Tensor& tensor) const {
     return {.type = type_with(dtype_, tensor), .shape = tensor.sizes().vec()};
   }
-  at::Tensor as_written(const std::string& name, const at::Tensor& values, const at::Tensor& tensor) const {
-    const auto type = type_with(dtype_, tensor);
-    require_fits(name, values.detach(), type);
+  at::Tensor as_written(const std::string& name, const at::Tensor& values) const {
+    const auto type = type_with(dtype_, values);
+    paging::require_fits(name, values.detach(), type,
+                         "choose a type with a larger range, such as at::kBFloat16, for .dtype");
     return values.detach().to(type);
   }
 
@@ -159,13 +161,13 @@ class Saving {
       outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
     }
     formats::write_safetensors(
-        comm, outputs, [&](const std::string& name) { return as_written(name, by_name.at(name), by_name.at(name)); },
-        {}, [&](const std::string& name) { return written_part_of(name, by_name.at(name)); });
+        comm, outputs, [&](const std::string& name) { return as_written(name, by_name.at(name)); }, {},
+        [&](const std::string& name) { return written_part_of(name, by_name.at(name)); });
   }
 
   std::optional<formats::TensorSlice> written_part_of(const std::string& name, const at::Tensor& tensor) const {
     auto part = part_of(tensor);
-    if (part && part->values.defined()) part->values = as_written(name, part->values, tensor);
+    if (part && part->values.defined()) part->values = as_written(name, part->values);
     return part;
   }
 
@@ -187,8 +189,7 @@ class Saving {
       std::map<std::size_t, at::Tensor> converted;  // tied weights are one tensor in the file
       for (const auto weight : shards_.files[i].weights) {
         const auto first = weights_[weight].shares.value_or(weight);
-        if (!converted.contains(first))
-          converted.emplace(first, as_written(weights_[first].name, tensors_[first], tensors_[first]));
+        if (!converted.contains(first)) converted.emplace(first, as_written(weights_[first].name, tensors_[first]));
         tensors.emplace_back(weights_[weight].name, converted.at(first));
       }
       formats::write_pickle(folder.aside(shards_.files[i].name), tensors);

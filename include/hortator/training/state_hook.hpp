@@ -46,18 +46,22 @@ class StateHook {
  public:
   template <FolderHook F>
   StateHook(F function)  // NOLINT(google-explicit-constructor): made from lambdas
-      : call_([function = std::move(function)](StateHookScope& scope) mutable { function(scope.folder()); }) {}
+      : call_(std::make_shared<Call>(
+            [function = std::move(function)](StateHookScope& scope) mutable { function(scope.folder()); })) {}
   template <ModelsHook F>
-  StateHook(F function) : call_(std::move(function)) {}  // NOLINT(google-explicit-constructor)
+  StateHook(F function)  // NOLINT(google-explicit-constructor)
+      : call_(std::make_shared<Call>(std::move(function))) {}
 
   void operator()(StateHookScope& scope) const {
-    if (call_) call_(scope);
+    if (const auto call = call_) (*call)(scope);  // kept while it runs: it may remove itself
   }
   /// Calls do nothing from now on.
   void reset() { call_ = nullptr; }
+  bool was_removed() const { return call_ == nullptr; }
 
  private:
-  std::function<void(StateHookScope& scope)> call_;
+  using Call = std::function<void(StateHookScope& scope)>;
+  std::shared_ptr<Call> call_;
 };
 
 /// Removes a hook. Destroying the handle does not.

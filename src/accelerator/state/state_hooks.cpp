@@ -1,6 +1,7 @@
 #include "accelerator/state/state_hooks.hpp"
 
 #include <hortator/error.hpp>
+#include <utility>
 
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
@@ -18,6 +19,11 @@ void StateHookScope::leave_out(std::size_t model) {
 }
 
 namespace accelerator {
+
+StateHookHandle add(StateHooks& hooks, StateHook hook) {
+  std::erase_if(hooks, [](const auto& one) { return one->was_removed(); });
+  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
+}
 
 std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path& folder,
                            const std::vector<std::shared_ptr<step::ModelCore>>& models, const mpi::Communicator& host) {

@@ -10,8 +10,10 @@
 
 namespace hortator::accelerator {
 
-/// In the order of registration. A hook that was removed does nothing.
+/// In the order of registration. A hook that was removed does nothing, and is erased when the next one is added.
 using StateHooks = std::vector<std::shared_ptr<StateHook>>;
+
+StateHookHandle add(StateHooks& hooks, StateHook hook);
 
 /// Calls each hook with the checkpoint's folder and the models. Returns the models that are left out. If a hook fails
 /// on one rank, or leaves out other models there, all throw. @collective

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
+#include "accelerator/state/state_hooks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -150,6 +153,34 @@ TEST_CASE("a hook takes the folder or the scope, and a function that takes anyth
   STATIC_REQUIRE(std::is_convertible_v<decltype(of_anything), StateHook>);
   STATIC_REQUIRE_FALSE(std::is_convertible_v<decltype(of_copy), StateHook>);
   STATIC_REQUIRE_FALSE(std::is_convertible_v<int, StateHook>);
+}
+
+TEST_CASE("a hook may remove itself, and register another one") {
+  test::Folder folder(State(), "hooks_once");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  std::string calls;
+  std::optional<StateHookHandle> once;
+  once = accelerator.register_save_state_pre_hook(
+      [&, name = std::string("a name that is longer than a small string")](const auto&) {
+        once->remove();
+        accelerator.register_save_state_pre_hook([&](const auto&) { calls += "next "; });
+        calls += name + " ";
+      });
+  accelerator.save_state();
+  CHECK(calls == "a name that is longer than a small string ");
+  accelerator.save_state();
+  CHECK(calls == "a name that is longer than a small string next ");
+}
+
+TEST_CASE("a state hook that was removed is erased when the next one is added") {
+  accelerator::StateHooks hooks;
+  auto first = accelerator::add(hooks, [](const auto&) {});
+  accelerator::add(hooks, [](const auto&) {});
+  first.remove();
+  accelerator::add(hooks, [](const auto&) {});
+  CHECK(hooks.size() == 2);
+  first.remove();
+  CHECK_FALSE(hooks[0]->was_removed());
 }
 
 TEST_CASE("hooks run before saving and loading, in order, until removed; one that throws is an error on all ranks") {
