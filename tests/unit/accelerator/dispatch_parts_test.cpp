@@ -135,7 +135,7 @@ TEST_CASE("models and device maps that cannot be dispatched are refused by name"
                     ContainsSubstring("does not have: layer9"));
   CHECK_THROWS_WITH(
       load({.device_map = DeviceMap{{"", DevicePlacement::cpu()}, {"layer1", DevicePlacement::cuda(63)}}}),
-      ContainsSubstring("'layer1' is to lie on cuda:63"));
+      ContainsSubstring("'layer1' is mapped to cuda:63"));
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / "nowhere"),
                     ContainsSubstring("nowhere"));
   CHECK_THROWS_WITH(load({.dtype = at::kInt}), ContainsSubstring("Weights were to become int32"));
@@ -154,7 +154,7 @@ TEST_CASE("a model in memory is dispatched, and is in memory again afterwards", 
   const at::NoGradGuard no_grad;
   const auto expected = net->forward(some_input());
   CHECK_THROWS_WITH(dispatch_model(net, map),
-                    ContainsSubstring("'layer2.weight' is to lie on disk") && ContainsSubstring("offload_folder"));
+                    ContainsSubstring("'layer2.weight' is mapped to disk") && ContainsSubstring("offload_folder"));
   {
     auto model = dispatch_model(net, map, {.offload_folder = scratch});
     CHECK(model.counters().on_disk == static_cast<std::uint64_t>(layer_bytes) + 2 * side * 4);

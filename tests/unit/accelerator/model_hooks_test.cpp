@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/structures/reducing.hpp"
+#include "accelerator/training/training.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -127,4 +129,17 @@ TEST_CASE("reduce multiplies by the scale, and refuses one for whole numbers") {
   CHECK_THROWS_WITH(accelerator.reduce(at::ones({1}, at::kLong), Reduce::sum, 0.5),
                     ContainsSubstring("the scale 0.5 got a tensor of type Long"));
   CHECK(accelerator.reduce(at::ones({1}, at::kLong))[0].item<int>() == n);
+}
+
+TEST_CASE("reduce with a scale changes no tensor of a structure in which one has whole numbers") {
+  Accelerator accelerator;
+  const std::vector<at::Tensor> both = {at::ones({2}), at::ones({1}, at::kLong)};
+  std::vector<hortator::detail::Leaf> leaves;
+  auto in_place = both;
+  for (auto& tensor : in_place) leaves.push_back({.path = "x", .tensor = &tensor});
+  const auto& averaging = accelerator::Training::of(accelerator).averaging();
+  CHECK_THROWS_WITH(accelerator::reduce(averaging, leaves, Reduce::sum, 0.5),
+                    ContainsSubstring("a tensor of type Long"));
+  CHECK(in_place[0].is_same(both[0]));
+  CHECK(in_place[1].is_same(both[1]));
 }

@@ -80,12 +80,12 @@ TEST_CASE("what a device map cannot be used for is refused", "[dispatch]") {
   const StoredStack stored("placed_refused");
   auto net = empty_stack();
   CHECK_THROWS_WITH(load_checkpoint_in_model(net, stored.weights(), {.device_map = two_on_disk}),
-                    ContainsSubstring("'layer3.weight' is to lie on disk, and nothing says where"));
+                    ContainsSubstring("'layer3.weight' is mapped to disk, but no offload folder is given"));
   CHECK_THROWS_WITH(
       load_checkpoint_in_model(net, stored.weights(), {.device_map = {{"layer3", DevicePlacement::cpu()}}}),
       ContainsSubstring("has no entry for layer0.weight"));
   CHECK_THROWS_WITH(load_checkpoint_in_model(net, stored.weights(), {.device_map = {{"", DevicePlacement::cuda(15)}}}),
-                    ContainsSubstring("the model is to lie on cuda:15"));
+                    ContainsSubstring("The model is mapped to cuda:15"));
   Accelerator accelerator({.cpu = true});
   CHECK_THROWS_WITH(accelerator.load_checkpoint_in_model(net, stored.weights(), {.device_map = two_on_disk}),
                     ContainsSubstring("got a device_map"));

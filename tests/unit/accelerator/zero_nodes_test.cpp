@@ -1,100 +1,27 @@
-// Stage 3 over two nodes, as MPI reports them: no rank has all parameters, and those that operators use are gathered
-// from all ranks. With both back ends that work between nodes.
-#include <mpi.h>
-#include <torch/nn/modules/container/modulelist.h>
+// Stage 3 over two nodes: no rank has all parameters, and those that operators use are gathered from all ranks.
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/embedding.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <map>
 
-#include "fixtures.hpp"
-#include "integration/scale/traffic.hpp"
-#include "support/catch.hpp"
-#include "zero_fixture.hpp"
+#include "two_nodes.hpp"
 
 using namespace hortator;
 using test::are_close;
 using test::are_equal;
+using test::back_ends;
 using test::batch;
+using test::check_same;
 using test::copies_of;
+using test::plans;
 using test::Shardable;
+using test::train_over_nodes;
+using test::use_communicator;
 
 namespace {
-
-constexpr std::array<const char*, 2> back_ends = {"node", "mpi"};
-
-/// Selects the communicator and makes MPI report two nodes, for the following Accelerators. Of three ranks the second
-/// node has one.
-void use_communicator(const char* communicator) {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  scale::pretend_nodes_of((ranks + 1) / 2);
-  setenv("HORTATOR_COMMUNICATOR", communicator, 1);
-}
-
-struct NodesPlan {
-  int accumulation = 1;
-  double max_norm = 0;
-  bool detours = false;
-  at::ScalarType type = at::kFloat;
-  Precision precision = Precision::no;
-};
-
-struct Outcome {
-  std::vector<at::Tensor> parameters = {};
-  std::vector<at::Tensor> buffers = {};
-  std::vector<double> losses = {};
-  std::vector<double> norms = {};
-};
-
-Outcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = {}) {
-  Accelerator accelerator({.mixed_precision = plan.precision,
-                           .gradient_accumulation_steps = plan.accumulation,
-                           .ddp = {.bucket_cap_mb = 3e-3, .find_unused_parameters = plan.detours},
-                           .zero = zero});
-  CHECK(accelerator.num_nodes() == 2);
-  Shardable net(plan.type);
-  auto adamw = test::make_adamw(net);
-  auto [model, optimizer] = accelerator.prepare(net, *adamw);
-  Outcome outcome;
-  for (int step = 0; step < 5 * plan.accumulation; ++step) {
-    auto micro_step = accelerator.accumulate(model);
-    const auto y = model(batch(accelerator, step, plan.type), !plan.detours || step % 2 == 0);
-    const auto loss = at::mse_loss(y, at::full_like(y, 0.3));
-    outcome.losses.push_back(loss.item<double>());
-    accelerator.backward(loss);
-    if (plan.max_norm > 0 && accelerator.sync_gradients())
-      outcome.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), plan.max_norm).item<double>());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  outcome.parameters = copies_of(*net);
-  for (const auto& buffer : net->buffers()) outcome.buffers.push_back(buffer.clone());
-  accelerator.wait_for_everyone();
-  return outcome;
-}
-
-void check_same(const Outcome& outcome, const Outcome& expected) {
-  CHECK(are_equal(outcome.parameters, expected.parameters));
-  CHECK(are_equal(outcome.buffers, expected.buffers));
-  CHECK(outcome.losses == expected.losses);
-  CHECK(outcome.norms == expected.norms);
-}
-
-const std::map<std::string, NodesPlan> plans = {
-    {"plain", {}},
-    {"accumulated and clipped", {.accumulation = 3, .max_norm = 0.05}},
-    {"with parameters that are not used", {.detours = true}},
-    {"in bf16, with copies in fp32", {.type = at::kBFloat16}},
-    {"computing in bf16", {.precision = Precision::bf16}},
-};
 
 /// The error that `act` throws; empty if it throws none.
 std::string problem_in(const std::function<void()>& act) {
@@ -169,212 +96,6 @@ TEST_CASE("shard groups within a node, and across nodes, train as at stage 2") {
   if (ranks != 4) return;
   use_communicator("node");
   check_same(train_over_nodes(zero_config("HYBRID_SHARD")), train_over_nodes({.stage = 2, .shard_group = 2}));
-}
-
-namespace {
-
-/// A model of which operators read parameters in each way: cast by autocast, whole within it, and whole outside of it.
-struct ReaderImpl : torch::nn::Module {
-  ReaderImpl() {
-    at::manual_seed(5);
-    embedding = register_module("embedding", torch::nn::Embedding(40, 24));
-    norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({24})));
-    hidden = register_module("hidden", torch::nn::Linear(24, 24));
-    head = register_module("head", std::make_shared<test::Tied>(embedding->weight));
-  }
-  at::Tensor forward(const at::Tensor& tokens) { return head->forward(at::tanh(hidden(norm(embedding(tokens))))); }
-  at::Tensor penalty() const { return hidden->weight.square().sum() * 0.01; }
-
-  torch::nn::Embedding embedding{nullptr};
-  torch::nn::LayerNorm norm{nullptr};
-  torch::nn::Linear hidden{nullptr};
-  std::shared_ptr<test::Tied> head;
-};
-TORCH_MODULE(Reader);
-
-struct ReaderResult {
-  std::vector<double> losses = {};
-  std::vector<at::Tensor> parameters = {};
-};
-
-ReaderResult train_reader(int stage, Precision precision) {
-  Accelerator accelerator(
-      {.mixed_precision = precision, .ddp = {.bucket_cap_mb = 1e-3}, .zero = {.stage = stage, .resident_bytes = 1}});
-  Reader net;
-  torch::optim::AdamW adamw(test::distinct(*net), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
-  auto [model, optimizer] = accelerator.prepare(net, adamw);
-  ReaderResult result;
-  for (int step = 0; step < 12; ++step) {
-    const auto tokens = (at::arange(10, at::kLong) * (step + 3) + accelerator.process_index()).remainder(40);
-    const auto loss = model(tokens).to(at::kFloat).square().mean() + net->penalty();
-    result.losses.push_back(loss.item<double>());
-    accelerator.backward(loss);
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  result.parameters = copies_of(*net);
-  accelerator.wait_for_everyone();
-  return result;
-}
-
-struct Forward {
-  std::vector<double> outputs = {};
-  std::int64_t bytes = 0;  ///< in MPI's calls
-};
-
-Forward run_forward(const char* casts) {
-  setenv("HORTATOR_GATHER_CAST", casts, 1);
-  Accelerator accelerator({.mixed_precision = Precision::bf16, .zero = {.stage = 3, .resident_bytes = 1}});
-  at::manual_seed(3);
-  torch::nn::Sequential net;
-  for (int i = 0; i < 4; ++i) net->push_back(torch::nn::Linear(torch::nn::LinearOptions(256, 256).bias(false)));
-  auto model = accelerator.prepare(net);
-  const auto input = at::sin(at::arange(2 * 256, at::kFloat)).view({2, 256});
-  Forward forward;
-  for (int pass = 0; pass < 3; ++pass) {
-    const auto before = scale::traffic().bytes;
-    const auto output = model(input);
-    forward.bytes += scale::traffic().bytes - before;
-    forward.outputs.push_back(output.to(at::kDouble).sum().item<double>());
-  }
-  accelerator.wait_for_everyone();
-  unsetenv("HORTATOR_GATHER_CAST");
-  return forward;
-}
-
-}  // namespace
-
-TEST_CASE("over nodes, parameters gathered in the type of mixed precision train as whole ones, bit for bit") {
-  for (const auto* communicator : back_ends) {
-    use_communicator(communicator);
-    for (const auto precision : {Precision::no, Precision::bf16}) {
-      INFO(communicator << ", mixed precision: " << (precision == Precision::no ? "no" : "bf16"));
-      const auto second = train_reader(2, precision);
-      const auto third = train_reader(3, precision);
-      CHECK(third.losses == second.losses);
-      CHECK(are_equal(third.parameters, second.parameters));
-    }
-  }
-}
-
-TEST_CASE("over nodes, training is the same whether parameters are gathered ahead or not") {
-  for (const auto* communicator : back_ends) {
-    use_communicator(communicator);
-    for (const auto& [name, plan] : plans) {
-      for (const std::uint64_t resident : {0, 24 << 10}) {
-        INFO(communicator << ", " << name << ", resident bytes: " << resident);
-        const ZeroConfig zero = {.stage = 3, .resident_bytes = resident};
-        setenv("HORTATOR_GATHER_AHEAD", "0", 1);
-        const auto in_turn = train_over_nodes(zero, plan);
-        unsetenv("HORTATOR_GATHER_AHEAD");
-        check_same(train_over_nodes(zero, plan), in_turn);
-      }
-    }
-  }
-}
-
-TEST_CASE("over nodes, an error on one rank waits for no other while a gather is under way") {
-  use_communicator("node");
-  torch::nn::Sequential net;
-  for (int i = 0; i < 6; ++i) net->push_back(torch::nn::Linear(torch::nn::LinearOptions(64, 64).bias(false)));
-  CHECK_THROWS_WITH(
-      [&] {
-        Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-3}, .zero = {.stage = 3}});
-        auto model = accelerator.prepare(net);
-        const at::NoGradGuard no_grad;
-        model(at::ones({2, 64}));
-        at::linear(at::ones({2, 64}), net->at<torch::nn::LinearImpl>(0).weight);  // starts to gather the next one
-        throw Error({.what = "of the program's own"});
-      }(),
-      ContainsSubstring("of the program's own"));
-}
-
-TEST_CASE("over nodes, a model that computes in bf16 gathers half the bytes") {
-  for (const auto* communicator : back_ends) {
-    use_communicator(communicator);
-    INFO(communicator);
-    const auto whole = run_forward("0");
-    const auto cast = run_forward("1");
-    CHECK(cast.outputs == whole.outputs);
-    CHECK(2 * cast.bytes >= whole.bytes);
-    CHECK(static_cast<double>(2 * cast.bytes) < 1.01 * static_cast<double>(whole.bytes));
-  }
-}
-
-namespace {
-
-/// Layers of which each rank uses one of its own choice.
-struct ChosenImpl : torch::nn::Module {
-  ChosenImpl() {
-    at::manual_seed(9);
-    first = register_module("first", torch::nn::Linear(7, 24));
-    experts = register_module("experts", torch::nn::ModuleList());
-    for (int i = 0; i < 4; ++i) experts->push_back(torch::nn::Linear(24, 24));
-    last = register_module("last", torch::nn::Linear(24, 5));
-  }
-  at::Tensor forward(const at::Tensor& x, int expert) {
-    auto hidden = at::tanh(first(x));
-    for (const int one : {expert, expert + 2})
-      hidden = at::tanh(experts->at<torch::nn::LinearImpl>(static_cast<std::size_t>(one)).forward(hidden));
-    return last(hidden);
-  }
-  torch::nn::Linear first{nullptr};
-  torch::nn::ModuleList experts{nullptr};
-  torch::nn::Linear last{nullptr};
-};
-TORCH_MODULE(Chosen);
-
-std::vector<at::Tensor> train_chosen(const ZeroConfig& zero) {
-  Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-3, .find_unused_parameters = true}, .zero = zero});
-  Chosen net;
-  torch::optim::AdamW adamw(test::distinct(*net), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
-  auto [model, optimizer] = accelerator.prepare(net, adamw);
-  for (int step = 0; step < 5; ++step) {
-    const int expert = (accelerator.process_index() + step / 2) % 2;
-    accelerator.backward(model(batch(accelerator, step), expert).square().mean());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  auto parameters = copies_of(*net);
-  accelerator.wait_for_everyone();
-  return parameters;
-}
-
-std::vector<at::Tensor> train_experts(int stage) {
-  Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-3}, .zero = {.stage = stage}});
-  at::manual_seed(9);
-  torch::nn::Sequential net(torch::nn::Linear(7, 16), nn::MoE(nn::MoEOptions{.width = 16, .inner = 24, .experts = 4}),
-                            torch::nn::Linear(16, 5));
-  torch::optim::AdamW adamw(test::distinct(*net), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
-  auto [model, optimizer] = accelerator.prepare(net, adamw);
-  for (int step = 0; step < 5; ++step) {
-    accelerator.backward(model(batch(accelerator, step)).square().mean());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  auto parameters = copies_of(*net);
-  accelerator.wait_for_everyone();
-  return parameters;
-}
-
-}  // namespace
-
-TEST_CASE("over nodes, mixtures of experts train at stage 3 as at stage 2, whichever experts each rank uses") {
-  for (const auto* communicator : back_ends) {
-    use_communicator(communicator);
-    INFO(communicator);
-    CHECK(are_equal(train_experts(3), train_experts(2)));
-  }
-}
-
-TEST_CASE("over nodes, each rank may use layers of its own choice that stay in memory") {
-  for (const auto* communicator : back_ends) {
-    use_communicator(communicator);
-    INFO(communicator);
-    const auto replicated = train_chosen({.stage = 0});
-    CHECK(are_close(train_chosen({.stage = 2}), replicated, 1e-5));
-    CHECK(are_close(train_chosen({.stage = 3, .keep_resident = {"experts"}}), replicated, 1e-5));
-  }
 }
 
 TEST_CASE("between uses a rank has only its own slices") {

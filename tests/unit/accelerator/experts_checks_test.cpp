@@ -1,4 +1,4 @@
-// What may go wrong with divided experts: bad gradients of one rank, replicas that differ, and what cannot be divided.
+// Checks of divided experts: gradients that are not finite, replicas that differ, and options that are refused.
 #include <torch/optim/lbfgs.h>
 
 #include <hortator/error.hpp>

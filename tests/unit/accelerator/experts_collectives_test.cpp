@@ -1,4 +1,5 @@
-// Mixtures of experts where one rank fails, and losses of routers where ranks have different numbers of tokens.
+// Collectives of mixtures of experts: losses of routers over the tokens of all ranks, exchange of tokens, and errors of
+// one rank in them.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/silu.h>
