@@ -137,8 +137,6 @@ void DividedModule::check_untouched() const {
   }
 }
 
-comm::Communicator& DividedModule::group() const { return ranks_->communicator_of(parameters_.front().parameter); }
-
 // What some rank has replaced since stays as it is. Where only some ranks have a gradient, that of the others is zero.
 void DividedModule::restore(const mpi::Communicator& host) const {
   if (is_lent_ || parameters_.empty()) return;
@@ -149,7 +147,7 @@ void DividedModule::restore(const mpi::Communicator& host) const {
     on_all.push_back(one.parameter.grad().defined() ? 0 : 1);
   }
   mpi::all_reduce(host, std::span<int>(on_all), MPI_MIN);
-  exchange_together(host, group(), [&] {
+  exchange_together(host, *ranks_, [&] {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (on_all[2 * i] == 1) restore(parameters_[i], on_all[2 * i + 1] == 0);
   });
@@ -184,7 +182,7 @@ void DividedModule::lend_together(const mpi::Communicator& host) {
   mpi::all_or_none(host, [this] { check_untouched(); });
   if (parameters_.empty()) return;
   try {
-    exchange_together(host, group(), [this] {
+    exchange_together(host, *ranks_, [this] {
       lend([this](const DividedParameter& one) { return ranks_->join(one.parameter, one.division); });
     });
   } catch (...) {

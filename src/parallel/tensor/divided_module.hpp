@@ -68,8 +68,7 @@ class DividedModule {
   template <typename Whole>
   void lend(const Whole& whole);
   bool is_part(const DividedParameter& one) const;
-  void restore(const DividedParameter& one, bool with_gradient) const;
-  comm::Communicator& group() const;
+  void restore(const DividedParameter& one, bool with_gradient) const;  ///< @collective
   void mark() const;
 
   std::vector<DividedParameter> parameters_;

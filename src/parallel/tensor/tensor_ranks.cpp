@@ -61,6 +61,11 @@ comm::Communicator& TensorRanks::communicator_of(const at::Tensor& tensor) const
 
 comm::Communicator& TensorRanks::on_cpu() const { return in_use(on_cpu_); }
 
+bool TensorRanks::abandon(std::string_view reason) const noexcept {
+  const bool is_free = on_cpu_ == nullptr || on_cpu_->abandon(reason);
+  return (on_device_ == nullptr || on_device_ == on_cpu_ || on_device_->abandon(reason)) && is_free;
+}
+
 at::Tensor TensorRanks::reduce(const at::Tensor& tensor, comm::ReduceOp op) const {
   const WithParts here;
   auto result = tensor.clone(at::MemoryFormat::Contiguous);

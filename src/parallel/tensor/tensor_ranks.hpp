@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "comm/communicator.hpp"
 #include "mpi/agree.hpp"
@@ -66,6 +67,8 @@ class TensorRanks {
   /// The communicator for the device that the tensor is on, and that for tensors on the CPU. Throw after close().
   comm::Communicator& communicator_of(const at::Tensor& tensor) const;
   comm::Communicator& on_cpu() const;
+  /// Ends this rank's participation in both, as Communicator::abandon() does.
+  bool abandon(std::string_view reason) const noexcept;
   /// Elements of this rank's part, given by their positions in it, from those of the whole tensor that cover them
   /// (cover_of()); of one dimension.
   at::Tensor own_elements(const at::Tensor& covered, const PartRuns& runs, core::Range of_part) const;

@@ -59,8 +59,7 @@ void join_moments(torch::optim::Optimizer* optimizer, const DividedModule& divid
   const auto counts = optimizer != nullptr ? counts_of_parts(*optimizer, divided) : "";
   mpi::same_on_all(host, counts, "what an optimizer remembers of divided parameters");
   if (counts.empty()) return;
-  auto& group = ranks.communicator_of(divided.parameters().front().parameter);
-  parallel::exchange_together(host, group, [&] {
+  parallel::exchange_together(host, ranks, [&] {
     for_each_state(*optimizer, divided, [&](const auto& one, auto& state) {
       replace_tensors(state, [&](const at::Tensor& moment) {
         return moment.sizes() == one.part ? ranks.join(moment, one.division) : moment;

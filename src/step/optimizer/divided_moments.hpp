@@ -10,7 +10,7 @@ namespace hortator::step {
 /// before the model was divided, or was read from files. Leaves what is a part already. Local.
 void divide_moments(torch::optim::Optimizer& optimizer, const parallel::DividedModule& divided);
 
-/// The reverse: joins the parts that an optimizer remembers. `optimizer` is null if it exists no more, on all ranks or
+/// The reverse: joins the parts that an optimizer remembers. `optimizer` is null if it was destroyed, on all ranks or
 /// on none. If one rank of `host`, which contains the model's, fails, all throw. @collective over `host`
 void join_moments(torch::optim::Optimizer* optimizer, const parallel::DividedModule& divided,
                   const mpi::Communicator& host);

@@ -17,6 +17,7 @@
 #include "parallel/context/context_attention.hpp"
 #include "parallel/context/divided_sequence.hpp"
 #include "support/catch.hpp"
+#include "support/forwarding_communicator.hpp"
 
 using namespace hortator;
 using parallel::SequenceLayout;
@@ -25,46 +26,25 @@ using test::ContextRanks;
 namespace {
 
 /// Logs transfers, and the tiles between which the ring lets them progress.
-class LoggingCommunicator final : public comm::Communicator {
+class LoggingCommunicator final : public test::ForwardingCommunicator {
  public:
-  explicit LoggingCommunicator(comm::Communicator& inner) : inner_(inner) {}
+  using ForwardingCommunicator::ForwardingCommunicator;
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  std::string_view name() const override { return inner_.name(); }
-  comm::Traits traits() const override { return inner_.traits(); }
-  comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override { return inner_.all_reduce(tensor, op); }
-  comm::Work reduce_scatter(at::Tensor output, const at::Tensor& input, comm::ReduceOp op) override {
-    return inner_.reduce_scatter(output, input, op);
-  }
-  comm::Work all_gather(at::Tensor output, const at::Tensor& input) override {
-    return inner_.all_gather(output, input);
-  }
-  comm::Work broadcast(at::Tensor tensor, int root) override { return inner_.broadcast(tensor, root); }
   comm::Work exchange(std::vector<comm::PeerTensor> sent, std::vector<comm::PeerTensor> received) override {
     log.emplace_back("sent");
-    auto work = std::make_shared<comm::Work>(inner_.exchange(std::move(sent), std::move(received)));
+    auto work = std::make_shared<comm::Work>(ForwardingCommunicator::exchange(std::move(sent), std::move(received)));
     return comm::Work([this, work] {
       work->wait();
       log.emplace_back("arrived");
     });
   }
-  void barrier() override { inner_.barrier(); }
   void advance() override {
     log.emplace_back("computed");
     if (after_tile) after_tile();
   }
-  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return inner_.allocate(elements, type); }
-  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override {
-    return inner_.allocate_common(elements, type);
-  }
-  std::unique_ptr<comm::Communicator> split(int color, int key) const override { return inner_.split(color, key); }
 
   std::vector<std::string> log;
   std::function<void()> after_tile;
-
- private:
-  comm::Communicator& inner_;
 };
 
 parallel::RingOperands operands_of(const std::vector<at::Tensor>& all, const SequenceLayout& layout, int rank) {

@@ -2,41 +2,21 @@
 
 #include <stdexcept>
 
-#include "comm/communicator.hpp"
+#include "support/forwarding_communicator.hpp"
 
 namespace hortator::test {
 
 /// A rank's communicator whose n-th all_gather fails before it begins, as if there were no memory; 0: none.
-class FailingCommunicator final : public comm::Communicator {
+class FailingCommunicator final : public ForwardingCommunicator {
  public:
-  FailingCommunicator(comm::Communicator& inner, int failing) : inner_(inner), failing_(failing) {}
+  FailingCommunicator(comm::Communicator& inner, int failing) : ForwardingCommunicator(inner), failing_(failing) {}
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  std::string_view name() const override { return inner_.name(); }
-  comm::Traits traits() const override { return inner_.traits(); }
-  comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override { return inner_.all_reduce(tensor, op); }
-  comm::Work reduce_scatter(at::Tensor output, const at::Tensor& input, comm::ReduceOp op) override {
-    return inner_.reduce_scatter(output, input, op);
-  }
   comm::Work all_gather(at::Tensor output, const at::Tensor& input) override {
     if (++calls_ == failing_) throw std::runtime_error("no memory for the whole");
-    return inner_.all_gather(output, input);
+    return ForwardingCommunicator::all_gather(output, input);
   }
-  comm::Work broadcast(at::Tensor tensor, int root) override { return inner_.broadcast(tensor, root); }
-  comm::Work exchange(std::vector<comm::PeerTensor> sent, std::vector<comm::PeerTensor> received) override {
-    return inner_.exchange(std::move(sent), std::move(received));
-  }
-  void barrier() override { inner_.barrier(); }
-  bool abandon(std::string_view reason) noexcept override { return inner_.abandon(reason); }
-  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return inner_.allocate(elements, type); }
-  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override {
-    return inner_.allocate_common(elements, type);
-  }
-  std::unique_ptr<comm::Communicator> split(int color, int key) const override { return inner_.split(color, key); }
 
  private:
-  comm::Communicator& inner_;
   int failing_, calls_ = 0;
 };
 
