@@ -19,13 +19,12 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation, double scale) {
   const CallSite site(__builtin_return_address(0));
-  return accelerator::scaled(accelerator::reduce(training_->averaging(), tensor, operation), scale);
+  return accelerator::reduce(training_->averaging(), tensor, operation, scale);
 }
 
 void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation, double scale) {
   const CallSite site(__builtin_return_address(0));
-  accelerator::reduce(training_->averaging(), leaves, operation);
-  for (const auto& leaf : leaves) *leaf.tensor = accelerator::scaled(*leaf.tensor, scale);
+  accelerator::reduce(training_->averaging(), leaves, operation, scale);
 }
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {

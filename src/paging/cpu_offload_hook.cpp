@@ -15,15 +15,21 @@ CpuOffloadHook::CpuOffloadHook(std::function<void(c10::Device)> move, c10::Devic
 }
 
 void CpuOffloadHook::load() {
+  if (was_removed()) return;
   if (state_->previous) state_->previous->offload();
-  if (state_->move) state_->move(state_->device);
+  state_->move(state_->device);
 }
 
 void CpuOffloadHook::offload() {
-  if (state_->move) state_->move(c10::kCPU);
+  if (!was_removed()) state_->move(c10::kCPU);
 }
 
-void CpuOffloadHook::remove() { state_->move = nullptr; }
+void CpuOffloadHook::remove() {
+  state_->move = nullptr;
+  state_->previous.reset();
+}
+
+bool CpuOffloadHook::was_removed() const { return !state_->move; }
 
 c10::Device CpuOffloadHook::device() const { return state_->device; }
 

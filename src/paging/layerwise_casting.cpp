@@ -59,7 +59,7 @@ Offload detail::cast_layerwise(const torch::nn::Module& module, c10::ScalarType 
                       .hint = "convert the model to the type in which it computes first: model->to(at::kBFloat16)"});
   }
   for (const auto& [name, tensor] : tensors) {
-    if (!paging::is_deferred(tensor)) paging::require_fits(name, tensor.detach(), storage_type);
+    if (!paging::is_deferred(tensor)) paging::require_fits(name, tensor.detach(), storage_type, paging::hint_for_kept);
   }
   const auto device = tensors.front().tensor.device();
   paging::PagedStorages storages(std::move(tensors), paging::PagedStorages::where_on(device));

@@ -99,7 +99,7 @@ class ModelCore {
   /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where
   /// they are sharded), or is lost. Does nothing unless they are lent.
   void take_back_parameters(bool keep_changes);
-  /// Gives an optimizer what it remembers of divided parameters as a whole; null if it exists no more. @collective
+  /// Gives an optimizer what it remembers of divided parameters as a whole; null if it was destroyed. @collective
   void rejoin_moments(torch::optim::Optimizer* optimizer) const;
   /// Gives the module whole parameters that its ranks have divided, for good. @collective
   void rejoin_parameters();

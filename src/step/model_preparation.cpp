@@ -172,7 +172,7 @@ std::unique_ptr<parallel::ShardedModel> shard(const parallel::DataParallel& para
 }
 
 // Null unless gradients are sharded. Construction can fail on this rank only (no memory, or no space on the disk for
-// gradients). The other ranks may then not join a collective, so the parameters are released without them.
+// gradients). The other ranks may then not join a collective, so the parameters are released without them. @collective
 std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::ShardedModel* sharded,
                                                         const parallel::DataParallel& parallel,
                                                         const parallel::GradientReducer& reducer) {

@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <concepts>
 #include <functional>
+#include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
 #include <hortator/model.hpp>
 #include <memory>
@@ -18,7 +20,7 @@ namespace hortator {
 /// Moves a model between the host and a device. Copies are handles of the same hook.
 class HORTATOR_API CpuOffloadHook {
  public:
-  /// Moves the model to the host. `move` moves it to a device.
+  /// Constructs the hook and moves the model to the host. `move` moves it to a device.
   CpuOffloadHook(std::function<void(c10::Device)> move, c10::Device device, std::optional<CpuOffloadHook> previous);
 
   /// Moves the model to the device, after the model of `previous` has moved to the host. The model does this when it is
@@ -26,8 +28,9 @@ class HORTATOR_API CpuOffloadHook {
   void load();
   /// Moves the model to the host.
   void offload();
-  /// Ends the moving: the model stays where it is.
+  /// Ends the moving: the model stays where it is, and load() and offload() do nothing from now on.
   void remove();
+  bool was_removed() const;
   c10::Device device() const;
 
  private:
@@ -41,23 +44,48 @@ requires(!ModuleObject<M>) class ModelWithHook {
  public:
   ModelWithHook(M model, CpuOffloadHook hook) : model_(std::move(model)), hook_(std::move(hook)) {}
 
-  /// Runs forward on the device, to which tensors among the arguments are copied.
+  /// Runs forward on the device with copies of the arguments whose tensors are there (detail::each_tensor). Passes an
+  /// argument on as it is if it cannot be copied. If forward changes one of its arguments, so that it does not take
+  /// copies, all variables other than tensors are passed on as they are. After hook().remove() all tensors stay where
+  /// they are.
   template <typename... Args>
   auto operator()(Args&&... args) {
     hook_.load();
-    return model_->forward(on_device(std::forward<Args>(args))...);
+    if constexpr (requires { model_->forward(on_device(std::forward<Args>(args))...); }) {
+      return model_->forward(on_device(std::forward<Args>(args))...);
+    } else {
+      return model_->forward(unless_variable(std::forward<Args>(args))...);
+    }
   }
   auto* operator->() { return &*model_; }
   const M& unwrap() const { return model_; }
   CpuOffloadHook& hook() { return hook_; }
 
  private:
+  // A copy of an object with virtual functions could lose its derived class.
   template <typename Arg>
   decltype(auto) on_device(Arg&& argument) const {
-    if constexpr (std::is_same_v<std::remove_cvref_t<Arg>, at::Tensor>) {
-      return argument.defined() ? argument.to(hook_.device()) : at::Tensor();
+    using Value = std::remove_cvref_t<Arg>;
+    if constexpr (std::constructible_from<Value, Arg> && std::move_constructible<Value> &&
+                  !std::is_polymorphic_v<Value>) {
+      Value copy(std::forward<Arg>(argument));
+      if (!hook_.was_removed()) {
+        detail::each_tensor(copy, [this](at::Tensor& tensor) {
+          if (tensor.defined()) tensor = tensor.to(hook_.device());
+        });
+      }
+      return copy;
     } else {
       return std::forward<Arg>(argument);
+    }
+  }
+  template <typename Arg>
+  decltype(auto) unless_variable(Arg&& argument) const {
+    if constexpr (std::is_lvalue_reference_v<Arg> && !std::is_const_v<std::remove_reference_t<Arg>> &&
+                  !std::is_same_v<std::remove_cvref_t<Arg>, at::Tensor>) {
+      return std::forward<Arg>(argument);
+    } else {
+      return on_device(std::forward<Arg>(argument));
     }
   }
 

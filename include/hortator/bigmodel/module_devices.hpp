@@ -24,7 +24,7 @@ HORTATOR_API void settle_on(torch::nn::Module& module, c10::Device device);
 ///     auto net = hortator::init_on_device(at::kCUDA, [] { return Net(options); });
 ///
 /// Parameters and buffers get the values that they get on the CPU, one after the other: no two of them are on the host
-/// at a time. DeferredConstruction says which initialisers are deferred.
+/// at a time. DeferredConstruction lists which initialisers are deferred.
 template <std::invocable Make>
 auto init_on_device(c10::Device device, Make&& make) {
   auto model = construct_deferred(std::forward<Make>(make));

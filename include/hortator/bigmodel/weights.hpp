@@ -75,8 +75,8 @@ struct LoadWeightsOptions {
   std::vector<std::string> keep_in_fp32_modules = {};
   std::size_t model = 0;  ///< of a checkpoint of save_state: which of its models
   /// Where parts are loaded, by name: {{"", DevicePlacement::parse("cuda:0")}}. By default each part stays where it is.
-  /// Parts on disk are written to `offload_folder`; they have no values until dispatch_model() gets that folder. By one
-  /// process alone: an Accelerator's load_checkpoint_in_model() refuses it.
+  /// Parts on disk are written to `offload_folder`; they have no values until dispatch_model() gets that folder. Only
+  /// for one process: an Accelerator's load_checkpoint_in_model() refuses it.
   DeviceMap device_map = {};
   /// A folder for parts on disk, as Accelerate's offload_state_dict() writes it. An index.json in it is replaced.
   std::filesystem::path offload_folder = {};

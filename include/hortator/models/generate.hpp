@@ -51,8 +51,9 @@ struct GenerateOptions {
 
 /// Continues each prompt and returns the new tokens, with the one that ends a text: num_return_sequences texts a
 /// prompt, one prompt after the other. Prompts may have different lengths. The model is in evaluation mode meanwhile.
-/// @collective over the ranks of a
-/// model that parallel.tensor divides, which pass the same prompts; otherwise local.
+///
+/// @collective over the ranks of a model that parallel.tensor divides, which pass the same prompts, and over those that
+/// gather its parameters (ZeRO's stage 3) or have its experts; otherwise local.
 HORTATOR_API std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                           const GenerateOptions& options = {});
 

@@ -20,8 +20,7 @@ struct TextOptions {
 };
 
 /// Continues each prompt and returns the new text, without special tokens: num_return_sequences texts a prompt, one
-/// prompt after the other. @collective over the ranks of a
-/// model that parallel.tensor divides, which pass the same prompts; otherwise local.
+/// prompt after the other. @collective where generate() is.
 HORTATOR_API std::vector<std::string> generate_texts(PretrainedModel& model, const Tokenizer& tokenizer,
                                                      const std::vector<std::string>& prompts,
                                                      const TextOptions& options = {});

@@ -17,7 +17,7 @@ namespace generate {
 /// A Hugging Face checkpoint with its tokenizer.
 class Completer {
  public:
-  /// The model on the accelerator's device, divided among ranks if parallel.tensor says so. @collective
+  /// The model on the accelerator's device, divided among ranks if parallel.tensor is above 1. @collective
   Completer(const Options& options, hortator::Accelerator& accelerator);
 
   /// Returns the continuation of each text of a batch. `all` are the texts of the run: the random tokens of a text

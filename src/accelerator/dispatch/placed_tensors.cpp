@@ -79,7 +79,7 @@ Bytes largest_layer_on_disk(std::span<const PlacedTensor> tensors) {
 void require_own_memory(const PlacedTensor& one) {
   if (one.tensor.storage().nbytes() == one.tensor.nbytes() && one.tensor.storage_offset() == 0) return;
   throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " is a part of another one's memory"),
-                    .why = "what lies on disk is read automatically",
+                    .why = "what is on disk is read automatically",
                     .hint = "keep it in memory by the device map, or make it a tensor of its own"});
 }
 

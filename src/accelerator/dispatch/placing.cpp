@@ -53,7 +53,7 @@ void require_devices(const DeviceMap& map) {
   for (const auto& [name, place] : map) {
     if (!place.is_cuda() || place.index() < devices) continue;
     throw UsageError(
-        {.what = text::concat(name.empty() ? std::string("the model") : text::quote(name), " is to lie on ", place),
+        {.what = text::concat(name.empty() ? std::string("The model") : text::quote(name), " is mapped to ", place),
          .why = text::concat("this process sees ", text::count(devices, "CUDA device")),
          .hint = "use one of the places that get_max_memory() returns"});
   }
@@ -62,8 +62,9 @@ void require_devices(const DeviceMap& map) {
 void require_offload_folder(const std::vector<PlacedTensor>& tensors, const std::filesystem::path& folder) {
   const auto on_disk = std::ranges::find_if(tensors, [](const auto& one) { return one.place.is_disk(); });
   if (on_disk == tensors.end() || !folder.empty()) return;
-  throw UsageError({.what = text::concat(text::quote(on_disk->name), " is to lie on disk, and nothing says where"),
-                    .hint = "name a folder with room for it: {.offload_folder = ...}"});
+  throw UsageError(
+      {.what = text::concat(text::quote(on_disk->name), " is mapped to disk, but no offload folder is given"),
+       .hint = "name a folder with room for it: {.offload_folder = ...}"});
 }
 
 void keep_values(PlacedTensor& one) {

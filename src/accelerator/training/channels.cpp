@@ -30,7 +30,8 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
   if (!device().is_cpu())
     on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
   const bool is_sharded = zero.stage.value_or(0) > 0;
-  if (is_sharded) check_equal(zero, world_);
+  const auto gathers = is_sharded ? gather_settings() : GatherSettings();
+  if (is_sharded) check_equal(zero, gathers, world_);
   const int of_a_node = ranks_of_a_node(world_);
   const auto shape = parallel::plan_mesh(axes, zero, host().size(), of_a_node);
   if (const auto warning = parallel::warning_of_nodes(shape, of_a_node); !warning.empty() && host().rank() == 0)
@@ -47,7 +48,7 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
     tensor_->set_strict(axes.strict);
   }
   connect_experts();
-  if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, world_, *mesh_);
+  if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, gathers, world_, *mesh_);
 }
 
 // @collective

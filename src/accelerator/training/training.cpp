@@ -154,7 +154,7 @@ bool Training::abandon(std::string_view reason) noexcept {
 
 void Training::exchange_together(const std::function<void()>& work) {
   parallel::exchange_together(
-      host(), [this] { abandon("a rank cannot join the parts of parameters"); }, work);
+      host(), [this] { return abandon("a rank cannot join the parts of parameters"); }, work);
 }
 
 // Ranks have left collectives that others were in: nothing can be brought together.

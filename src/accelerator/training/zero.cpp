@@ -61,19 +61,6 @@ bool groups_share_memory(const parallel::MeshShape& shape, const runtime::World&
   return mpi::all_reduce(world.comm(), traits.shares_memory && within, MPI_LAND);
 }
 
-// Parameters that operators cast anyway travel in the type to which they cast them.
-bool casts_gathers() {
-  return core::yes_or_no(core::process_variables(), "HORTATOR_GATHER_CAST",
-                         "set it to 0 to gather parameters in their own type, or unset it")
-      .value_or(true);
-}
-
-bool gathers_ahead() {
-  return core::yes_or_no(core::process_variables(), "HORTATOR_GATHER_AHEAD",
-                         "set it to 0 to gather parameters only when operators use them, or unset it")
-      .value_or(true);
-}
-
 /// The folder of an offload option; empty if arrays stay in memory.
 std::filesystem::path folder_of(const std::filesystem::path& offload) {
   return offload == "cpu" ? std::filesystem::path() : offload;
@@ -117,7 +104,17 @@ void check(const ZeroConfig& config) {
   }
 }
 
-void check_equal(const ZeroConfig& config, const runtime::World& world) {
+GatherSettings gather_settings() {
+  const auto& variables = core::process_variables();
+  return {.casts = core::yes_or_no(variables, "HORTATOR_GATHER_CAST",
+                                   "set it to 0 to gather parameters in their own type, or unset it")
+                       .value_or(true),
+          .ahead = core::yes_or_no(variables, "HORTATOR_GATHER_AHEAD",
+                                   "set it to 0 to gather parameters only when operators use them, or unset it")
+                       .value_or(true)};
+}
+
+void check_equal(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world) {
   const auto text_of = [&](const std::filesystem::path& offload) {
     return description_of(placement_of(offload, config, world.device()));
   };
@@ -126,8 +123,8 @@ void check_equal(const ZeroConfig& config, const runtime::World& world) {
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
                                 text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer),
                                 ", resident bytes ", config.resident_bytes,
-                                casts_gathers() ? "" : ", parameters gathered in their own type",
-                                gathers_ahead() ? "" : ", parameters not gathered ahead"),
+                                gathers.casts ? "" : ", parameters gathered in their own type",
+                                gathers.ahead ? "" : ", parameters not gathered ahead"),
                    "the ZeRO configuration");
 }
 
@@ -193,7 +190,8 @@ parallel::ShardRanks ZeroRanks::ranks_of_experts() const {
           .host = experts_->host ? &*experts_->host : nullptr};
 }
 
-ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh)
+ZeroRanks::ZeroRanks(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world,
+                     parallel::Mesh& mesh)
     : mesh_(mesh),
       shards_parameters_(shards_parameters(*config.stage, world)),
       shard_(checked_group(mesh.connect(parallel::Axis::shard), shards_parameters_, world.device())),
@@ -204,8 +202,8 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, para
                 .moments = placement_of(config.offload_optimizer, config, world.device()),
                 .shards_parameters = shards_parameters_,
                 .keep_resident = config.keep_resident,
-                .casts_gathers = casts_gathers(),
-                .gathers_ahead = gathers_ahead()} {
+                .casts_gathers = gathers.casts,
+                .gathers_ahead = gathers.ahead} {
   if (mesh.shape().experts() == 1) return;
   experts_.emplace(checked_group(mesh.connect_expert_shards(), shards_parameters_, world.device()));
   sharding_.experts.emplace(ranks_of_experts());

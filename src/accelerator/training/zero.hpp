@@ -17,8 +17,17 @@ namespace hortator::accelerator {
 /// Throws UsageError for a configuration that is invalid on any number of ranks.
 void check(const ZeroConfig& config);
 
+/// How parameters are gathered, from the environment. Must be the same on all ranks.
+struct GatherSettings {
+  bool casts = true;  ///< HORTATOR_GATHER_CAST: parameters that operators cast travel in the type of the cast
+  bool ahead = true;  ///< HORTATOR_GATHER_AHEAD: the next parameters are gathered while operators use the present ones
+};
+
+/// Throws UsageError for a value that is not valid.
+GatherSettings gather_settings();
+
 /// Throws if ranks differ in a configuration that has a stage. @collective
-void check_equal(const ZeroConfig& config, const runtime::World& world);
+void check_equal(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world);
 
 /// The number of ranks of each node; 0 where nodes differ or their ranks are out of order. @collective
 int ranks_of_a_node(const runtime::World& world);
@@ -37,7 +46,7 @@ struct CheckedGroup {
 class ZeroRanks {
  public:
   /// Connects the two axes. `config` must have a stage; `mesh` must outlive this. @collective
-  ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh);
+  ZeroRanks(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world, parallel::Mesh& mesh);
   ZeroRanks(const ZeroRanks&) = delete;
   ZeroRanks& operator=(const ZeroRanks&) = delete;
 
@@ -51,9 +60,9 @@ class ZeroRanks {
   std::string text() const;  ///< "ZeRO stage 2 over groups of 4 ranks"
 
  private:
-  bool shards_parameters(int stage, const runtime::World& world) const;
-  parallel::ShardRanks ranks() const;
-  parallel::ShardRanks ranks_of_experts() const;
+  bool shards_parameters(int stage, const runtime::World& world) const;  ///< @collective
+  parallel::ShardRanks ranks() const;                                    ///< @collective
+  parallel::ShardRanks ranks_of_experts() const;                         ///< @collective
 
   parallel::Mesh& mesh_;
   bool shards_parameters_;  ///< no rank holds all of them

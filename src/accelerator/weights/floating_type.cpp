@@ -15,12 +15,4 @@ void require_floating(const std::optional<at::ScalarType>& chosen) {
                     .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
 }
 
-void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type) {
-  if (values.scalar_type() == type || !values.is_floating_point() || paging::fits(values, type)) return;
-  throw UsageError(
-      {.what = text::concat("The tensor ", text::quote(name), " does not fit into ", formats::type_name(type)),
-       .why = "some of its numbers are larger than the largest of that type",
-       .hint = "choose a type with a larger range, such as at::kBFloat16, for .dtype"});
-}
-
 }  // namespace hortator::accelerator

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
-#include <string>
 
 /// The type that a user chooses for the floating-point tensors of a model.
 namespace hortator::accelerator {
@@ -15,8 +14,5 @@ void require_floating(const std::optional<at::ScalarType>& chosen);
 inline at::ScalarType type_with(const std::optional<at::ScalarType>& chosen, const at::Tensor& tensor) {
   return chosen && tensor.is_floating_point() ? *chosen : tensor.scalar_type();
 }
-
-/// Throws UsageError, naming the tensor, if converting it to `type` would lose a number that is too large.
-void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type);
 
 }  // namespace hortator::accelerator

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -44,12 +45,12 @@ bool fits(const at::Tensor& values, at::ScalarType type) {
   return !is_too_large.any().item<bool>();
 }
 
-void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type) {
-  if (fits(values, type)) return;
+void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type, std::string_view hint) {
+  if (values.scalar_type() == type || !values.is_floating_point() || fits(values, type)) return;
   throw UsageError(
-      {.what = text::concat("The parameter ", text::quote(name), " does not fit into ", c10::toString(type)),
+      {.what = text::concat("The tensor ", text::quote(name), " does not fit into ", formats::type_name(type)),
        .why = "some of its numbers are larger than the largest of that type",
-       .hint = "keep it as it is (keep_resident), or choose a type with a larger range"});
+       .hint = std::string(hint)});
 }
 
 CastStore::CastStore(const PagedStorages& storages, at::ScalarType type) {
@@ -79,7 +80,7 @@ comm::Work CastStore::publish(const Page& page, std::span<const std::byte> frame
   for (const auto& position : page.positions) {
     const auto& kept = kept_at(position);
     const auto values = in_frame(position, const_cast<std::byte*>(frame.data()));
-    require_fits(kept.name, values, kept.values.scalar_type());
+    require_fits(kept.name, values, kept.values.scalar_type(), hint_for_kept);
     kept.values.copy_(values);
   }
   return {};

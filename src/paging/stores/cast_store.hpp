@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "paging/stores/store.hpp"
@@ -15,8 +16,13 @@ bool holds_weights(at::ScalarType type);
 
 /// Whether all numbers are within the range of the type. Infinities are, if the type has them.
 bool fits(const at::Tensor& values, at::ScalarType type);
-/// Throws UsageError, naming the parameter, if it does not fit.
-void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type);
+/// Throws UsageError with the tensor's name and the hint if converting it to `type` would lose a number that is too
+/// large.
+void require_fits(const std::string& name, const at::Tensor& values, at::ScalarType type, std::string_view hint);
+
+/// The hint for weights that are kept in a smaller type while they are not used.
+inline constexpr std::string_view hint_for_kept =
+    "keep it as it is (keep_resident), or choose a type with a larger range";
 
 /// Pages on their own device in a smaller type, from which and to which they are converted.
 class CastStore final : public Store {

@@ -62,6 +62,7 @@ at::Tensor transposed_parts(const at::Tensor& tensor, comm::Communicator& over, 
   return at::cat(received.unbind(0), join);
 }
 
+/// @collective
 at::Tensor moved_rows(const at::Tensor& tensor, comm::Communicator& over, const std::vector<std::int64_t>& rows_to,
                       const std::vector<std::int64_t>& rows_from, const mpi::AllOrNone& all_or_none) {
   auto shape = tensor.sizes().vec();

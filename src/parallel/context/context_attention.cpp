@@ -79,7 +79,7 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
   return at::cat(parts, -2);
 }
 
-// Throws where this rank's arguments do not fit a sequence that is divided as `layout` says.
+// Throws where this rank's arguments do not match `layout`.
 void require_arguments(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                        const AttentionArguments& arguments, const SequenceLayout& layout, int rank) {
   require_parts(queries, keys, values, layout.size(rank));

@@ -66,15 +66,15 @@ class GradientReducer final : public GradientPass {
   void on_gradient(std::size_t index);
   void start_pass();
   void learn(std::size_t index, int task);
-  void plan();
+  void plan();  ///< @collective
   bool has_only_sparse() const;
   void check_layout(const Parameter& parameter) const;
-  void agree_on_sparse();
-  void make_bucket(std::vector<at::Tensor> members, bool is_last);
+  void agree_on_sparse();                                           ///< @collective
+  void make_bucket(std::vector<at::Tensor> members, bool is_last);  ///< @collective
   bool may_start_next() const;
   void start_full_buckets();
-  void start_next_bucket();
-  void reduce_zeros();
+  void start_next_bucket();  ///< @collective
+  void reduce_zeros();       ///< @collective
   std::vector<std::string> fill_remaining();
   /// Whether only the ranks that hold the same experts average its gradient.
   bool is_of_experts(const at::Tensor& parameter) const;
@@ -82,11 +82,11 @@ class GradientReducer final : public GradientPass {
   bool is_announced() const override { return uneven_ != nullptr; }
   void reduce() override;
   void send_signals(bool is_missing_some);
-  StepSignals wait_for_all();
-  std::vector<float> exchange_by_host();
+  StepSignals wait_for_all();             ///< @collective
+  std::vector<float> exchange_by_host();  ///< @collective
   void publish(const StepSignals& all);
   bool learns(std::size_t index, const StepSignals& all) const;
-  void average_sparse(const StepSignals& all, bool has_own);
+  void average_sparse(const StepSignals& all, bool has_own);  ///< @collective
   void end_pass();
 
   std::vector<Parameter> parameters_;

@@ -30,6 +30,7 @@ Rows rows_of(const at::Tensor& parameter, const at::Tensor& gradient) {
   return {.numbers = at::empty({0}, options.dtype(at::kLong)), .values = at::empty(sizes, options)};
 }
 
+/// @collective
 std::vector<std::int64_t> counts_of_all(comm::Communicator& communicator, const at::Tensor& numbers) {
   const auto all = at::empty({communicator.size()}, numbers.options());
   communicator.all_gather(all, at::full({1}, numbers.numel(), numbers.options())).wait();

@@ -16,7 +16,7 @@ struct CardFacts {
 };
 
 /// Several cards of the RTX 40 series with a driver before 550.40.07, which offers transfers between them that fail.
-/// Nothing to judge without a driver: no finding.
+/// No finding without a driver or with fewer than two cards.
 Findings judge(const CardFacts& cards);
 
 CardFacts inspect_cards();

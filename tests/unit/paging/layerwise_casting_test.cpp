@@ -100,7 +100,7 @@ TEST_CASE("parameters that are named keep their type, and what cannot be cast is
                     ContainsSubstring("no parameter or module '9'"));
   net->named_parameters()["2.weight"][0][0] = 1e6;
   CHECK_THROWS_WITH(attach_layerwise_casting_hooks(net, at::kFloat8_e4m3fn),
-                    ContainsSubstring("'2.weight' does not fit into Float8_e4m3fn"));
+                    ContainsSubstring("'2.weight' does not fit into float8_e4m3fn"));
   CHECK(net->named_parameters()["2.weight"][0][0].item<float>() == 1e6F);
   CHECK(same_bits(net->named_parameters()["0.weight"], first));
 }

@@ -3,11 +3,16 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
 #include <hortator/bigmodel/cpu_offload_hook.hpp>
 #include <hortator/bigmodel/module_devices.hpp>
 #include <hortator/bigmodel/offload.hpp>
 #include <hortator/error.hpp>
+#include <hortator/models/model.hpp>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -18,6 +23,14 @@ namespace {
 using testing::same_bits;
 
 torch::nn::Sequential small_net() { return torch::nn::Sequential(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3)); }
+
+/// Returns the tensors of its arguments.
+struct Listener : torch::nn::Module {
+  std::vector<at::Tensor> forward(const models::ModelInputs& inputs, const std::optional<at::Tensor>& maybe,
+                                  const std::vector<at::Tensor>& list, const at::Tensor& x) {
+    return {inputs.input_ids, *maybe, list.at(0), x};
+  }
+};
 
 }  // namespace
 
@@ -62,10 +75,44 @@ TEST_CASE("models of a pipeline take turns on the device", "[devices]") {
   second.load();
   CHECK(moves == "a-b-a+a-b+");
   second.offload();
+  first.load();
   second.remove();
   second.load();
-  CHECK(moves == "a-b-a+a-b+b-a-");
+  second.offload();
+  CHECK(moves == "a-b-a+a-b+b-a+");
+  CHECK(second.was_removed());
+  CHECK_FALSE(first.was_removed());
   CHECK(second.device() == at::Device(at::kMeta));
+}
+
+TEST_CASE("tensors in all arguments of a model with a hook are copied to its device, until the hook is removed",
+          "[devices]") {
+  const models::ModelInputs inputs{.input_ids = at::ones({1})};
+  std::vector<at::Tensor> list = {at::ones({2})};
+  auto called = cpu_offload_with_hook(std::make_shared<Listener>(), at::kMeta);
+  const auto all_are = [](const std::vector<at::Tensor>& tensors, c10::DeviceType type) {
+    return std::ranges::all_of(tensors, [&](const auto& tensor) { return tensor.device().type() == type; });
+  };
+  CHECK(all_are(called(inputs, std::optional(at::ones({3})), list, at::ones({4})), at::kMeta));
+  CHECK(inputs.input_ids.is_cpu());
+  CHECK(list[0].is_cpu());
+  called.hook().remove();
+  CHECK(all_are(called(inputs, std::optional(at::ones({3})), list, at::ones({4})), at::kCPU));
+}
+
+TEST_CASE("a variable that a model with a hook changes is passed on as it is", "[devices]") {
+  struct Counter : torch::nn::Module {
+    bool forward(const at::Tensor& x, std::vector<at::Tensor>& seen) {
+      seen.push_back(x);
+      return x.is_meta();
+    }
+  };
+  auto called = cpu_offload_with_hook(std::make_shared<Counter>(), at::kMeta);
+  auto x = at::ones({1});
+  std::vector<at::Tensor> seen = {x};
+  CHECK(called(x, seen));
+  CHECK(seen.size() == 2);
+  CHECK(seen[0].is_cpu());
 }
 
 }  // namespace hortator
