@@ -25,16 +25,13 @@ int spins_for(const mpi::Communicator& node) {
 }  // namespace
 
 NodeBoard::NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all)
-    : rank_(node.rank()),
-      size_(node.size()),
-      spins_(spins_for(node)),
-      memory_(node, all, sizeof(RankSlot), runtime::shared_name("board")) {
-  slot(rank_).global_rank = all.rank();
+    : node_(node), spins_(spins_for(node)), memory_(node, all, sizeof(RankSlot), runtime::shared_name("board")) {
+  slot(rank()).global_rank = all.rank();
   mpi::barrier(node);
 }
 
 bool NodeBoard::all_reached(Counter RankSlot::*counter, std::uint64_t number) const {
-  for (int rank = 0; rank < size_; ++rank) {
+  for (int rank = 0; rank < size(); ++rank) {
     if ((slot(rank).*counter).value.load(std::memory_order_acquire) < number) return false;
   }
   return true;
@@ -44,6 +41,7 @@ void NodeBoard::wait_for(Counter RankSlot::*counter, std::uint64_t number,
                          const std::function<void()>& meanwhile) const {
   const auto check = [&] {
     throw_if_aborted();
+    mpi::keep_going(node_);
     if (meanwhile) meanwhile();
   };
   wait_until([&] { return all_reached(counter, number); }, spins_, check);
@@ -53,8 +51,8 @@ std::uint64_t NodeBoard::post(const NodePost& post) {
   const auto number = ++posted_;
   // An entry is free again once all ranks are done with the collective that used it.
   if (number > kept) wait_for_done(number - kept);
-  slot(rank_).posts[number % kept] = post;
-  slot(rank_).arrived.value.store(number, std::memory_order_release);
+  slot(rank()).posts[number % kept] = post;
+  slot(rank()).arrived.value.store(number, std::memory_order_release);
   return number;
 }
 
@@ -65,7 +63,7 @@ void NodeBoard::wait_for_arrival(std::uint64_t number, const std::function<void(
   wait_for(&RankSlot::arrived, number, meanwhile);
 }
 
-void NodeBoard::mark_done(std::uint64_t number) { slot(rank_).done.value.store(number, std::memory_order_release); }
+void NodeBoard::mark_done(std::uint64_t number) { slot(rank()).done.value.store(number, std::memory_order_release); }
 bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&RankSlot::done, number); }
 void NodeBoard::wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile) const {
   wait_for(&RankSlot::done, number, meanwhile);
@@ -73,12 +71,12 @@ void NodeBoard::wait_for_done(std::uint64_t number, const std::function<void()>&
 
 void NodeBoard::meet() {
   const auto number = ++meetings_;
-  slot(rank_).met.value.store(number, std::memory_order_release);
+  slot(rank()).met.value.store(number, std::memory_order_release);
   wait_for(&RankSlot::met, number);
 }
 
 void NodeBoard::raise_abort(std::string_view reason) noexcept {
-  auto& mine = slot(rank_);
+  auto& mine = slot(rank());
   if (mine.aborted.value.load(std::memory_order_relaxed) != 0) return;
   const auto length = std::min(reason.size(), mine.reason.size() - 1);
   std::copy_n(reason.begin(), length, mine.reason.begin());
@@ -87,7 +85,7 @@ void NodeBoard::raise_abort(std::string_view reason) noexcept {
 }
 
 void NodeBoard::throw_if_aborted() const {
-  for (int rank = 0; rank < size_; ++rank) {
+  for (int rank = 0; rank < size(); ++rank) {
     if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
     throw abandoned_by(slot(rank).global_rank, slot(rank).reason.data());
   }

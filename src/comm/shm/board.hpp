@@ -46,11 +46,13 @@ class NodeBoard {
  public:
   static constexpr std::size_t kept = 64;  ///< maximum number of collectives under way
 
-  /// `node` is a part of `all`. Messages number ranks as `all` does. @collective over `all`
+  /// `node`, which must outlive the board, is a part of `all`. Messages number ranks as `all` does. Waits keep MPI
+  /// going: it may hold unsent messages, of other communicators as well, for which a rank of the node waits in MPI.
+  /// @collective over `all`
   NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all);
 
-  int rank() const { return rank_; }
-  int size() const { return size_; }
+  int rank() const { return node_.rank(); }
+  int size() const { return node_.size(); }
   /// The number in `all` of a rank of the node.
   int global_rank(int rank) const { return slot(rank).global_rank; }
 
@@ -91,8 +93,7 @@ class NodeBoard {
   bool all_reached(Counter RankSlot::*counter, std::uint64_t number) const;
   void wait_for(Counter RankSlot::*counter, std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
-  int rank_;
-  int size_;
+  const mpi::Communicator& node_;
   int spins_;
   mpi::SharedMemory memory_;
   std::uint64_t posted_ = 0;

@@ -78,13 +78,10 @@ void NodeCommunicator::complete(std::uint64_t number) {
   }
 }
 
-// Keeps traffic moving while this rank waits within its node: MPI may still hold unsent messages, of other
-// communicators as well, for which a rank of this node waits instead of coming here.
+// Keeps traffic between nodes moving while this rank waits within its node.
 std::function<void()> NodeCommunicator::meanwhile() {
-  return [this] {
-    if (!team_.has_one_node()) advance();
-    mpi::keep_going(comm_);
-  };
+  if (team_.has_one_node()) return {};
+  return [this] { advance(); };
 }
 
 // A collective on which the ranks differ ends on all of them. complete() throws the reason to the caller that waits.
