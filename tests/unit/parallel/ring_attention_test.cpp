@@ -3,7 +3,6 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/autograd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "parallel/context/divided_sequence.hpp"
 #include "support/catch.hpp"
 #include "support/forwarding_communicator.hpp"
+#include "support/live_bytes.hpp"
 
 using namespace hortator;
 using parallel::SequenceLayout;
@@ -58,22 +58,10 @@ std::vector<at::Tensor> gradients_of(const at::Tensor& output, const parallel::R
   return torch::autograd::grad({output.sin().sum()}, {mine.queries, mine.keys, mine.values});
 }
 
-/// Bytes of tensors on the CPU that this thread has allocated and not freed, and their peak.
-struct LiveBytes final : c10::MemoryReportingInfoBase {
-  std::int64_t bytes = 0, peak = 0;
-  void reportMemoryUsage(void* /*memory*/, std::int64_t size, std::size_t /*allocated*/, std::size_t /*reserved*/,
-                         c10::Device /*device*/) override {
-    bytes += size;
-    peak = std::max(peak, bytes);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-};
-
 std::int64_t peak_of(const std::function<void()>& work) {
-  const auto counter = std::make_shared<LiveBytes>();
-  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, counter);
+  const test::LiveBytes live;
   work();
-  return counter->peak;
+  return live.peak();
 }
 
 }  // namespace
