@@ -26,7 +26,7 @@ bool is_many(const launching::Key& key) { return key.kind == KeyKind::list || ke
 
 const char* value_name(const launching::Key& key) {
   if (key.kind == KeyKind::count || key.kind == KeyKind::number) return "N";
-  if (key.kind == KeyKind::positive) return "X";
+  if (key.kind == KeyKind::amount) return "X";
   if (key.kind == KeyKind::time) return "HH:MM:SS";
   if (key.kind == KeyKind::gpus) return "[TYPE:]N";
   if (key.kind == KeyKind::memory) return "SIZE";

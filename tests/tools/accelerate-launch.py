@@ -57,10 +57,12 @@ def of_deepspeed(args):
         # The launcher does not hand over paths; DeepSpeed offloads shards, which parameters have at stage 3 only.
         if device not in ("none", "auto", None) and settings["zero_stage"] in ("123" if name == "offload_optimizer" else "3"):
             settings[name] = device if device == "cpu" else zero[section].get("nvme_path") if zero[section].get("nvme_path") not in (None, "none") else path
-    for name in ("gradient_accumulation_steps", "gradient_clipping"):
-        value = config.get(name, "auto")
-        if value not in ("auto", None):
-            settings[name] = value
+    steps = config.get("gradient_accumulation_steps", "auto")
+    if steps not in ("auto", None):
+        settings["gradient_accumulation_steps"] = steps
+    # prepare() replaces "auto" by 1; without the entry, or with 0, DeepSpeed does not clip
+    if config.get("gradient_clipping"):
+        settings["gradient_clipping"] = config["gradient_clipping"]
     for precision in ("fp16", "bf16"):
         if config.get(precision, {}).get("enabled") is True:
             settings["mixed_precision"] = precision
@@ -121,7 +123,12 @@ OTHERWISE = {("fsdp1_config.yaml", "zero_stage"): "Accelerate 1.15 writes the st
 def settings_of(hortator, file):
     done = subprocess.run([hortator, "config", "validate", file, "--json"], capture_output=True, text=True, check=False)
     answer = json.loads(done.stdout)
-    return {key: given["value"] for key, given in answer["settings"].items()} if answer["is_valid"] else {"error": answer["error"]}
+    if not answer["is_valid"]:
+        return {"error": answer["error"]}
+    settings = {key: given["value"] for key, given in answer["settings"].items()}
+    if settings.get("gradient_clipping") == "0":
+        del settings["gradient_clipping"]
+    return settings
 
 
 def same(one, other):

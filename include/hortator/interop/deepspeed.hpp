@@ -17,7 +17,7 @@ namespace hortator {
 ///     config.fill(accelerator, batch_size);
 struct HORTATOR_API DeepspeedConfig {
   AcceleratorOptions options = {};  ///< those given to read_deepspeed, with the file's: stage, precision, ...
-  std::optional<double> gradient_clipping = {};  ///< for clip_grad_norm_
+  std::optional<double> gradient_clipping = {};  ///< for clip_grad_norm_; nothing if the file does not clip
   std::optional<std::int64_t> train_micro_batch_size_per_gpu = {};
   std::optional<std::int64_t> train_batch_size = {};
   std::vector<std::string> ignored = {};  ///< entries without effect here, such as "zero_optimization.overlap_comm"
@@ -29,8 +29,9 @@ struct HORTATOR_API DeepspeedConfig {
 };
 
 /// Reads a configuration file, on this rank only, on top of the options `run`. Ignores entries that the program itself
-/// decides (optimizer, scheduler). Throws UsageError for entries that ask for a feature which does not exist here and
-/// cannot be left out.
+/// decides (optimizer, scheduler). As in Accelerate, an "auto" stage or clipping is the launcher's; if it sets none,
+/// the stage is 2 and gradients are clipped at 1. A file without these entries does not shard or clip. Throws
+/// UsageError for entries that ask for a feature which does not exist here and cannot be left out.
 HORTATOR_API DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const AcceleratorOptions& run = {});
 
 }  // namespace hortator

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cmath>
 #include <hortator/error.hpp>
-#include <hortator/interop/deepspeed.hpp>
 
 #include "accelerator/interop/accelerate/sharding_variables.hpp"
+#include "accelerator/interop/deepspeed/deepspeed_file.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 
@@ -24,24 +24,6 @@ std::optional<std::int64_t> steps(const core::Variables& variables) {
   if (!text::parse_integer(set->value, number) || number < 1)
     refuse(set->name, set->value, "set it to a number from 1 on");
   return number;
-}
-
-// The program's own setting takes precedence, as for mixed_precision.
-ZeroConfig sharding(ZeroConfig config, const core::Variables& variables) {
-  auto set = core::first_set(variables, {"HORTATOR_ZERO_STAGE"});
-  if (!set) set = accelerate_sharding(variables);
-  if (!set) return config;
-  try {
-    const auto asked = zero_config(set->value);
-    if (config.stage) return config;
-    config.stage = asked.stage;
-    if (!config.shard_group) config.shard_group = asked.shard_group;
-  } catch (const UsageError&) {
-    refuse(
-        set->name, set->value,
-        "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
-  }
-  return config;
 }
 
 // The program's own settings take precedence, as for the stage.
@@ -92,7 +74,7 @@ std::optional<core::SetVariable> deepspeed_file(const core::Variables& variables
 // A sharding of the program's own or of a variable stands; the file's parts fit only its own stage.
 ZeroConfig filled(ZeroConfig config, const ZeroConfig& of_file, bool is_of_program) {
   if (is_of_program) return config;
-  if (!config.stage) config.stage = of_file.stage.value_or(2);  // Accelerate's default for "auto"
+  if (!config.stage) config.stage = of_file.stage.value_or(0);
   if (of_file.stage && config.stage != of_file.stage) return config;
   if (!config.shard_group) config.shard_group = of_file.shard_group;
   if (config.offload_optimizer.empty() && *config.stage > 0) config.offload_optimizer = of_file.offload_optimizer;
@@ -104,8 +86,8 @@ ZeroConfig filled(ZeroConfig config, const ZeroConfig& of_file, bool is_of_progr
 AcceleratorOptions with_deepspeed(AcceleratorOptions options, bool program_shards, const core::Variables& variables) {
   const auto file = deepspeed_file(variables);
   if (!file) return options;
-  const auto of_file = read_deepspeed(file->value, {}).options;
-  const auto over = read_deepspeed(file->value, options).options;
+  const auto of_file = read_deepspeed_file(file->value, {}, variables).options;
+  const auto over = read_deepspeed_file(file->value, options, variables).options;
   options.zero = filled(options.zero, of_file.zero, program_shards);
   options.grad_scaler = over.grad_scaler;
   options.ddp = over.ddp;
@@ -134,7 +116,7 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   refuse_unsupported(variables);
   const bool program_shards = options.zero.stage.has_value();
-  options.zero = offloading(sharding(options.zero, variables), variables);
+  options.zero = offloading(launched_sharding(options.zero, variables), variables);
   options.parallel = axes(options.parallel, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
   options = with_deepspeed(std::move(options), program_shards, variables);
@@ -142,28 +124,49 @@ AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& v
   return options;
 }
 
-std::optional<double> launched_clipping(const core::Variables& variables) {
-  const auto set = core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"});
-  if (!set) {
-    if (const auto file = deepspeed_file(variables)) {
-      const auto of_file = read_deepspeed(file->value).gradient_clipping.value_or(0);
-      if (of_file > 0) return of_file;
-    }
+// The program's own setting takes precedence, as for mixed_precision.
+ZeroConfig launched_sharding(ZeroConfig config, const core::Variables& variables) {
+  auto set = core::first_set(variables, {"HORTATOR_ZERO_STAGE"});
+  if (!set) set = accelerate_sharding(variables);
+  if (!set) return config;
+  try {
+    const auto asked = zero_config(set->value);
+    if (config.stage) return config;
+    config.stage = asked.stage;
+    if (!config.shard_group) config.shard_group = asked.shard_group;
+  } catch (const UsageError&) {
+    refuse(
+        set->name, set->value,
+        "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
   }
-  const auto chosen = set ? set : accelerate_clipping(variables);
-  if (!chosen) return std::nullopt;
-  double value = 0;
-  const auto* const end = chosen->value.data() + chosen->value.size();
-  const auto result = std::from_chars(chosen->value.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end || !(value > 0) || !std::isfinite(value))
-    refuse(chosen->name, chosen->value, "set it to a norm above 0");
-  return value;
+  return config;
+}
+
+std::optional<double> launched_clipping(const core::Variables& variables) {
+  if (!core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"})) {
+    if (const auto file = deepspeed_file(variables))
+      return read_deepspeed_file(file->value, {}, variables).gradient_clipping;
+    if (!accelerate_clipping(variables)) return std::nullopt;
+  }
+  return automatic_clipping(variables);
+}
+
+std::optional<double> automatic_clipping(const core::Variables& variables) {
+  auto set = core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"});
+  if (!set || set->value == "auto") set = accelerate_clipping(variables);
+  if (!set) return 1;
+  double norm = 0;
+  const auto* const end = set->value.data() + set->value.size();
+  const auto result = std::from_chars(set->value.data(), end, norm);
+  if (result.ec != std::errc() || result.ptr != end || !(norm >= 0) || !std::isfinite(norm))
+    refuse(set->name, set->value, "set it to a norm from 0 on; 0 does not clip");
+  return norm > 0 ? std::optional(norm) : std::nullopt;
 }
 
 void report_launched_file(const core::Variables& variables) {
   const auto file = deepspeed_file(variables);
   if (!file) return;
-  const auto config = read_deepspeed(file->value);
+  const auto config = read_deepspeed_file(file->value, {}, variables);
   if (!config.ignored.empty()) log::info("without effect here, of ", file->value, ": ", text::join(config.ignored));
   if (!config.unknown.empty()) log::warn("unknown entries in ", file->value, ": ", text::join(config.unknown));
 }

@@ -15,9 +15,17 @@ namespace hortator::accelerator {
 /// (HORTATOR_CPU, HORTATOR_MIXED_PRECISION and HORTATOR_DEBUG are read where they act.)
 AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables = core::process_variables());
 
-/// The largest norm of gradients that the launcher asks for (HORTATOR_GRADIENT_CLIPPING, or a DeepSpeed file); nothing
-/// if it asks for none. UsageError for an invalid value.
+/// The configuration with the stage and group that the launcher asks for, if `config` has no stage. Reads no DeepSpeed
+/// file. UsageError for an invalid value.
+ZeroConfig launched_sharding(ZeroConfig config, const core::Variables& variables);
+
+/// The largest norm of gradients that the launcher asks for (HORTATOR_GRADIENT_CLIPPING, or DeepSpeed, which clips at 1
+/// by default); nothing if it asks for none. UsageError for an invalid value.
 std::optional<double> launched_clipping(const core::Variables& variables = core::process_variables());
+
+/// The norm that "auto" stands for in a DeepSpeed file: that of the launcher's variables, otherwise 1; nothing if they
+/// ask for 0. UsageError for an invalid value.
+std::optional<double> automatic_clipping(const core::Variables& variables);
 
 /// The layers that the launcher asks to recompute (HORTATOR_RECOMPUTE_LAYERS); nothing if it asks for none.
 std::optional<RecomputeLayersOptions> launched_recomputation(

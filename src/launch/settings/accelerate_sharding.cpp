@@ -45,7 +45,7 @@ class Planner {
     offload("offload_optimizer", "offload_optimizer_device", "offload_optimizer_nvme_path", number, 1);
     offload("offload_parameters", "offload_param_device", "offload_param_nvme_path", number, 3);
     take_checked("gradient_accumulation_steps");
-    take_checked("gradient_clipping");
+    clip();
     return std::move(plan_);
   }
 
@@ -165,13 +165,27 @@ class Planner {
   // Sets the setting of the same name.
   void take_checked(std::string_view name) {
     const auto* value = find(name);
-    if (value == nullptr) return;
+    if (value != nullptr) check_and_set(name, *value);
+  }
+
+  void check_and_set(std::string_view name, const AccelerateValue& value) {
     try {
-      check_values(find_key(name, ""), {value->text}, "");
-      set(name, *value);
+      check_values(find_key(name, ""), {value.text}, "");
+      set(name, value);
     } catch (const UsageError& error) {
       refuse(name, error.what());
     }
+  }
+
+  // Accelerate clips at 1 where DeepSpeed's options, or a file's "auto", leave it open. A file without the key does not
+  // clip, and neither does 0.
+  void clip() {
+    const auto found = given_.find("gradient_clipping");
+    const bool is_missing = found == given_.end() || found->second.text.empty();
+    if (is_missing && selected_by_.empty()) return;
+    auto value = is_missing ? AccelerateValue{"auto", selected_by_} : found->second;
+    if (text::parse_bool(value.text) == false) value.text = "0";
+    check_and_set("gradient_clipping", value);
   }
 
   // Accelerate refuses entries beside the file that the file decides.

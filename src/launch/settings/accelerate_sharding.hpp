@@ -29,7 +29,8 @@ struct ShardingPlan {
 /// selects FSDP, which shards fully by default; with an empty one there is no default.
 ShardingPlan plan_fsdp(const AccelerateValues& given, const std::string& selected_by);
 
-/// DeepSpeed, whose default is stage 2. Where deepspeed_config_file is given, that file decides.
+/// DeepSpeed, whose default is stage 2 and to clip gradients at 1. With an empty `selected_by` there is no default.
+/// Where deepspeed_config_file is given, that file decides.
 ShardingPlan plan_deepspeed(const AccelerateValues& given, const std::string& selected_by);
 
 /// Whether the value means "not set" in Accelerate: empty, "none", "auto" or a spelling of false.

@@ -37,6 +37,7 @@ class DeepspeedFile {
       values.try_emplace("offload_param_device",
                          AccelerateValue{"cpu", origin("zero_optimization.cpu_offload_params")});
     settle_stage(values);
+    if (is_auto("gradient_clipping")) values["gradient_clipping"] = {"auto", origin("gradient_clipping")};
     auto plan = plan_deepspeed(values, "");
     for (const auto& [name, reason] : plan.refused)
       throw UsageError({.what = text::concat(values.at(name).origin, ": ", reason)});
@@ -60,11 +61,16 @@ class DeepspeedFile {
   std::optional<std::string> value(std::string_view path) const {
     const auto* at = node(path);
     if (at == nullptr || at->is_null()) return {};
-    if (at->is_string()) return at->get<std::string>() == "auto" ? std::nullopt : std::optional(at->get<std::string>());
+    if (at->is_string()) return is_auto(path) ? std::nullopt : std::optional(at->get<std::string>());
     if (at->is_number_float() && at->get<double>() == std::trunc(at->get<double>()) && at->get<double>() < 1e15)
       return std::to_string(static_cast<long long>(at->get<double>()));  // 1e2 steps
     if (at->is_primitive()) return at->dump();
     throw UsageError({.what = text::concat(origin(path), " is not one value"), .hint = "write a number or a name"});
+  }
+
+  bool is_auto(std::string_view path) const {
+    const auto* at = node(path);
+    return at != nullptr && at->is_string() && at->get<std::string>() == "auto";
   }
 
   bool is_on(std::string_view path) const {
@@ -87,8 +93,8 @@ class DeepspeedFile {
   // Without a stage, DeepSpeed does not shard; Accelerate replaces "auto" by 2.
   void settle_stage(AccelerateValues& values) const {
     if (values.contains("zero_stage")) return;
-    const bool is_auto = node("zero_optimization.stage") != nullptr;
-    values["zero_stage"] = {is_auto ? "2" : "0", origin("zero_optimization.stage")};
+    constexpr auto path = "zero_optimization.stage";
+    values["zero_stage"] = {is_auto(path) ? "2" : "0", origin(path)};
   }
 
   void set_precision(Layer& layer) const {

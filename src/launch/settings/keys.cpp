@@ -46,8 +46,8 @@ constexpr auto table = std::to_array<Key>({
     {.name = "offload_parameters", .what = "where ZeRO stage 3 keeps parameters between their uses: cpu, or a folder", .is_for_program = true},
     {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
      .is_for_program = true},
-    {.name = "gradient_clipping", .kind = KeyKind::positive, .what = "largest norm of the gradients in an update; larger ones are scaled down",
-     .is_for_program = true},
+    {.name = "gradient_clipping", .kind = KeyKind::amount, .what = "largest norm of the gradients in an update (0: any; auto: 1 if nothing else sets it)",
+     .is_for_program = true, .automatic = "1"},
     {.name = "recompute_layers", .what = "layers of Sequential containers whose activations are recomputed: all, or comma-separated classes",
      .is_for_program = true},
     {.name = "deepspeed_config", .what = "configuration file of DeepSpeed, for what its entries set", .is_for_program = true},
@@ -104,11 +104,11 @@ bool is_number(const std::string& text, long long min) {
   return text::parse_integer(text, value) && value >= min && value <= 100'000'000;
 }
 
-bool is_positive(const std::string& text) {
+bool is_amount(const std::string& text) {
   double value = 0;
   const auto* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end && value > 0 && std::isfinite(value);
+  return result.ec == std::errc() && result.ptr == end && value >= 0 && std::isfinite(value);
 }
 
 bool is_assignment(const std::string& text) {
@@ -126,8 +126,8 @@ bool is_accepted(const Key& key, const std::string& value) {
       return is_number(value, 1);
     case KeyKind::number:
       return is_number(value, 0);
-    case KeyKind::positive:
-      return is_positive(value);
+    case KeyKind::amount:
+      return is_amount(value) || (value == "auto" && !key.automatic.empty());
     case KeyKind::onoff:
       return text::parse_bool(value).has_value();
     case KeyKind::choice:
@@ -155,8 +155,8 @@ std::string expected(const Key& key) {
       return "a whole number from 1";
     case KeyKind::number:
       return "a whole number from 0";
-    case KeyKind::positive:
-      return "a number above 0";
+    case KeyKind::amount:
+      return text::concat("a number from 0", key.automatic.empty() ? "" : ", or auto");
     case KeyKind::onoff:
       return "true or false";
     case KeyKind::choice:

@@ -11,7 +11,7 @@ namespace hortator::launching {
 enum class KeyKind {
   count,      ///< a whole number from 1
   number,     ///< a whole number from 0
-  positive,   ///< a number above 0, such as 0.5
+  amount,     ///< a number from 0, such as 0.5
   onoff,      ///< true or false, in any spelling that Accelerate accepts
   choice,     ///< one of Key::choices
   word,       ///< text
@@ -31,10 +31,11 @@ struct Key {
   std::string_view name;  ///< in files: "ranks_per_node"
   KeyKind kind = KeyKind::word;
   Scope scope = Scope::both;
-  std::string_view what = "";     ///< one line of help
-  std::string_view builtin = "";  ///< the default value; empty: none
-  std::string_view choices = "";  ///< for KeyKind::choice: "no fp16 bf16"
-  bool is_for_program = false;    ///< passed to the ranks by its variable
+  std::string_view what = "";       ///< one line of help
+  std::string_view builtin = "";    ///< the default value; empty: none
+  std::string_view choices = "";    ///< for KeyKind::choice: "no fp16 bf16"
+  bool is_for_program = false;      ///< passed to the ranks by its variable
+  std::string_view automatic = "";  ///< the value of "auto" if no lower layer has one; empty: there is no "auto"
 };
 
 /// "ranks-per-node" for the flag --ranks-per-node.

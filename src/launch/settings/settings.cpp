@@ -23,8 +23,14 @@ void replace_or_append(std::vector<std::string>& assignments, const std::string&
   }
 }
 
+bool is_automatic(const Key& key, const SettingValue& given) {
+  return !key.automatic.empty() && given.values.front() == "auto";
+}
+
 // Merges `given` into `below`, the value from all lower layers.
 SettingValue on_top(const Key& key, SettingValue below, const SettingValue& given) {
+  if (is_automatic(key, given))
+    return below.values.empty() ? SettingValue{{std::string(key.automatic)}, given.origin} : below;
   if (!adds_up(key) || below.values.empty()) return given;
   for (const auto& value : given.values) {
     if (key.kind == KeyKind::variables) {

@@ -92,18 +92,19 @@ bool AccelerateOptions::is_any_kept(std::string_view prefix) const {
 }
 
 void AccelerateOptions::finish() {
-  const bool has_stage = arguments_.sets("zero-stage");
-  if (!fsdp_.empty() || is_any_kept("fsdp_")) add_plan(launching::plan_fsdp(kept_, fsdp_), has_stage);
+  if (!fsdp_.empty() || is_any_kept("fsdp_")) add_plan(launching::plan_fsdp(kept_, fsdp_));
   if (!deepspeed_.empty() || is_any_kept("offload_") || is_any_kept("deepspeed_"))
-    add_plan(launching::plan_deepspeed(kept_, deepspeed_), has_stage);
+    add_plan(launching::plan_deepspeed(kept_, deepspeed_));
 }
 
-void AccelerateOptions::add_plan(const launching::ShardingPlan& plan, bool has_stage) {
+void AccelerateOptions::add_plan(const launching::ShardingPlan& plan) {
   for (const auto& [name, reason] : plan.refused)
     throw UsageError({.what = text::concat("--", name, " of Accelerate is not supported"), .why = reason});
   for (const auto& [name, reason] : plan.unused) arguments_.note("--" + name, reason);
   for (const auto& [key, value] : plan.layer) {
-    if (key != "zero_stage" || !has_stage) arguments_.set(key, value.values.front(), value.origin);
+    const bool may_be_given = key == "zero_stage" || key == "gradient_clipping";
+    if (!may_be_given || !arguments_.sets(launching::flag_of(launching::find_key(key, ""))))
+      arguments_.set(key, value.values.front(), value.origin);
   }
 }
 

@@ -33,7 +33,7 @@ class AccelerateOptions {
   void put(const launching::AccelerateName& row, const TypedOption& option);
   void refuse_second_axis(const launching::AccelerateName& row, const std::string& typed);
   bool is_any_kept(std::string_view prefix) const;
-  void add_plan(const launching::ShardingPlan& plan, bool has_stage);
+  void add_plan(const launching::ShardingPlan& plan);
 
   ArgumentReader& reader_;
   ParserArguments& arguments_;

@@ -47,6 +47,24 @@ TEST_CASE("a DeepSpeed file selects what is offloaded, and where") {
   CHECK(zero.offload_parameters == "cpu");
 }
 
+TEST_CASE(
+    "an automatic stage of a DeepSpeed file is 2, an automatic clipping 1, and without the entries there is none") {
+  const auto automatic = read(R"({"zero_optimization": {"stage": "auto", "offload_optimizer": {"device": "cpu"}},
+      "gradient_clipping": "auto"})");
+  CHECK(automatic.options.zero.stage == 2);
+  CHECK(automatic.options.zero.offload_optimizer == "cpu");
+  CHECK(automatic.gradient_clipping == 1);
+  CHECK(automatic.unknown.empty());
+  CHECK(read(R"({"zero_optimization": {"stage": "auto"}})", {.zero = {.stage = 3}}).options.zero.stage == 3);
+
+  const auto missing = read(R"({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}})");
+  CHECK(!missing.options.zero.stage);
+  CHECK(missing.options.zero.offload_optimizer.empty());
+  CHECK(!missing.gradient_clipping);
+  CHECK(
+      !read(R"({"gradient_clipping": 0.0})").gradient_clipping);  // clip_grad_norm_(parameters, 0) would train nothing
+}
+
 TEST_CASE("a DeepSpeed file selects the communication type of gradients") {
   using Hook = DDPCommunicationHookType;
   CHECK(read(R"({"communication_data_type": "bfp16"})").options.ddp.comm_hook == Hook::bf16);
@@ -81,6 +99,7 @@ TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that 
                     ContainsSubstring("torch_autocast.dtype is 'float32'"));
   CHECK_THROWS_WITH(read(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
                     ContainsSubstring("both enabled"));
+  CHECK_THROWS_WITH(read(R"({"gradient_clipping": -0.5})"), ContainsSubstring("gradient_clipping is -0.5"));
   CHECK_THROWS_WITH(read(R"({"fp16": {"loss_scale": 128}})"), ContainsSubstring("fp16.loss_scale is 128"));
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"offload_param": {"device": "nvme"}}})"),
                     ContainsSubstring("offload_param.device"));

@@ -158,10 +158,40 @@ TEST_CASE("the launcher's limit of the gradients' norm") {
   CHECK(clipping({{"HORTATOR_GRADIENT_CLIPPING", "1"}}) == 1);
   CHECK(!clipping({{"ACCELERATE_GRADIENT_CLIPPING", "1.0"}}));  // only DeepSpeed reads it
   CHECK(clipping({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_GRADIENT_CLIPPING", "1.0"}}) == 1);
-  CHECK(!clipping({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_GRADIENT_CLIPPING", "auto"}}));
-  for (const auto* bad : {"0", "-1", "nan", "inf", "one", "1x"})
+  CHECK(!clipping({{"HORTATOR_GRADIENT_CLIPPING", "0"}}));
+  CHECK(clipping({{"HORTATOR_GRADIENT_CLIPPING", "auto"}}) == 1);
+  for (const auto* bad : {"-1", "nan", "inf", "one", "1x"})
     CHECK_THROWS_WITH(clipping({{"HORTATOR_GRADIENT_CLIPPING", bad}}),
                       ContainsSubstring("HORTATOR_GRADIENT_CLIPPING is"));
+}
+
+TEST_CASE("DeepSpeed clips at 1 unless its variable or its file sets another norm, and a file without one does not") {
+  const auto clipping = [](std::map<std::string, std::string> variables) {
+    variables["ACCELERATE_USE_DEEPSPEED"] = "true";
+    return accelerator::launched_clipping(lookup(variables));
+  };
+  CHECK(clipping({}) == 1);
+  CHECK(clipping({{"ACCELERATE_GRADIENT_CLIPPING", "auto"}}) == 1);
+  CHECK(clipping({{"ACCELERATE_GRADIENT_CLIPPING", "0.5"}}) == 0.5);
+  CHECK(!clipping({{"ACCELERATE_GRADIENT_CLIPPING", "0.0"}}));
+  CHECK(!clipping({{"HORTATOR_GRADIENT_CLIPPING", "0"}}));
+  CHECK_THROWS_WITH(clipping({{"ACCELERATE_GRADIENT_CLIPPING", "none"}}),
+                    ContainsSubstring("ACCELERATE_GRADIENT_CLIPPING is 'none'"));
+
+  const auto of_file = [&](const char* entry, std::map<std::string, std::string> variables = {}) {
+    std::ofstream("clipping.json") << R"({"zero_optimization": {"stage": 2})" << entry << "}";
+    variables["ACCELERATE_DEEPSPEED_CONFIG_FILE"] = "clipping.json";
+    return clipping(variables);
+  };
+  CHECK(!of_file(""));
+  CHECK(!of_file(R"(, "gradient_clipping": 0)"));
+  CHECK(of_file(R"(, "gradient_clipping": 0.25)") == 0.25);
+  CHECK(of_file(R"(, "gradient_clipping": "auto")") == 1);
+  const std::map<std::string, std::string> half = {{"ACCELERATE_GRADIENT_CLIPPING", "0.5"}};
+  CHECK(of_file(R"(, "gradient_clipping": "auto")", half) == 0.5);
+  CHECK(of_file(R"(, "gradient_clipping": 2.0)", half) == 2);
+  CHECK(!of_file("", half));
+  CHECK_THROWS_WITH(of_file(R"(, "gradient_clipping": -1)"), ContainsSubstring("gradient_clipping is -1"));
 }
 
 TEST_CASE("the launcher's layers to recompute") {
@@ -212,12 +242,30 @@ TEST_CASE("the launcher's DeepSpeed file sets what neither the program nor a var
   CHECK(with(python).zero.stage == 2);
   std::ofstream("automatic.json") << R"({"zero_optimization": {"stage": "auto"}})";
   CHECK(with({{"HORTATOR_DEEPSPEED_CONFIG", "automatic.json"}}).zero.stage == 2);
+  CHECK(with({{"HORTATOR_DEEPSPEED_CONFIG", "automatic.json"}, {"HORTATOR_ZERO_STAGE", "3"}}).zero.stage == 3);
+  python["ACCELERATE_DEEPSPEED_CONFIG_FILE"] = "automatic.json";
+  CHECK(with(python).zero.stage == 2);
+  python["ACCELERATE_DEEPSPEED_ZERO_STAGE"] = "1";
+  CHECK(with(python).zero.stage == 1);
+  std::ofstream("no_stage.json") << R"({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}})";
+  const auto open = with({{"HORTATOR_DEEPSPEED_CONFIG", "no_stage.json"}}).zero;
+  CHECK(open.stage == 0);
+  CHECK(open.offload_optimizer.empty());
   CHECK_THROWS(with({{"HORTATOR_DEEPSPEED_CONFIG", "missing.json"}}));
 }
 
 TEST_CASE("what Accelerate's launcher asks for and does not exist is an error that names the variable") {
   CHECK_THROWS_WITH(with({{"ACCELERATE_USE_MEGATRON_LM", "true"}}), ContainsSubstring("ACCELERATE_USE_MEGATRON_LM"));
   CHECK_NOTHROW(with({{"ACCELERATE_USE_MEGATRON_LM", "false"}}));
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_SAGEMAKER", "true"}}), ContainsSubstring("ACCELERATE_USE_SAGEMAKER"));
+  CHECK_THROWS_WITH(with({{"ACCELERATE_TORCH_DEVICE", "cuda:1"}}), ContainsSubstring("ACCELERATE_TORCH_DEVICE"));
+  std::map<std::string, std::string> deepspeed = {{"ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES", "Block"}};
+  CHECK_NOTHROW(with(deepspeed));
+  deepspeed["ACCELERATE_USE_DEEPSPEED"] = "true";
+  CHECK_THROWS_WITH(with(deepspeed), ContainsSubstring("ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES"));
+  CHECK_NOTHROW(with({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_FP8_BACKEND", "TE"}}));
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_FP8_BACKEND", "MSAMP"}}),
+                    ContainsSubstring("ACCELERATE_FP8_BACKEND"));
   CHECK_NOTHROW(with({{"FSDP_IGNORED_MODULES", "head"}}));
   CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_IGNORED_MODULES", "head"}}),
                     ContainsSubstring("FSDP_IGNORED_MODULES"));

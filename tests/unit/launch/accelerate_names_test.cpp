@@ -140,8 +140,10 @@ TEST_CASE("every spelling of true and false counts, and 1 is true unless it is a
   CHECK(support("fsdp_config.fsdp_offload_params", "perhaps") == Support::refused);
   for (const auto* norm : {"1", "1.0", "0.5", "1e-1"})
     CHECK(value(read("deepspeed_config.gradient_clipping", norm), "gradient_clipping") == norm);
-  for (const auto* off : {"0", "none", "auto", "false"})
-    CHECK(value(read("deepspeed_config.gradient_clipping", off), "gradient_clipping") == "none");
+  for (const auto* off : {"0", "false"})
+    CHECK(value(read("deepspeed_config.gradient_clipping", off), "gradient_clipping") == "0");
+  CHECK(value(read("deepspeed_config.gradient_clipping", "auto"), "gradient_clipping") == "auto");
+  CHECK(support("deepspeed_config.gradient_clipping", "none") == Support::refused);
   CHECK(support("deepspeed_config.gradient_clipping", "-1") == Support::refused);
   CHECK(is_unused_in_accelerate(*accelerate_flag("megatron_lm_tp_degree"), "1"));
   CHECK(!is_unused_in_accelerate(*accelerate_flag("tpu_use_sudo"), "1"));
@@ -151,6 +153,8 @@ TEST_CASE("FSDP shards fully and DeepSpeed has stage 2 unless another is named")
   CHECK(value(read("distributed_type", "FSDP"), "zero_stage") == "3");
   CHECK(value(read("distributed_type", "DEEPSPEED"), "zero_stage") == "2");
   CHECK(value(read("distributed_type", "MULTI_GPU"), "zero_stage") == "none");
+  CHECK(value(read("distributed_type", "DEEPSPEED"), "gradient_clipping") == "auto");
+  CHECK(value(read("distributed_type", "FSDP"), "gradient_clipping") == "none");
   CHECK(read("distributed_type", "FSDP").layer.at("zero_stage").origin == "f:1");
   for (const auto* stage : {"0", "1", "2", "3"})
     CHECK(value(read("deepspeed_config.zero_stage", stage), "zero_stage") == stage);

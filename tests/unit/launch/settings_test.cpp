@@ -43,6 +43,20 @@ TEST_CASE("the highest layer that has a setting wins") {
   }
 }
 
+TEST_CASE("an automatic value yields to lower layers, and is the default of its key where they have none") {
+  const auto clipping = [](const Values& texts) {
+    std::vector<Layer> layers;
+    for (const auto& text : texts) layers.push_back(layer(text, {{"gradient_clipping", {text}}}));
+    const auto value = *Settings(layers).find("gradient_clipping");
+    return value.values.front() + " of " + value.origin;
+  };
+  CHECK(clipping({"auto"}) == "1 of auto");
+  CHECK(clipping({"auto", "0.5"}) == "0.5 of 0.5");
+  CHECK(clipping({"auto", "0"}) == "0 of 0");
+  CHECK(clipping({"0.5", "auto"}) == "0.5 of 0.5");
+  CHECK_THROWS_WITH(check_values(find_key("mixed_precision", ""), {"auto"}, "x"), ContainsSubstring("got 'auto'"));
+}
+
 TEST_CASE("lists add up from the lowest layer, and for two variables of a name the higher layer wins") {
   const Settings settings({layer("flag", {{"modules", {"cuda"}}, {"environment", {"B=3"}}}),
                            layer("site", {{"modules", {"gcc", "openmpi"}}, {"environment", {"A=1", "B=2"}}})});

@@ -87,18 +87,26 @@ TEST_CASE("each file of the folder has a row, except those that others name") {
 
 TEST_CASE("templates of DeepSpeed's configuration give stage, offloading, precision and accumulation") {
   for (const auto& [file, expected] :
-       {std::pair("zero_stage1_config.json", "gradient_accumulation_steps=1 mixed_precision=fp16 zero_stage=1"),
-        {"zero_stage2_config.json", "gradient_accumulation_steps=1 mixed_precision=fp16 zero_stage=2"},
+       {std::pair("zero_stage1_config.json",
+                  "gradient_accumulation_steps=1 gradient_clipping=auto mixed_precision=fp16 zero_stage=1"),
+        {"zero_stage2_config.json",
+         "gradient_accumulation_steps=1 gradient_clipping=auto mixed_precision=fp16 zero_stage=2"},
         {"zero_stage2_offload_config.json",
-         "gradient_accumulation_steps=1 mixed_precision=fp16 offload_optimizer=cpu zero_stage=2"},
-        {"zero_stage3_config.json", "gradient_accumulation_steps=1 mixed_precision=fp16 zero_stage=3"},
+         "gradient_accumulation_steps=1 gradient_clipping=auto mixed_precision=fp16 offload_optimizer=cpu "
+         "zero_stage=2"},
+        {"zero_stage3_config.json",
+         "gradient_accumulation_steps=1 gradient_clipping=auto mixed_precision=fp16 zero_stage=3"},
         {"zero_stage3_offload_config.json",
-         "gradient_accumulation_steps=1 mixed_precision=fp16 offload_optimizer=cpu offload_parameters=cpu "
+         "gradient_accumulation_steps=1 gradient_clipping=auto mixed_precision=fp16 offload_optimizer=cpu "
+         "offload_parameters=cpu "
          "zero_stage=3"},
-        {"ds_config_zero2.json", "gradient_accumulation_steps=1 offload_optimizer=cpu zero_stage=2"},
-        {"ds_config_zero2_model_only.json", "gradient_accumulation_steps=1 offload_optimizer=cpu zero_stage=2"},
+        {"ds_config_zero2.json",
+         "gradient_accumulation_steps=1 gradient_clipping=auto offload_optimizer=cpu zero_stage=2"},
+        {"ds_config_zero2_model_only.json",
+         "gradient_accumulation_steps=1 gradient_clipping=auto offload_optimizer=cpu zero_stage=2"},
         {"ds_config_zero3.json",
-         "gradient_accumulation_steps=1 offload_optimizer=cpu offload_parameters=cpu zero_stage=3"},
+         "gradient_accumulation_steps=1 gradient_clipping=auto offload_optimizer=cpu offload_parameters=cpu "
+         "zero_stage=3"},
         {"ds_config_zero3_model_only.json", "offload_parameters=cpu zero_stage=3"}}) {
     INFO(file);
     const auto content = core::read_whole(files_folder() / file);
@@ -111,6 +119,10 @@ TEST_CASE("entries of a DeepSpeed file in other spellings, and invalid ones") {
   CHECK(layer_text(deepspeed_layer(R"({"zero_optimization": {}})")) == "zero_stage=0");
   CHECK(layer_text(deepspeed_layer(R"({"zero_optimization": {"stage": "auto"}, "gradient_clipping": 1.0})")) ==
         "gradient_clipping=1 zero_stage=2");
+  CHECK(layer_text(deepspeed_layer(R"({"zero_optimization": {}, "gradient_clipping": "auto"})")) ==
+        "gradient_clipping=auto zero_stage=0");
+  CHECK(layer_text(deepspeed_layer(R"({"zero_optimization": {}, "gradient_clipping": 0.0})")) ==
+        "gradient_clipping=0 zero_stage=0");
   CHECK(layer_text(deepspeed_layer(
             R"({"zero_optimization": {"stage": 3, "cpu_offload": true, "cpu_offload_params": true}})")) ==
         "offload_optimizer=cpu offload_parameters=cpu zero_stage=3");

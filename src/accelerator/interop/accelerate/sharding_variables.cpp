@@ -57,6 +57,39 @@ std::optional<SetVariable> deepspeed_offload(const core::Variables& variables, c
                     .hint = text::concat("set it to none, to cpu, or to nvme with ", path)});
 }
 
+// A variable that asks for what does not exist here.
+struct UnsupportedVariable {
+  const char* name;
+  const char* only_with;     // the variable that has to be true; empty: none
+  std::string_view asks_by;  // the value that asks for it; "true": any spelling; empty: any value
+  const char* why;
+  const char* hint;
+};
+
+constexpr auto unsupported = std::to_array<UnsupportedVariable>({
+    {"ACCELERATE_USE_MEGATRON_LM", "", "true", "Megatron-LM is a library for Python",
+     "divide the model by parallel.tensor and shard it by zero.stage"},
+    {"ACCELERATE_USE_SAGEMAKER", "", "true", "SageMaker starts processes without MPI",
+     "start the program with mpirun, srun or hortator launch"},
+    {"ACCELERATE_TORCH_DEVICE", "", "", "each rank takes a device of its node",
+     "unset it; HORTATOR_CPU=1 or --cpu asks for the CPU"},
+    {"ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES", "ACCELERATE_USE_DEEPSPEED", "",
+     "layers are not gathered as a whole by their class",
+     "set ddp.find_unused_parameters in the program where ranks use different experts"},
+    {"ACCELERATE_FP8_BACKEND", "ACCELERATE_USE_DEEPSPEED", "MSAMP", "MS-AMP is a library for Python", "use bf16"},
+    {"FSDP_IGNORED_MODULES", "ACCELERATE_USE_FSDP", "", "all parameters of a prepared model are sharded",
+     "prepare the modules to be left out as a model of an Accelerator without ZeRO"},
+    {"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "ACCELERATE_USE_FSDP", "true",
+     "the program decides where saved tensors are",
+     "create hortator::SavedTensors with on_host around the forward pass"},
+});
+
+bool asks(const core::Variables& variables, const UnsupportedVariable& row) {
+  if (row.asks_by == "true") return is_true(variables, row.name);
+  const auto set = set_in_accelerate(variables, row.name);
+  return set && (row.asks_by.empty() || set->value == row.asks_by);
+}
+
 }  // namespace
 
 std::optional<SetVariable> accelerate_deepspeed_file(const core::Variables& variables) {
@@ -64,10 +97,17 @@ std::optional<SetVariable> accelerate_deepspeed_file(const core::Variables& vari
   return set_in_accelerate(variables, "ACCELERATE_DEEPSPEED_CONFIG_FILE");
 }
 
+std::optional<SetVariable> accelerate_stage(const core::Variables& variables) {
+  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return std::nullopt;
+  constexpr auto name = "ACCELERATE_DEEPSPEED_ZERO_STAGE";
+  return SetVariable{name, variables(name).value_or("2")};
+}
+
 std::optional<SetVariable> accelerate_clipping(const core::Variables& variables) {
   if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED")) return std::nullopt;
-  auto set = set_in_accelerate(variables, "ACCELERATE_GRADIENT_CLIPPING");
-  return set && set->value != "0" && set->value != "0.0" ? set : std::nullopt;
+  constexpr auto name = "ACCELERATE_GRADIENT_CLIPPING";
+  const auto value = variables(name).value_or("auto");
+  return SetVariable{name, value == "auto" ? "1" : value};
 }
 
 OffloadVariables accelerate_offload(const core::Variables& variables, int stage) {
@@ -98,27 +138,18 @@ std::optional<SetVariable> accelerate_axis(const core::Variables& variables, con
 }
 
 void refuse_unsupported(const core::Variables& variables) {
-  const auto refuse = [](const char* name, const char* why, const char* hint) {
-    throw UsageError(
-        {.what = text::concat(name, " of Accelerate's launcher is not supported"), .why = why, .hint = hint});
-  };
-  if (is_true(variables, "ACCELERATE_USE_MEGATRON_LM"))
-    refuse("ACCELERATE_USE_MEGATRON_LM", "Megatron-LM is a library for Python",
-           "divide the model by parallel.tensor and shard it by zero.stage");
-  if (!is_true(variables, "ACCELERATE_USE_FSDP")) return;
-  if (set_in_accelerate(variables, "FSDP_IGNORED_MODULES"))
-    refuse("FSDP_IGNORED_MODULES", "all parameters of a prepared model are sharded",
-           "prepare the modules to be left out as a model of an Accelerator without ZeRO");
-  if (is_true(variables, "FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD"))
-    refuse("FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "the program decides where saved tensors are",
-           "create hortator::SavedTensors with on_host around the forward pass");
+  for (const auto& row : unsupported) {
+    if (row.only_with[0] != '\0' && !is_true(variables, row.only_with)) continue;
+    if (!asks(variables, row)) continue;
+    throw UsageError({.what = text::concat(row.name, " of Accelerate's launcher is not supported"),
+                      .why = row.why,
+                      .hint = row.hint});
+  }
 }
 
 std::optional<SetVariable> accelerate_sharding(const core::Variables& variables) {
   if (is_true(variables, "ACCELERATE_USE_FSDP")) return fsdp_sharding(variables);
-  if (!is_true(variables, "ACCELERATE_USE_DEEPSPEED") || accelerate_deepspeed_file(variables)) return std::nullopt;
-  constexpr auto name = "ACCELERATE_DEEPSPEED_ZERO_STAGE";
-  return SetVariable{name, variables(name).value_or("2")};
+  return accelerate_deepspeed_file(variables) ? std::nullopt : accelerate_stage(variables);
 }
 
 }  // namespace hortator::accelerator

@@ -21,10 +21,14 @@ struct OffloadVariables {
 /// `stage` is the one that applies: parameters are offloaded at stage 3 only.
 OffloadVariables accelerate_offload(const core::Variables& variables, int stage);
 
+/// ACCELERATE_DEEPSPEED_ZERO_STAGE if DeepSpeed is in use; 2 where it is unset.
+std::optional<core::SetVariable> accelerate_stage(const core::Variables& variables);
+
 /// ACCELERATE_DEEPSPEED_CONFIG_FILE, if DeepSpeed is in use.
 std::optional<core::SetVariable> accelerate_deepspeed_file(const core::Variables& variables);
 
-/// ACCELERATE_GRADIENT_CLIPPING, if DeepSpeed is in use; nothing for "auto".
+/// ACCELERATE_GRADIENT_CLIPPING if DeepSpeed is in use; 1 where it is unset or "auto", as DeepSpeed has it under
+/// Accelerate. Where a DeepSpeed file is in use, it counts only for the file's "auto".
 std::optional<core::SetVariable> accelerate_clipping(const core::Variables& variables);
 
 /// The layers of FSDP_ACTIVATION_CHECKPOINTING: "all", or the classes of FSDP_TRANSFORMER_CLS_TO_WRAP.
@@ -33,7 +37,8 @@ std::optional<core::SetVariable> accelerate_recomputation(const core::Variables&
 /// An axis of ACCELERATE_USE_PARALLELISM_CONFIG: `name` is such as PARALLELISM_CONFIG_TP_SIZE.
 std::optional<core::SetVariable> accelerate_axis(const core::Variables& variables, const char* name);
 
-/// Throws UsageError if Accelerate's launcher asks for what does not exist here: Megatron-LM, FSDP's ignored modules.
+/// Throws UsageError if Accelerate's variables ask for what does not exist here: Megatron-LM, FSDP's ignored modules,
+/// another device.
 void refuse_unsupported(const core::Variables& variables);
 
 }  // namespace hortator::accelerator

@@ -3,7 +3,10 @@
 #include <cmath>
 #include <hortator/interop/deepspeed.hpp>
 
+#include "accelerator/interop/accelerate/sharding_variables.hpp"
+#include "accelerator/interop/deepspeed/deepspeed_file.hpp"
 #include "accelerator/interop/deepspeed/entries.hpp"
+#include "accelerator/training/launched.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
@@ -147,21 +150,34 @@ std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string&
                     .hint = R"(set it to "none", to "cpu", or to "nvme" with a nvme_path)"});
 }
 
-void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options) {
-  if (const auto stage = entries.count("zero_optimization.stage", 0)) options.zero.stage = static_cast<int>(*stage);
+/// Without an entry, the stage stays open, which is no sharding. "auto" is the launcher's, otherwise 2 as in
+/// Accelerate.
+void read_stage(DeepspeedEntries& entries, ZeroConfig& zero, const core::Variables& variables) {
+  constexpr auto path = "zero_optimization.stage";
+  if (const auto stage = entries.count(path, 0)) zero.stage = static_cast<int>(*stage);
+  if (!entries.is_automatic(path)) return;
+  zero = accelerator::launched_sharding(zero, variables);
+  if (zero.stage) return;
+  const auto set = accelerator::accelerate_stage(variables);
+  zero.stage = set ? zero_config(set->value).stage : 2;
+}
+
+void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options, const core::Variables& variables) {
+  read_stage(entries, options.zero, variables);
+  const auto stage = accelerator::launched_sharding(options.zero, variables).stage.value_or(0);
   for (const auto* group : {"zero_optimization.zero_hpz_partition_size", "zero_optimization.mics_shard_size"}) {
     if (const auto ranks = entries.count(group, -1); ranks && *ranks > 1)
       options.zero.shard_group = static_cast<int>(*ranks);
   }
   const bool old_optimizer = entries.onoff("zero_optimization.cpu_offload").value_or(false);
   const bool old_parameters = entries.onoff("zero_optimization.cpu_offload_params").value_or(false);
-  if (old_optimizer) options.zero.offload_optimizer = "cpu";
-  if (old_parameters && options.zero.stage.value_or(3) == 3) options.zero.offload_parameters = "cpu";
-  if (auto place = offloaded_to(entries, "zero_optimization.offload_optimizer"); !place.empty())
-    options.zero.offload_optimizer = std::move(place);
-  // DeepSpeed offloads parameters at stage 3 only.
-  auto place = offloaded_to(entries, "zero_optimization.offload_param");
-  if (!place.empty() && options.zero.stage.value_or(3) == 3) options.zero.offload_parameters = std::move(place);
+  // DeepSpeed offloads shards, which parameters have at stage 3 only.
+  if (old_optimizer && stage > 0) options.zero.offload_optimizer = "cpu";
+  if (old_parameters && stage == 3) options.zero.offload_parameters = "cpu";
+  auto optimizer = offloaded_to(entries, "zero_optimization.offload_optimizer");
+  if (!optimizer.empty() && stage > 0) options.zero.offload_optimizer = std::move(optimizer);
+  auto parameters = offloaded_to(entries, "zero_optimization.offload_param");
+  if (!parameters.empty() && stage == 3) options.zero.offload_parameters = std::move(parameters);
 }
 
 void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
@@ -210,6 +226,17 @@ void read_communication(DeepspeedEntries& entries, AcceleratorOptions& options) 
   }
 }
 
+/// Nothing where the file does not clip: the entry is missing, or 0.
+std::optional<double> read_clipping(DeepspeedEntries& entries, const core::Variables& variables) {
+  constexpr auto path = "gradient_clipping";
+  const auto norm = entries.number(path);
+  if (entries.is_automatic(path)) return accelerator::automatic_clipping(variables);
+  if (norm && !(*norm >= 0))
+    throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", *norm),
+                      .hint = "a number from 0 on is needed, or \"auto\""});
+  return norm == 0 ? std::nullopt : norm;
+}
+
 bool has_no_effect(const std::string& path) {
   return std::any_of(without_effect.begin(), without_effect.end(),
                      [&](std::string_view known) { return is_one_of(path, known); });
@@ -247,6 +274,11 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
 }
 
 DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const AcceleratorOptions& run) {
+  return accelerator::read_deepspeed_file(file, run, core::process_variables());
+}
+
+DeepspeedConfig accelerator::read_deepspeed_file(const std::filesystem::path& file, const AcceleratorOptions& run,
+                                                 const core::Variables& variables) {
   const auto json = formats::read_text(file, max_bytes);
   JsonValue root;
   try {
@@ -258,12 +290,12 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
     throw UsageError({.what = text::concat(file.string(), " holds ", root.described()), .hint = "a map is needed"});
   DeepspeedEntries entries(root, file.string());
   DeepspeedConfig config{.options = run};
-  read_zero(entries, config.options);
+  read_zero(entries, config.options, variables);
   read_precision(entries, config.options);
   read_communication(entries, config.options);
   if (const auto steps = entries.count("gradient_accumulation_steps", 1))
     config.options.gradient_accumulation_steps = *steps;
-  config.gradient_clipping = entries.number("gradient_clipping");
+  config.gradient_clipping = read_clipping(entries, variables);
   config.train_micro_batch_size_per_gpu = entries.count("train_micro_batch_size_per_gpu", 1);
   config.train_batch_size = entries.count("train_batch_size", 1);
   refuse_changes(entries);

@@ -48,6 +48,11 @@ bool DeepspeedEntries::is_true(const std::string& path) const {
   return value != nullptr && *value;
 }
 
+bool DeepspeedEntries::is_automatic(const std::string& path) const {
+  const auto found = values_.find(path);
+  return found != values_.end() && is_auto(found->second);
+}
+
 std::string DeepspeedEntries::text(const std::string& path, const char* expected) {
   const auto* value = take(path);
   if (value == nullptr) return {};

@@ -21,7 +21,8 @@ class DeepspeedEntries {
   std::optional<double> number(const std::string& path);
   std::optional<std::int64_t> count(const std::string& path, std::int64_t min);
   std::optional<bool> onoff(const std::string& path);
-  bool is_true(const std::string& path) const;  ///< whether the entry is the value true; does not count it as read
+  bool is_true(const std::string& path) const;       ///< whether the entry is the value true; does not count it as read
+  bool is_automatic(const std::string& path) const;  ///< whether the entry is "auto"; does not count it as read
   std::string text(const std::string& path, const char* expected);  ///< empty if it is missing
   /// Returns the entry, null if it is missing, and counts it as read.
   const formats::JsonValue* take(const std::string& path);
