@@ -36,6 +36,7 @@
 #include <hortator/parallel/mesh.hpp>
 #include <hortator/parallel/split_between_processes.hpp>
 #include <hortator/parallel/sync_batch_norm.hpp>
+#include <hortator/parallel/synchronize_batch_norms.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <hortator/parallel/zero.hpp>
 #include <hortator/run.hpp>

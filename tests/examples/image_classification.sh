@@ -48,6 +48,15 @@ run "${train[@]}" --run-dir sharded --zero 2
 expect_code 0
 paste -d, run/loss.csv sharded/loss.csv | awk -F, 'NR > 1 { d = $2 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || wrong 'ZeRO changes the losses'
 
+run "${train[@]}" --run-dir synchronised --sync-batch-norm
+expect_code 0
+expect_line '^6 BatchNorm layers normalise over the batches of all ranks'
+if [[ " ${launcher[*]} " == *' 1 '* || ${#launcher[@]} = 0 ]]; then
+  cmp run/loss.csv synchronised/loss.csv || wrong '--sync-batch-norm changes the losses of one rank'
+else
+  ! cmp -s run/loss.csv synchronised/loss.csv || wrong '--sync-batch-norm changes nothing'
+fi
+
 run "${launcher[@]}" "$program" --model run/model --data images --image-size 16 --num-epochs 1 --batch-size 8 --flip --color-jitter --run-dir again --cpu
 expect_code 0
 expect_line '^epoch 0: .* % of 12 images right'
@@ -66,6 +75,9 @@ JSON
   expect_code 0
   paste -d, alone/loss.csv tensor/loss.csv | awk -F, 'NR > 1 { d = $2 - $4; if ($1 != $3 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR < 3) exit 1 }' ||
     wrong '--tensor changes the losses'
+  run "${launcher[@]}" "$program" "${vit[@]}" --sync-batch-norm
+  expect_code 2
+  expect_line '--sync-batch-norm: the model has no BatchNorm layers'
   run "${train[@]}" --tensor 2 --run-dir without_plan
   expect_code 2
   expect_line 'has no plan'

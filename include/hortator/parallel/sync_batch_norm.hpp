@@ -84,8 +84,8 @@ class SyncBatchNormImplBase : public torch::nn::NormImplBase<D, Derived, torch::
 /// Drop-in replacements of torch::nn::BatchNorm1d, 2d and 3d (same options, same names in the state) with statistics
 /// over the batches of all ranks together, in forward and backward: as if one rank computed on all samples. Ranks may
 /// have different numbers of samples, or none. `prepare` of a model that contains them connects the ranks; all ranks
-/// must run the same layers in the same order. In evaluation mode, and on one rank, they are plain BatchNorm. (In C++ a
-/// module's members cannot be replaced, so you choose the type where the module is declared.)
+/// must run the same layers in the same order. In evaluation mode, and on one rank, they are plain BatchNorm. Where you
+/// cannot change the type that a model declares, use synchronize_batch_norms().
 class HORTATOR_API SyncBatchNorm1dImpl : public detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl> {
  public:
   using detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl>::SyncBatchNormImplBase;

@@ -24,7 +24,7 @@ struct Config {
   double lr = 3e-2;
   std::int64_t num_epochs = 3, seed = 42, batch_size = 64, image_size = 224, channels = 3;
   double min_crop = 0.08;
-  bool random_weights = false, whole_model = false, flip = false, jitter = false;
+  bool random_weights = false, whole_model = false, flip = false, jitter = false, sync_batch_norm = false;
   example::FineTuningOptions run;
 };
 
@@ -69,6 +69,13 @@ void freeze_body(const models::PretrainedModel& net) {
   for (const auto& parameter : net.named_parameters()) parameter.value().set_requires_grad(is_head(parameter.key()));
 }
 
+/// Before prepare().
+void synchronise_norms(models::PretrainedModel& net, const hortator::Accelerator& accelerator) {
+  const auto layers = hortator::synchronize_batch_norms(net);
+  if (layers == 0) throw hortator::UsageError({.what = "--sync-batch-norm: the model has no BatchNorm layers"});
+  accelerator.print(layers, " BatchNorm layers normalise over the batches of all ranks");
+}
+
 void training_function(const Config& config) {
   hortator::Accelerator accelerator({.cpu = config.run.cpu,
                                      .zero = {.stage = static_cast<int>(config.run.zero)},
@@ -88,6 +95,7 @@ void training_function(const Config& config) {
 
   auto net = create_model(config, classes);
   if (!config.whole_model) freeze_body(*net);
+  if (config.sync_batch_norm) synchronise_norms(*net, accelerator);
   std::vector<at::Tensor> trained;
   for (const auto& parameter : net->parameters())
     if (parameter.requires_grad()) trained.push_back(parameter);
@@ -134,6 +142,8 @@ std::optional<Config> parse_args(int argc, char** argv) {
   config.random_weights =
       parser.flag("random-weights", "trains from scratch; the model's folder needs only config.json");
   config.whole_model = parser.flag("whole-model", "trains all parameters, not only the head");
+  config.sync_batch_norm =
+      parser.flag("sync-batch-norm", "normalises over the batches of all ranks, for small batches");
   config.min_crop = parser.real("min-crop-area", config.min_crop, "least part of an image that a random crop takes");
   config.flip = parser.flag("flip", "also flips images at random");
   config.jitter = parser.flag("color-jitter", "also varies colours at random");

@@ -65,7 +65,8 @@ void Joining::check_can_follow() const {
                         .hint = "leave DataOptions::even_batches on"});
     }
     if (!parallel::has_synchronized_norms(model.core().module())) continue;
-    throw UsageError({.what = "join_uneven_inputs got " + model.core().name() + ", which has SyncBatchNorm layers",
+    throw UsageError({.what = "join_uneven_inputs got " + model.core().name() +
+                              ", which has SyncBatchNorm layers (or BatchNorm ones, synchronised)",
                       .why = "ranks without batches cannot follow what these exchange in the middle of a pass",
                       .hint = "leave DataOptions::even_batches on, or use BatchNorm"});
   }

@@ -1,28 +1,36 @@
 #include "parallel/batch_norm/shared_statistics.hpp"
 
+#include <algorithm>
 #include <hortator/parallel/sync_batch_norm.hpp>
-#include <vector>
+
+#include "parallel/batch_norm/marked_norms.hpp"
 
 namespace hortator::parallel {
 namespace {
 
-std::vector<hortator::detail::SynchronizedNorm*> norms_in(const torch::nn::Module& module) {
-  std::vector<hortator::detail::SynchronizedNorm*> norms;
-  for (const auto& part : module.modules(/*include_self=*/false)) {
-    if (auto* norm = dynamic_cast<hortator::detail::SynchronizedNorm*>(part.get())) norms.push_back(norm);
-  }
-  // The module itself may be an object that no shared_ptr owns.
-  auto* self = dynamic_cast<hortator::detail::SynchronizedNorm*>(const_cast<torch::nn::Module*>(&module));
-  if (self != nullptr) norms.push_back(self);
-  return norms;
+using hortator::detail::SynchronizedNorm;
+
+void join(torch::nn::Module& module, const std::shared_ptr<SharedStatistics>& statistics) {
+  if (auto* norm = dynamic_cast<SynchronizedNorm*>(&module)) norm->join(statistics);
+  if (auto& marked = MarkedNorms::instance(); marked.contains(module)) marked.join(module, statistics);
 }
 
 }  // namespace
 
-bool has_synchronized_norms(const torch::nn::Module& module) { return !norms_in(module).empty(); }
+bool is_synchronized_norm(const torch::nn::Module& module) {
+  return dynamic_cast<const SynchronizedNorm*>(&module) != nullptr || MarkedNorms::instance().contains(module);
+}
 
-void join_synchronized_norms(const torch::nn::Module& module, const std::shared_ptr<SharedStatistics>& statistics) {
-  for (auto* norm : norms_in(module)) norm->join(statistics);
+// The module itself may be an object that no shared_ptr owns.
+bool has_synchronized_norms(const torch::nn::Module& module) {
+  const auto parts = module.modules(/*include_self=*/false);
+  return is_synchronized_norm(module) ||
+         std::ranges::any_of(parts, [](const auto& part) { return is_synchronized_norm(*part); });
+}
+
+void join_synchronized_norms(torch::nn::Module& module, const std::shared_ptr<SharedStatistics>& statistics) {
+  for (const auto& part : module.modules(/*include_self=*/false)) join(*part, statistics);
+  join(module, statistics);
 }
 
 }  // namespace hortator::parallel

@@ -30,8 +30,10 @@ class SharedStatistics {
   std::unique_ptr<comm::Communicator> communicator_;
 };
 
+/// Whether the module itself is a SyncBatchNorm, or a BatchNorm that synchronize_batch_norms() has marked.
+bool is_synchronized_norm(const torch::nn::Module& module);
 /// Whether the module, or one within it, has statistics to share.
 bool has_synchronized_norms(const torch::nn::Module& module);
-void join_synchronized_norms(const torch::nn::Module& module, const std::shared_ptr<SharedStatistics>& statistics);
+void join_synchronized_norms(torch::nn::Module& module, const std::shared_ptr<SharedStatistics>& statistics);
 
 }  // namespace hortator::parallel

@@ -12,6 +12,7 @@
 #include "paging/deferred/recording.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -24,7 +25,9 @@ std::string describe_all(const torch::nn::Module& module) {
   }
   for (const auto& item : module.named_buffers())
     lines += text::concat(item.key(), " ", comm::describe(item.value()), "; ");
-  return lines;
+  for (const auto& item : module.named_modules("", /*include_self=*/false))
+    if (is_synchronized_norm(*item.value())) lines += item.key() + " synchronised; ";
+  return lines + (is_synchronized_norm(module) ? "synchronised" : "");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // Statistics over all ranks' samples: what one rank's BatchNorm computes on the joined batch.
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -7,40 +6,15 @@
 
 #include <algorithm>
 
-#include "fixtures.hpp"
+#include "joined_batch.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
+using test::close;
+using Batch = test::JoinedBatch;
 
 namespace {
-
-/// The given numbers of samples for each rank, cut from one batch that every rank has.
-struct Batch {
-  Batch(const Accelerator& accelerator, std::vector<std::int64_t> shape, at::ScalarType type, std::int64_t first = 2) {
-    const int rank = accelerator.process_index();
-    for (int r = 0; r < accelerator.num_processes(); ++r) {
-      if (r == rank) begin = total;
-      total += first + 2 * r;
-    }
-    count = first + 2 * rank;
-    shape[0] = total;
-    const auto generator = at::detail::createCPUGenerator(4);
-    whole = (at::randn(shape, generator, at::kDouble) * 3 + 5).to(type);
-    weights = at::randn(shape, generator, at::kDouble).to(type);
-  }
-  at::Tensor own(const at::Tensor& tensor) const { return tensor.narrow(0, begin, count); }
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-  std::int64_t total = 0;
-  at::Tensor whole;
-  at::Tensor weights;  ///< of each output in the loss
-};
-
-bool close(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
-  const double tolerance = type == at::kDouble ? 1e-10 : type == at::kFloat ? 1e-5 : 5e-2;
-  return at::allclose(a.to(at::kDouble), b.to(at::kDouble), tolerance, tolerance);
-}
 
 // Four steps of both; `plain` sees the joined batch.
 template <typename Sync, typename Plain>
@@ -202,6 +176,8 @@ TEST_CASE("wrong dimensions and unsupported uses are refused") {
   Accelerator accelerator({.data = {.even_batches = false}});
   SyncBatchNorm2d sync(3);
   CHECK_THROWS_WITH(sync(at::ones({2, 3})), ContainsSubstring("SyncBatchNorm2d got an input of 2 dimensions"));
+  if (accelerator.num_processes() > 1)
+    CHECK_THROWS_WITH(sync(at::ones({2, 3, 1, 1})), ContainsSubstring("was not prepared and is used in training"));
   auto model = accelerator.prepare(sync);
   if (accelerator.num_processes() == 1) return;
   CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}), ContainsSubstring("SyncBatchNorm"));
