@@ -1,11 +1,14 @@
 #include "parallel/context/context_attention.hpp"
 
-#include <ATen/ops/arange.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
 #include <hortator/error.hpp>
+#include <limits>
+#include <vector>
 
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
@@ -57,10 +60,34 @@ at::Tensor own_mask(const at::Tensor& mask, const SequenceLayout& layout, comm::
   return mask.size(-2) == all && all != own ? part_of_sequence(mask, -2, layout, over.rank()) : mask;
 }
 
-// Which keys before `end` the queries of a range may see.
-at::Tensor causal_rows(const core::Range& range, const at::Tensor& like) {
-  const auto options = at::TensorOptions().device(like.device()).dtype(at::kLong);
-  return at::arange(range.end, options).le(at::arange(range.begin, range.end, options).unsqueeze(1));
+// The type in which attention computes.
+at::ScalarType score_type(const at::Tensor& queries) {
+  const auto device = queries.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : queries.scalar_type();
+}
+
+// What is added to the scores of the keys before `end` for the queries of a range.
+at::Tensor causal_rows(const core::Range& range, const at::TensorOptions& like) {
+  const at::NoGradGuard no_grad;
+  return at::full({range.size(), range.end}, -std::numeric_limits<double>::infinity(), like).triu_(range.begin + 1);
+}
+
+// The same, one for all layers: backward keeps it, and so it is there when the next layer asks.
+at::Tensor shared_causal_rows(const core::Range& range, const at::TensorOptions& like) {
+  struct Kept {
+    core::Range range;
+    c10::weak_intrusive_ptr<c10::TensorImpl> rows;
+  };
+  thread_local std::vector<Kept> kept;
+  std::erase_if(kept, [](const Kept& one) { return one.rows.expired(); });
+  for (const auto& one : kept) {
+    const at::Tensor rows(one.rows.lock());
+    if (rows.defined() && one.range == range && rows.dtype() == like.dtype() && rows.device() == like.device())
+      return rows;
+  }
+  auto rows = causal_rows(range, like);
+  kept.push_back({.range = range, .rows = c10::weak_intrusive_ptr<c10::TensorImpl>(rows.getIntrusivePtr())});
+  return rows;
 }
 
 // A range of queries needs no keys behind it.
@@ -70,7 +97,8 @@ at::Tensor causal_attention(const at::Tensor& queries, const at::Tensor& keys, c
   std::int64_t begin = 0;
   for (const auto& range : ranges) {
     const bool is_first = range.begin == 0;
-    const auto mask = is_first ? std::nullopt : std::optional(causal_rows(range, queries));
+    const auto mask = is_first ? std::nullopt
+                               : std::optional(shared_causal_rows(range, queries.options().dtype(score_type(queries))));
     parts.push_back(at::scaled_dot_product_attention(
         queries.narrow(-2, begin, range.size()), keys.narrow(-2, 0, range.end), values.narrow(-2, 0, range.end), mask,
         how.dropout, /*is_causal=*/is_first, how.scale, how.groups_heads));
