@@ -311,9 +311,9 @@ TEST_CASE("data sets that read from any place of a file refuse a compressed one 
   CHECK_THROWS_WITH(TarShards({cases / "shard.tar.zst"}), ContainsSubstring("read it in order with TarStream"));
   for (const auto* file : {"lines.txt.gz", "lines.txt.zst"}) {
     INFO(file);
-    const auto is_refused = ContainsSubstring("is compressed") && ContainsSubstring("unpack it with gunzip or unzstd");
-    CHECK_THROWS_WITH(CsvRows(cases / file), is_refused);
-    CHECK_THROWS_WITH(LabelledTexts(cases / file), is_refused);
+    const std::string hint = "unpack it with gunzip or unzstd";
+    CHECK_THROWS_WITH(CsvRows(cases / file), ContainsSubstring("is compressed") && ContainsSubstring(hint));
+    CHECK_THROWS_WITH(LabelledTexts(cases / file), ContainsSubstring("is compressed") && ContainsSubstring(hint));
   }
 }
 
@@ -327,8 +327,9 @@ TEST_CASE("files that Python and the zstd command wrote", "[.compressed]") {
     INFO(file);
     ++files;
     auto expected = lines_of(plain);
-    for (auto& line : expected)
-      if (line.ends_with('\r')) line.pop_back();
+    const auto ended = expected.size() - (expected.empty() || content_of(plain).ends_with('\n') ? 0 : 1);
+    for (std::size_t i = 0; i < ended; ++i)
+      if (expected[i].ends_with('\r')) expected[i].pop_back();
     CHECK(read_lines(file) == expected);
   }
   CHECK(files >= 8);
