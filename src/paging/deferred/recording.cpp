@@ -40,6 +40,10 @@ std::size_t count_tensors(c10::ArrayRef<c10::IValue> arguments) {
   }));
 }
 
+bool has_own_generator(c10::ArrayRef<c10::IValue> arguments) {
+  return std::ranges::any_of(arguments, [](const c10::IValue& argument) { return argument.isGenerator(); });
+}
+
 bool covers_its_storage(const at::Tensor& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
 }
@@ -88,6 +92,8 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
   const auto owner = claim_of(tensor);
   if (owner.provider != this || count_tensors(arguments) != 1) return {};
   const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
+  const bool keeps_order = is_random && order_ == Order::as_written;
+  if (keeps_order && has_own_generator(arguments)) return {};  // whose numbers can be drawn once
   auto& target = deferred(owner.number);
   if (target.is_plain) {
     // Random initialisers set all elements, so the present values need not be kept.
@@ -95,7 +101,6 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
     target.is_plain = false;
     take_memory(tensor.storage(), not_yet);
   }
-  const bool keeps_order = is_random && order_ == Order::as_written;
   if (keeps_order && !begin_state_.defined()) {
     const Plainly plainly;
     begin_state_ = generator_state();
@@ -133,8 +138,8 @@ void Recording::end() {
 void Recording::catch_up() {
   const std::lock_guard lock(mutex_);
   if (!begin_state_.defined()) return;
-  run_until(steps_.size());
   const Plainly plainly;
+  pass(steps_.size());
   set_generator_state(present_state_);
   begin_state_.reset();
 }
@@ -144,7 +149,7 @@ void Recording::fill(int storage) {
   if (!target.storage || target.is_plain) return;
   const auto steps = target.steps;
   if (target.needs_order) {
-    run_until(steps.back() + 1);
+    draw(steps);
   } else {
     for (const auto step : steps) run(steps_[step]);
   }
@@ -152,22 +157,42 @@ void Recording::fill(int storage) {
   release_tensor(storage);
 }
 
-// Sets the generator's state for the recorded steps. Afterwards restores it; if no random step is left, and the program
-// has not drawn since, leaves it as if all had been drawn at construction.
-void Recording::run_until(std::size_t end) {
-  if (done_ >= end) return;
+// Runs the steps of one tensor with their random numbers. Afterwards restores the generator's state; if no random step
+// is left, and the program has not drawn since, leaves it as if all had been drawn at construction.
+void Recording::draw(const std::vector<std::size_t>& steps) {
   const Plainly plainly;
   const auto now = generator_state();
-  set_generator_state(present_state_);
-  for (; done_ < end; ++done_) run(steps_[done_]);
-  present_state_ = generator_state();
-  const bool is_random_left = std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(end), steps_.end(),
-                                          [](const Step& step) { return step.is_random; });
-  if (is_random_left || !at::equal(now, begin_state_)) {
-    set_generator_state(now);
-  } else {
-    begin_state_ = present_state_;  // more may be recorded
+  for (const auto number : steps) {
+    auto& step = steps_[number];
+    if (step.is_random) pass(number);
+    const bool is_passed = step.state.defined();
+    if (step.is_random) set_generator_state(is_passed ? std::exchange(step.state, {}) : present_state_);
+    run(step);
+    if (step.is_random && !is_passed) present_state_ = generator_state();
   }
+  const bool is_random_left = std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(done_), steps_.end(),
+                                          [](const Step& step) { return step.is_random && !step.is_done; });
+  const bool has_drawn = !begin_state_.defined() || !at::equal(now, begin_state_);
+  set_generator_state(is_random_left || has_drawn ? now : present_state_);
+  if (!is_random_left && !has_drawn) begin_state_ = present_state_;  // more may be recorded
+}
+
+// Draws the random numbers of the steps before `end`, and forgets them: a tensor that needs them later draws them
+// again, so that it has no memory until then.
+void Recording::pass(std::size_t end) {
+  if (done_ >= end) return;
+  set_generator_state(present_state_);
+  for (; done_ < end; ++done_) {
+    auto& step = steps_[done_];
+    if (!step.is_random || step.is_done) continue;
+    const bool is_needed = static_cast<bool>(deferred(step.storage).storage);
+    if (is_needed) step.state = generator_state();
+    auto stack = is_needed ? step.arguments : std::exchange(step.arguments, {});
+    const auto& target = stack[0].toTensor();
+    stack[0] = at::empty_strided(target.sizes(), target.strides(), target.options());
+    step.op.callBoxed(stack);
+  }
+  present_state_ = generator_state();
 }
 
 void Recording::run(Step& step) {
@@ -175,14 +200,7 @@ void Recording::run(Step& step) {
   const Plainly plainly;
   const auto& storage = deferred(step.storage).storage;
   auto stack = std::exchange(step.arguments, {});
-  if (storage) {
-    if (memory_of(storage) == nullptr) own_memory(storage, new_memory(storage.nbytes()));
-  } else if (step.is_random) {
-    const auto& lost = stack[0].toTensor();
-    stack[0] = at::empty_strided(lost.sizes(), lost.strides(), lost.options());
-  } else {
-    return;
-  }
+  if (memory_of(storage) == nullptr) own_memory(storage, new_memory(storage.nbytes()));
   step.op.callBoxed(stack);
 }
 

@@ -13,8 +13,8 @@
 namespace hortator::paging {
 
 /// The operators that initialise tensors which were made without memory, in the order of the program. They run when the
-/// values are needed, with the random numbers that they would have drawn at construction: operators that draw random
-/// numbers run in order, others only for the tensor that is needed.
+/// values are needed, with the random numbers that they would have drawn at construction. Random numbers are drawn in
+/// order; a tensor whose turn is over before it is needed gets no memory then, and draws its own again.
 class Recording final : public StorageProvider, public std::enable_shared_from_this<Recording> {
  public:
   /// The order of random numbers. `any`: a tensor draws its random numbers when it is filled, whatever was recorded
@@ -29,7 +29,7 @@ class Recording final : public StorageProvider, public std::enable_shared_from_t
   /// If the operator only sets the values of one recorded tensor: records it, and returns that tensor. Otherwise
   /// returns an undefined one.
   at::Tensor record(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments);
-  /// Runs all that was recorded. Must be called before an operator draws random numbers.
+  /// Draws all random numbers that were recorded. Must be called before an operator draws others.
   void catch_up();
   /// Must be called when the construction is over: releases tensors that have all their values.
   void end();
@@ -46,6 +46,7 @@ class Recording final : public StorageProvider, public std::enable_shared_from_t
     int storage = 0;
     bool is_random = false;
     bool is_done = false;
+    at::Tensor state = {};  ///< of the generator at this step, if its random numbers were passed over
   };
   struct Deferred {
     at::Storage storage = {};  ///< empty if it has its values, or is dropped
@@ -57,7 +58,8 @@ class Recording final : public StorageProvider, public std::enable_shared_from_t
 
   Deferred& deferred(int storage) { return deferred_[static_cast<std::size_t>(storage)]; }
   void fill(int storage);
-  void run_until(std::size_t end);
+  void draw(const std::vector<std::size_t>& steps);
+  void pass(std::size_t end);
   void run(Step& step);
   void release_tensor(int storage);
 
@@ -65,9 +67,9 @@ class Recording final : public StorageProvider, public std::enable_shared_from_t
   std::mutex mutex_;
   std::vector<Deferred> deferred_;
   std::vector<Step> steps_;
-  std::size_t done_ = 0;      ///< random steps before this one are done
+  std::size_t done_ = 0;      ///< random numbers of the steps before this one were drawn
   at::Tensor begin_state_;    ///< of the generator, when the first random step was recorded
-  at::Tensor present_state_;  ///< after the random steps that are done
+  at::Tensor present_state_;  ///< of the generator, after the steps before `done_`
 };
 
 /// Whether a tensor was made under deferred construction and does not have all its values yet.

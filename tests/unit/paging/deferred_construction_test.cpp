@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -99,6 +100,50 @@ TEST_CASE("Values do not depend on which one is needed first", "[deferred_constr
   const auto expected = reversed(*make());
   at::manual_seed(12);
   check_same(reversed(*construct_deferred(make)), expected);
+}
+
+TEST_CASE("A tensor has no memory before it is needed, even if random numbers after its own are drawn",
+          "[deferred_construction]") {
+  const auto make = [] {
+    std::vector<at::Tensor> all;
+    for (int i = 0; i < 3; ++i) all.push_back(torch::empty({width, width}));
+    for (const auto& tensor : all) tensor.normal_().mul_(0.02);
+    for (const auto& tensor : all) tensor.narrow(0, 1, 2).uniform_().add_(1);
+    return all;
+  };
+  at::manual_seed(21);
+  const auto expected = make();
+  const auto after = at::randn({3});
+  at::manual_seed(21);
+  const machine::RecyclingAllocator counted(0);
+  const auto actual = construct_deferred(make);
+  const auto base = machine::RecyclingAllocator::counters().used_bytes;
+  machine::RecyclingAllocator::reset_peak();
+  for (const auto next : {2, 0, 1}) {
+    const Pin pin(actual[static_cast<std::size_t>(next)]);
+    if (next == 2) CHECK_FALSE((has_memory(actual[0]) || has_memory(actual[1])));
+    if (next == 0) CHECK_FALSE(has_memory(actual[1]));
+  }
+  CHECK(machine::RecyclingAllocator::counters().peak_used_bytes <= base + 4 * layer);  // one more than they have
+  check_same(actual, expected);
+  CHECK(same_bits(at::randn({3}), after));
+}
+
+TEST_CASE("Random numbers of a generator of the program's own are drawn once and in order", "[deferred_construction]") {
+  const auto make = [] {
+    auto generator = at::detail::createCPUGenerator(3);
+    std::vector<at::Tensor> all;
+    for (int i = 0; i < 3; ++i) {
+      all.push_back(torch::empty({20, 20}).normal_(0, 1, generator));
+      all.push_back(torch::empty({20, 20}).normal_());
+    }
+    return all;
+  };
+  at::manual_seed(22);
+  const auto expected = make();
+  at::manual_seed(22);
+  const auto actual = construct_deferred(make);
+  for (std::size_t i = actual.size(); i-- > 0;) CHECK(same_bits(actual[i].detach().clone(), expected[i]));
 }
 
 TEST_CASE("Nothing is in memory until it is needed", "[deferred_construction]") {
