@@ -86,10 +86,13 @@ void make_values(const at::Tensor& parameter, const parallel::DataParallel& para
   parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
 }
 
-// Constructs parameters before they are divided. shard() constructs those that are not divided.
+// Constructs parameters before they are divided. Those that are sharded as well are constructed and divided when they
+// move into the arrays: in flatten().
 parallel::DividedModule::Settle settling(const parallel::DataParallel& parallel, bool learns) {
-  return [&parallel, is_sharded = learns && parallel.sharding != nullptr](const auto& parameter, bool is_divided) {
-    if (is_divided || !is_sharded) make_values(parameter, parallel);
+  return [&parallel, is_sharded = learns && parallel.sharding != nullptr](const auto& parameter) {
+    if (is_sharded && paging::awaits_construction(parameter)) return false;
+    make_values(parameter, parallel);
+    return true;
   };
 }
 
@@ -120,15 +123,17 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
 
 using FlatList = std::vector<parallel::FlatParameters::Parameter>;
 
-// Parameters in the arrays of one group of ranks. Those whose construction was deferred are constructed here, and get
-// rank 0's values. @collective
+// Parameters in the arrays of one group of ranks. Those whose construction was deferred are constructed here, one after
+// the other, and get rank 0's values. `divided` may be null. @collective
 std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const parallel::DataParallel& parallel,
-                                                  const parallel::ShardRanks& ranks) {
+                                                  const parallel::ShardRanks& ranks, parallel::DividedModule* divided) {
   const auto& sharding = *parallel.sharding;
   TensorSet deferred;
   for (const auto& [name, tensor] : parameters)
     if (paging::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
   const auto settle = [&](const at::Tensor& parameter) {
+    if (divided != nullptr && divided->awaits_part(parameter))
+      divided->make_part(parameter, [&](const auto& whole) { make_values(whole, parallel); });
     if (deferred.contains(parameter.unsafeGetTensorImpl()))
       parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
   };
@@ -150,7 +155,8 @@ std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const par
 
 // Null unless sharded. @collective
 std::unique_ptr<parallel::ShardedModel> shard(const parallel::DataParallel& parallel,
-                                              const std::vector<parallel::NamedParameter>& parameters) {
+                                              const std::vector<parallel::NamedParameter>& parameters,
+                                              parallel::DividedModule* divided) {
   if (parallel.sharding == nullptr) return nullptr;
   const auto& sharding = *parallel.sharding;
   FlatList all;
@@ -162,8 +168,9 @@ std::unique_ptr<parallel::ShardedModel> shard(const parallel::DataParallel& para
   all.erase(first, all.end());
   auto model = std::make_unique<parallel::ShardedModel>();
   try {
-    model->add(flatten(std::move(all), parallel, sharding.ranks), sharding.ranks);
-    if (!experts.empty()) model->add(flatten(std::move(experts), parallel, *sharding.experts), *sharding.experts);
+    model->add(flatten(std::move(all), parallel, sharding.ranks, divided), sharding.ranks);
+    if (!experts.empty())
+      model->add(flatten(std::move(experts), parallel, *sharding.experts, divided), *sharding.experts);
   } catch (...) {  // the other ranks may not get here
     model->release(parallel::FlatParameters::ReleaseMode::local);
     throw;
@@ -200,7 +207,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
   auto parameters = distinct_parameters(module);
   auto untaken = without(taken, parameters);
   auto own = learning(untaken);
-  auto sharded = learns ? shard(parallel, untaken) : nullptr;
+  auto sharded = learns ? shard(parallel, untaken, divided.get()) : nullptr;
   auto averaged = learns ? to_average(parallel, std::move(untaken)) : std::vector<parallel::NamedParameter>();
   auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), parallel);
   auto scatter = make_scatter(sharded.get(), parallel, *reducer);

@@ -13,6 +13,7 @@
 
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "parallel/tensor/interception.hpp"
 #include "parallel/tensor/joint_work.hpp"
 #include "parallel/tensor/pickling.hpp"
@@ -57,6 +58,17 @@ void resize(const at::Tensor& parameter, const at::Tensor& memory) {
   if (parameter.requires_grad()) reset_accumulator(torch::autograd::impl::set_grad_accumulator, parameter);
 }
 
+/// A tensor of these sizes without memory. Operators that read it throw.
+at::Tensor without_values(const Sizes& sizes, const at::Tensor& like) {
+  auto tensor = at::empty({0}, like.options().requires_grad(false));
+  auto* impl = tensor.unsafeGetTensorImpl();
+  impl->set_sizes_contiguous(sizes);
+  tensor.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<std::size_t>(tensor.numel()) * tensor.element_size());
+  paging::take_memory(tensor.storage(), "A parameter that is divided among ranks has no values yet");
+  paging::add_key(tensor);
+  return tensor;
+}
+
 }  // namespace
 
 void DividedModule::check_undivided(const torch::nn::Module& module) { require_undivided(all_names(module)); }
@@ -78,8 +90,8 @@ DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, 
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, tensor] = all[i];
     if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    if (settle) settle(tensor, divisions[i].has_value());
-    if (divisions[i]) divide(name, tensor, *divisions[i]);
+    const bool has_values = !settle || settle(tensor);
+    if (divisions[i]) divide(name, tensor, *divisions[i], has_values);
   }
   mark();
 }
@@ -95,21 +107,31 @@ DividedModule::DividedModule(torch::nn::Module& module, const std::vector<at::Te
   for (const auto& [name, tensor] : all) {
     if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
     const bool is_one = std::ranges::any_of(parameters, [&](const auto& one) { return one.is_same(tensor); });
-    if (settle) settle(tensor, is_one);
-    if (is_one) divide(name, tensor, division);
+    const bool has_values = !settle || settle(tensor);
+    if (is_one) divide(name, tensor, division, has_values);
   }
   mark();
 }
 
 // A gradient from before has the sizes of the whole parameter.
-void DividedModule::divide(const std::string& name, const at::Tensor& parameter, const Division& division) {
+void DividedModule::divide(const std::string& name, const at::Tensor& parameter, const Division& division,
+                           bool has_values) {
   auto& gradient = parameter.mutable_grad();
   auto part_of_gradient = gradient.defined() ? ranks_->part_of(gradient, division) : at::Tensor();
   gradient.reset();
-  resize(parameter, ranks_->part_of(parameter, division));
+  if (!has_values) wholes_.emplace(parameter.unsafeGetTensorImpl(), parameter.detach());
+  resize(parameter, has_values ? ranks_->part_of(parameter, division)
+                               : without_values(part_sizes(parameter.sizes(), division, ranks_->size()), parameter));
   gradient = std::move(part_of_gradient);
   refuse_pickling(parameter.device().type());
   parameters_.push_back({.name = name, .parameter = parameter, .division = division, .part = parameter.sizes().vec()});
+}
+
+void DividedModule::make_part(const at::Tensor& parameter, const std::function<void(const at::Tensor& whole)>& settle) {
+  const at::NoGradGuard no_grad;
+  const auto whole = wholes_.extract(parameter.unsafeGetTensorImpl()).mapped();
+  settle(whole);
+  replace_data(parameter, ranks_->part_of(whole, find(parameter)->division));
 }
 
 const DividedModule::DividedParameter* DividedModule::find(const at::Tensor& parameter) const {

@@ -7,6 +7,7 @@
 #include <hortator/parallel/tensor_plan.hpp>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "mpi/communicator.hpp"
@@ -23,8 +24,8 @@ class DividedModule {
     Division division;
     Sizes part;  ///< the sizes of each rank's part
   };
-  /// Gives a whole parameter its values. `is_divided`: whether its part is taken next.
-  using Settle = std::function<void(const at::Tensor& parameter, bool is_divided)>;
+  /// Gives a whole parameter its values. Returns false if it gets them later: make_part() takes its part then.
+  using Settle = std::function<bool(const at::Tensor& parameter)>;
 
   /// Throws UsageError if `plan` does not fit the module, or if parameters of it are divided already. Does not
   /// communicate.
@@ -39,6 +40,12 @@ class DividedModule {
   /// The same for these parameters of the module, all divided alike.
   DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters, const Division& division,
                 SharedRanks ranks, const Settle& settle = {});
+
+  /// Whether a parameter has the sizes of its part and no values yet. Operators that read it throw.
+  bool awaits_part(const at::Tensor& parameter) const { return wholes_.contains(parameter.unsafeGetTensorImpl()); }
+  /// Gives a parameter that awaits it its part. `settle` gives the whole parameter, which exists until then, its
+  /// values.
+  void make_part(const at::Tensor& parameter, const std::function<void(const at::Tensor& whole)>& settle);
 
   /// Each divided parameter once.
   const std::vector<DividedParameter>& parameters() const { return parameters_; }
@@ -64,7 +71,7 @@ class DividedModule {
   void take_back(bool keep_changes);
 
  private:
-  void divide(const std::string& name, const at::Tensor& parameter, const Division& division);
+  void divide(const std::string& name, const at::Tensor& parameter, const Division& division, bool has_values);
   template <typename Whole>
   void lend(const Whole& whole);
   bool is_part(const DividedParameter& one) const;
@@ -72,6 +79,7 @@ class DividedModule {
   void mark() const;
 
   std::vector<DividedParameter> parameters_;
+  std::unordered_map<const void*, at::Tensor> wholes_;  ///< of parameters that await their parts, by TensorImpl
   SharedRanks ranks_;
   bool is_lent_ = false;
   std::vector<at::Tensor> lent_;  ///< the parts, while the module has whole parameters
