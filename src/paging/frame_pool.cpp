@@ -48,23 +48,23 @@ FramePool::~FramePool() { trim(0); }
 
 void FramePool::lend(const std::vector<std::span<std::byte>>& frames) {
   const std::lock_guard lock(mutex_);
-  for (const auto& memory : frames) lent_.push_back({.memory = memory});
+  lent_.add(frames);
 }
 
-FramePool::LentFrame* FramePool::find_lent(std::size_t bytes) {
-  const auto found =
-      std::ranges::find_if(lent_, [bytes](const auto& one) { return !one.is_used && one.memory.size() >= bytes; });
-  return found != lent_.end() ? &*found : nullptr;
+bool FramePool::fits(std::size_t bytes, std::size_t budget) const {
+  const std::lock_guard lock(mutex_);
+  if (used_ + bytes > budget) return false;
+  return lent_.empty() || lent_.has_room(bytes) || lent_.bytes() + used_ - used_of_lent_ + bytes <= budget;
 }
 
 Frame FramePool::take(std::size_t bytes) {
   const auto needed = machine::whole_pages(bytes);
   const std::lock_guard lock(mutex_);
   if (!device_.is_cpu()) return take_on_device(needed);
-  if (auto* lent = find_lent(bytes)) {
-    lent->is_used = true;
+  if (auto* lent = lent_.take(needed)) {
     used_ += needed;
-    return {this, lent->memory.data(), needed};
+    used_of_lent_ += needed;
+    return {this, lent, needed};
   }
   const auto fits_best = std::ranges::min_element(free_, [needed](const FrameMemory& a, const FrameMemory& b) {
     return difference(a.bytes, needed) < difference(b.bytes, needed);
@@ -109,12 +109,13 @@ Frame FramePool::take_on_device(std::size_t bytes) {
 void FramePool::put_back(FrameMemory block) noexcept {
   const std::lock_guard lock(mutex_);
   used_ -= block.bytes;
-  const auto lent = std::ranges::find_if(lent_, [&](const auto& one) { return one.memory.data() == block.data; });
-  if (lent != lent_.end()) {
-    lent->is_used = false;
-    return;
+  if (lent_.put_back(block.data)) {
+    used_of_lent_ -= block.bytes;
+  } else if (!lent_.empty()) {
+    free_memory(block);
+  } else {
+    free_.push_back(std::move(block));
   }
-  free_.push_back(std::move(block));
 }
 
 void FramePool::trim(std::size_t bytes) {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "paging/lent_frames.hpp"
+
 namespace hortator::paging {
 
 class FramePool;
@@ -51,9 +53,11 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  /// Uses this memory first, for pages that fit in a frame of it: the first free one. It must outlive the pool. Only on
-  /// CPUs.
+  /// Uses this memory first (lent_frames.hpp), and returns other frames to the system as soon as they are free. It must
+  /// outlive the pool. Only on CPUs.
   void lend(const std::vector<std::span<std::byte>>& frames);
+  /// Whether take() of a frame of this size leaves what is lent, and all frames beside it, within `budget`.
+  bool fits(std::size_t bytes, std::size_t budget) const;
 
   Frame take(std::size_t bytes);
   /// Returns free frames to the system until at most `bytes` remain.
@@ -72,20 +76,16 @@ class FramePool {
     std::size_t bytes;
     at::DataPtr owner = {};
   };
-  struct LentFrame {
-    std::span<std::byte> memory;
-    bool is_used = false;
-  };
-  LentFrame* find_lent(std::size_t bytes);
   Frame take_on_device(std::size_t bytes);
   void put_back(FrameMemory block) noexcept;
   void free_memory(const FrameMemory& block) const;
 
   c10::Device device_;
   mutable std::mutex mutex_;
-  std::vector<LentFrame> lent_;
+  LentFrames lent_;
   std::vector<FrameMemory> free_;
   std::size_t used_ = 0;
+  std::size_t used_of_lent_ = 0;
 };
 
 }  // namespace hortator::paging

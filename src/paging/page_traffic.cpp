@@ -178,8 +178,7 @@ void PageTraffic::announce(const AccessOrder& order) {
 void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
     const int victim = farthest(order, 0);
-    const bool is_enough_publishing = counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes;
-    if (victim >= 0 && !is_enough_publishing) {
+    if (victim >= 0 && !fits_once_published(bytes)) {
       evict_page(victim);
     } else if (!publishing_.empty()) {
       await_publication(publishing_.front(), PageState::absent);
@@ -193,7 +192,7 @@ void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
 
 bool PageTraffic::make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
-    if (!publishing_.empty() && counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes) {
+    if (fits_once_published(bytes)) {
       await_publication(publishing_.front(), PageState::absent);
       continue;
     }
@@ -202,6 +201,11 @@ bool PageTraffic::make_room_ahead(std::size_t bytes, std::size_t distance, const
     evict_page(victim);
   }
   return true;
+}
+
+// Whether it may fit when the pages that are being published are gone.
+bool PageTraffic::fits_once_published(std::size_t bytes) const {
+  return !publishing_.empty() && counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes;
 }
 
 int PageTraffic::farthest(const AccessOrder& order, std::size_t beyond) const {

@@ -106,7 +106,8 @@ class PageTraffic {
   void announce(const AccessOrder& order);
   void make_room(std::size_t bytes, const AccessOrder& order);
   bool make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order);
-  bool fits(std::size_t bytes) const { return counters_.frame_bytes + bytes <= options_.budget_bytes; }
+  bool fits(std::size_t bytes) const { return frames_.fits(bytes, options_.budget_bytes); }
+  bool fits_once_published(std::size_t bytes) const;
   std::size_t frame_bytes(int page) const;
   int farthest(const AccessOrder& order, std::size_t beyond) const;
   void evict_page(int page);

@@ -23,7 +23,7 @@ TEST_CASE("A frame is reused", "[frame_pool]") {
   CHECK(pool.free_bytes() == 0);
 }
 
-TEST_CASE("Lent memory is used first, the first free frame of it that is large enough", "[frame_pool]") {
+TEST_CASE("Lent memory is used first, and frames beside it return to the system", "[frame_pool]") {
   std::vector<std::byte> memory(24 * kib);
   const std::span all(memory);
   FramePool pool;
@@ -42,9 +42,38 @@ TEST_CASE("Lent memory is used first, the first free frame of it that is large e
     std::memset(larger.data(), 1, larger.bytes());
   }
   CHECK(pool.used_bytes() == 8 * kib);
-  CHECK(pool.free_bytes() == 72 * kib);
-  pool.trim(0);
+  CHECK(pool.free_bytes() == 0);
   CHECK(pool.take(8 * kib).data() == memory.data() + 8 * kib);
+}
+
+TEST_CASE("Small frames share lent memory, and leave room for as many large ones as if there were none",
+          "[frame_pool]") {
+  constexpr std::size_t large = 16 * kib;
+  constexpr std::size_t budget = 3 * large;
+  std::vector<std::byte> memory(budget);
+  const std::span all(memory);
+  FramePool pool;
+  pool.lend({all.subspan(0, large), all.subspan(large, large), all.subspan(2 * large)});
+  const auto is_lent = [&](const Frame& frame) {
+    return frame.data() >= memory.data() && frame.data() + frame.bytes() <= memory.data() + budget;
+  };
+  std::vector<Frame> small;
+  for (int i = 0; i < 4; ++i) small.push_back(pool.take(4 * kib));
+  auto first = pool.take(large);
+  const auto second = pool.take(large);
+  CHECK((is_lent(small.front()) && is_lent(small.back()) && is_lent(first) && is_lent(second)));
+  CHECK_FALSE(pool.fits(4 * kib, budget));
+  CHECK(pool.fits(4 * kib, budget + 4 * kib));
+  first = Frame();
+  CHECK(pool.fits(large, budget));
+  small.push_back(pool.take(12 * kib));
+  CHECK(is_lent(small.back()));
+  small[1] = Frame();
+  CHECK_FALSE(pool.fits(8 * kib, budget));  // 8 KiB are free, in two gaps
+  CHECK(pool.fits(4 * kib, budget));
+  CHECK(pool.take(4 * kib).bytes() == 4 * kib);
+  const auto beside = pool.take(8 * kib);
+  CHECK_FALSE(is_lent(beside));
 }
 
 TEST_CASE("A frame of another size is resized", "[frame_pool]") {

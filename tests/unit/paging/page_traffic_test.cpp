@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <hortator/error.hpp>
+#include <random>
+#include <span>
 
 #include "core/text/text.hpp"
 #include "fixtures.hpp"
@@ -253,6 +255,36 @@ TEST_CASE("evict() drops all pages unpublished, publish_changed() publishes with
   CHECK(f.take_calls().empty());
   CHECK_FALSE(f.is_present(1));
   CHECK(f.traffic.counters().frame_bytes == 0);
+}
+
+TEST_CASE("Pages of all sizes stay within the lent frames, in any order", "[page_traffic]") {
+  constexpr std::size_t largest = 4 * page_bytes;
+  std::vector<NamedTensor> tensors;
+  for (const auto size : {4, 1, 4, 1, 3, 4, 1, 2, 4})
+    tensors.push_back({.name = "t", .tensor = at::zeros({static_cast<std::int64_t>(size * page_bytes)}, at::kByte)});
+  PagedStorages storages(tensors);
+  const auto pages = testing::pages_of(storages, 1);
+  REQUIRE(pages.size() == tensors.size());
+  std::vector<std::byte> memory(3 * largest);
+  const std::span all(memory);
+  NotingStore store;
+  AccessOrder order(static_cast<int>(pages.size()));
+  PageTraffic traffic(storages, pages, store,
+                      {.budget_bytes = memory.size(),
+                       .fetch_ahead = 1,
+                       .frames = {all.subspan(0, largest), all.subspan(largest, largest), all.subspan(2 * largest)}});
+  std::mt19937 random(3);
+  for (int use = 0; use < 1000; ++use) {
+    const auto page = static_cast<int>(use < 300 ? use % pages.size() : random() % pages.size());
+    order.note(page);
+    traffic.pin(page, order);
+    const auto* data = traffic.memory(page);
+    const auto bytes = pages[static_cast<std::size_t>(page)].bytes;
+    REQUIRE((data >= memory.data() && data + bytes <= memory.data() + memory.size()));
+    REQUIRE((data[0] == static_cast<std::byte>(page) && data[bytes - 1] == data[0]));
+    traffic.unpin(page, order);
+  }
+  CHECK(traffic.counters().fetched_ahead > 100);
 }
 
 }  // namespace hortator::paging
