@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "mpi/communicator.hpp"
 
@@ -28,6 +29,10 @@ struct LocalOutcome {
 /// rank (Communicator::family_rank): as a UsageError where it was one there, else as an Error. @collective
 void agree(const Communicator& comm, const LocalOutcome& mine);
 
+/// The same, and throws as same_on_all() unless `value` is the same on all ranks. One reduction of 24 bytes where it is
+/// and no rank has failed. @collective
+void agree(const Communicator& comm, const LocalOutcome& mine, std::string_view value, std::string_view name);
+
 /// Runs `work`, which may fail on this rank, then agrees: it has succeeded on all ranks, or all throw the same error.
 /// @collective
 template <std::invocable Work>
@@ -39,6 +44,21 @@ void all_or_none(const Communicator& comm, Work&& work) {
     verdict = LocalOutcome::of(error);
   }
   agree(comm, verdict);
+}
+
+/// The same for work that returns a text, which must be the same on all ranks: otherwise all throw as same_on_all().
+/// Costs no more than an agreement where it is. @collective
+template <typename Work>
+requires std::convertible_to<std::invoke_result_t<Work>, std::string>
+void all_or_none_alike(const Communicator& comm, std::string_view name, Work&& work) {
+  LocalOutcome verdict;
+  std::string value;
+  try {
+    value = work();
+  } catch (const std::exception& error) {
+    verdict = LocalOutcome::of(error);
+  }
+  agree(comm, verdict, value, name);
 }
 
 /// Whether `value` is the same on all ranks. One reduction of 16 bytes. @collective

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <c10/core/GradMode.h>
 
 #include <cmath>
 #include <hortator/error.hpp>
@@ -152,13 +153,38 @@ void require_ring(const at::Tensor& queries, const at::Tensor& keys, const at::T
        .hint = "expand them first, or set parallel.context_attention to gather"});
 }
 
+/// Sizes that all ranks have: without those along `dim`, which differ.
+std::string sizes_beside(const at::Tensor& tensor, std::int64_t dim) {
+  auto sizes = tensor.sizes().vec();
+  sizes.erase(sizes.end() + dim);
+  return text::concat("[", text::join(sizes), "]");
+}
+
+std::string mask_text(const std::optional<at::Tensor>& mask, std::int64_t own, std::int64_t all) {
+  if (!mask) return "no mask";
+  const auto type = at::isFloatingType(mask->scalar_type()) ? "a mask that is added" : "a boolean mask";
+  return is_of_own_keys(*mask, own, all) ? text::concat(type, " of own keys ", sizes_beside(*mask, -1)) : type;
+}
+
+/// What must be the same on all ranks, since they pass on keys and values, and in backward their gradients.
+std::string description_of(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                           const AttentionArguments& arguments, std::int64_t own, std::int64_t all) {
+  const bool learns =
+      at::GradMode::is_enabled() && (queries.requires_grad() || keys.requires_grad() || values.requires_grad());
+  return text::concat(mask_text(arguments.mask, own, all), arguments.is_causal ? ", causal" : "",
+                      learns ? ", with gradients" : ", without gradients", ", ", queries.scalar_type(), " queries ",
+                      sizes_beside(queries, -2), ", keys ", sizes_beside(keys, -2), ", values ",
+                      sizes_beside(values, -2));
+}
+
 // @collective
 at::Tensor attention_in_ring(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                              const AttentionArguments& arguments, const SequenceLayout& layout,
                              const RankGroup& group) {
-  mpi::all_or_none(group.host, [&] {
+  mpi::all_or_none_alike(group.host, "the attention over a divided sequence", [&] {
     require_arguments(queries, keys, values, arguments, layout, group.index());
     require_ring(queries, keys, values, arguments);
+    return description_of(queries, keys, values, arguments, layout.size(group.index()), layout.length());
   });
   RingOperands mine{.queries = queries, .keys = keys, .values = values};
   if (arguments.mask) mine.mask = own_mask(*arguments.mask, layout, group.communicator_of(*arguments.mask));

@@ -26,7 +26,8 @@ struct AttentionArguments {
 /// scaled_dot_product_attention of this rank's part of the queries with the keys and values of the whole sequence, of
 /// which each rank passes its part: [..., tokens, width]. Gathers keys and values, or lets them travel in a ring
 /// (ring_attention()); backward sums their gradients. Throws UsageError for masks of other sizes: no mask is ignored.
-/// In a ring, all ranks throw together. @collective
+/// In a ring, all ranks throw together, also where their arguments differ in kind (a mask on some ranks only).
+/// @collective
 at::Tensor context_attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                              const AttentionArguments& arguments, const SequenceLayout& layout, const RankGroup& group);
 

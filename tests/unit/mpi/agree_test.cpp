@@ -42,6 +42,34 @@ TEST_CASE("work that fails on any one rank throws on all, with that rank's probl
   }
 }
 
+TEST_CASE("work whose texts differ throws on all ranks, and a failure comes first") {
+  const auto comm = mpi::Communicator::world();
+  int done = 0;
+  mpi::all_or_none_alike(comm, "the plan", [&] {
+    ++done;
+    return std::string("a");
+  });
+  CHECK(done == 1);
+  const int last = comm.size() - 1;
+  std::optional<int> rank;
+  const auto differing = thrown_text(
+      [&] { mpi::all_or_none_alike(comm, "the plan", [&] { return comm.rank() == last ? "b" : "a"; }); }, rank);
+  if (last > 0) {
+    CHECK(differing.find(text::concat("The plan differs between ranks: rank 0 has 'a', rank ", last, " has 'b'")) == 0);
+    CHECK(rank == last);
+  }
+  const auto failing = thrown_text(
+      [&] {
+        mpi::all_or_none_alike(comm, "the plan", [&]() -> std::string {
+          if (comm.rank() == last) throw std::runtime_error("no file");
+          return "a";
+        });
+      },
+      rank);
+  CHECK(failing == "no file");
+  CHECK(rank == last);
+}
+
 TEST_CASE("an error within a part names the rank that users know") {
   const auto world = mpi::Communicator::world();
   const auto part = world.split(world.rank() == 0 ? 0 : 1, world.rank()).split(0, -world.rank());
