@@ -25,6 +25,8 @@ struct Traits {
   bool queues_on_device = false;
   /// Collectives wait for the other ranks where they are called, not where their Work is waited for.
   bool waits_at_once = false;
+  /// Collectives that a rank can start before it waits for other ranks to start the first; 0: any number.
+  std::size_t max_under_way = 0;
   /// The type of device whose tensors it carries. Empty: any.
   std::optional<c10::DeviceType> device = {};
 

@@ -19,7 +19,10 @@ class StagedCommunicator final : public Communicator {
   /// Those of the inner communicator, but for this device, whose memory ranks do not share.
   Traits traits() const override {
     const auto inner = inner_->traits();
-    return {.finds_mismatch = inner.finds_mismatch, .waits_at_once = inner.waits_at_once, .device = device_.type()};
+    return {.finds_mismatch = inner.finds_mismatch,
+            .waits_at_once = inner.waits_at_once,
+            .max_under_way = inner.max_under_way,
+            .device = device_.type()};
   }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;

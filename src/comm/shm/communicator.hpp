@@ -22,7 +22,8 @@ namespace hortator::comm {
 /// others are copied through staging memory. Ranks that differ in operation, type, size or root all throw.
 class NodeCommunicator final : public Communicator {
  public:
-  static constexpr Traits back_end_traits = {.shares_memory = true, .finds_mismatch = true, .device = c10::kCPU};
+  static constexpr Traits back_end_traits = {
+      .shares_memory = true, .finds_mismatch = true, .max_under_way = NodeBoard::kept, .device = c10::kCPU};
   static constexpr std::size_t default_staging = std::size_t{512} << 10;
 
   /// @collective

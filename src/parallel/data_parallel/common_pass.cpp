@@ -18,13 +18,26 @@ CommonPass::CommonPass(std::unique_ptr<comm::Communicator> communicator, const m
 CommonPass::Model CommonPass::add_model(std::string name) {
   names_.push_back(std::move(name));
   is_open_.push_back(false);
+  sends_.push_back(false);
   return {this, names_.size() - 1};
 }
 
 void CommonPass::forget_all() {
   names_.clear();
   is_open_.clear();
+  sends_.clear();
   sent_ = settled_ = 0;
+}
+
+void CommonPass::Model::expect_gradients() const {
+  if (all_ != nullptr) all_->sends_[number_] = true;
+}
+
+bool CommonPass::Model::comes_first(bool finishes_all) const {
+  if (all_ == nullptr) return true;
+  const auto& sends = all_->sends_;
+  const auto before = std::count(sends.begin(), sends.begin() + static_cast<std::ptrdiff_t>(number_), true);
+  return before == 0 && (finishes_all || std::count(sends.begin(), sends.end(), true) == 1);
 }
 
 void CommonPass::Model::open() const {

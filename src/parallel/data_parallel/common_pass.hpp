@@ -25,6 +25,11 @@ class CommonPass {
   class Model {
    public:
     Model() = default;
+    /// Must be called once if the model's gradients travel.
+    void expect_gradients() const;
+    /// Whether gradients of no other model travel before its own, on any rank, if a rank that leaves parameters out
+    /// sends everything at the end of the pass. `finishes_all`: the models are then finished together, in their order.
+    bool comes_first(bool finishes_all) const;
     /// Must be called when backward reaches the model.
     void open() const;
     /// Must be called when part of its gradients is sent.
@@ -59,6 +64,7 @@ class CommonPass {
   const mpi::Communicator& host_;
   std::vector<std::string> names_;
   std::vector<bool> is_open_;
+  std::vector<bool> sends_;
   std::uint64_t sent_ = 0;     ///< hash of all that was sent, in its order
   std::uint64_t settled_ = 0;  ///< sent_ when no model was open last: the same on all ranks
   at::Tensor bounds_;

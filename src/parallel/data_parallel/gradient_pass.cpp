@@ -39,6 +39,11 @@ void GradientPass::end() {
   end_.forget();
 }
 
+bool GradientPass::may_send_early() const {
+  return !parallel_.options.find_unused_parameters ||
+         parallel_.common_pass.comes_first(/*finishes_all=*/parallel_.pass.outermost() != no_graph_task);
+}
+
 std::size_t GradientPass::message_size() const {
   return layout().size() + (parallel_.times != nullptr ? parallel_.times->message_size() : 0);
 }

@@ -35,6 +35,9 @@ class GradientPass {
   /// Must be called when all gradients have been reduced: the next gradient begins a new pass.
   void end();
 
+  /// Whether gradients may travel within backward, before other ranks have sent any. Where parameters may be unused, a
+  /// rank may send all of its gradients at the end of the pass, model by model: all others keep that order.
+  bool may_send_early() const;
   bool sends_signals_by_host() const { return parallel_.signals == SignalPath::from_host_to_host; }
   /// The number of floats in a message.
   std::size_t message_size() const;

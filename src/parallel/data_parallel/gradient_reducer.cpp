@@ -57,6 +57,7 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
     hooks_.emplace_back(parameter.tensor, [this, index] { on_gradient(index); });
     parameters_.push_back({.name = std::move(parameter.name), .tensor = std::move(parameter.tensor)});
   }
+  if (!parameters_.empty()) parallel_.common_pass.expect_gradients();
 }
 
 void GradientReducer::on_gradient(std::size_t index) {
@@ -175,11 +176,14 @@ void GradientReducer::plan() {
 }
 
 // Ranks that leave parameters out start a bucket in finish() only, which they begin together: nobody may wait for them
-// before. The back end of a node waits where 64 collectives are under way, of all models.
+// before.
 bool GradientReducer::may_start_next() const {
-  constexpr std::size_t most = 12;
-  if (!parallel_.options.find_unused_parameters) return true;
-  return next_bucket_ < most && !ranks_of_[next_bucket_]->traits().waits_at_once;
+  const auto& options = parallel_.options;
+  if (!options.find_unused_parameters) return true;
+  const auto traits = ranks_of_[next_bucket_]->traits();
+  const bool waits =
+      traits.waits_at_once || options.bucket_hook || (traits.max_under_way > 0 && next_bucket_ >= traits.max_under_way);
+  return !waits && may_send_early();
 }
 
 // The last bucket waits for finish(): its signals say which gradients this rank has.

@@ -57,6 +57,7 @@ void GradientScatter::allocate_message() {
 }
 
 void GradientScatter::hook() {
+  if (!arrays_.empty()) parallel_.common_pass.expect_gradients();
   for (std::size_t array = 0; array < arrays_.size(); ++array) {
     const auto& members = arrays_[array].members();
     for (std::size_t i = 0; i < members.size(); ++i)
@@ -72,8 +73,9 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   begin();
   member.used = true;
   if (!std::exchange(member.reached, true)) arrivals_.note(first_[index] + i);
-  for (const auto& group : model_.groups())
-    if (next_ > 0) group.ranks.group.advance();
+  if (next_ > 0) {
+    for (const auto& group : model_.groups()) group.ranks.group.advance();
+  }
   if (!array.note(member)) return;
   completed_.push_back(index);
   start_full_arrays();
@@ -83,7 +85,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
 // before, and not for a free buffer.
 bool GradientScatter::may_start(const GradientArray& array) const {
   if (!parallel_.options.find_unused_parameters) return true;
-  return buffers_->is_next_free(array) && !array.group().traits().waits_at_once;
+  return buffers_->is_next_free(array) && !array.group().traits().waits_at_once && may_send_early();
 }
 
 // In the first pass the order is a guess: arrays that are complete out of turn wait for the others.

@@ -102,3 +102,47 @@ TEST_CASE("passes are compared again after some ranks have run out of batches") 
   for (int pass = 0; pass < 2; ++pass) twins.step_together();
   SUCCEED();
 }
+
+TEST_CASE("parameters that some ranks leave out get the mean, however many models one pass reaches") {
+  for (const int models : {1, 2, 20, 70}) {
+    for (const int stage : {0, 2}) {
+      for (const bool plain : {false, true}) {
+        CAPTURE(models, stage, plain);
+        Accelerator accelerator(
+            {.ddp = {.bucket_cap_mb = tiny_bucket, .find_unused_parameters = true}, .zero = {.stage = stage}});
+        const int rank = accelerator.process_index(), ranks = accelerator.num_processes();
+        std::vector<torch::nn::Linear> nets;
+        std::vector<Model<torch::nn::Linear>> prepared;
+        std::vector<at::Tensor> parameters;
+        for (int i = 0; i < models; ++i) {
+          auto& net = nets.emplace_back(3, 3);
+          for (const auto& parameter : net->parameters()) parameter.detach().zero_();
+          prepared.push_back(accelerator.prepare(net));
+          parameters.insert(parameters.end(), {net->weight, net->bias});
+        }
+        torch::optim::SGD sgd(parameters, 1);
+        auto optimizer = accelerator.prepare(sgd);
+        constexpr int passes = 3;
+        for (int pass = 0; pass < passes; ++pass) {
+          auto loss = at::zeros({}).requires_grad_();
+          for (int i = 0; i < models; ++i) {
+            const auto& net = nets[static_cast<std::size_t>(i)];
+            loss = loss + (i + 1) * (rank + 1) * net->weight.sum();
+            if (rank == 0) loss = loss + (i + 1) * net->bias.sum();
+          }
+          plain ? loss.backward() : accelerator.backward(loss);
+          optimizer.step();
+          optimizer.zero_grad();
+        }
+        bool all_are_right = true;
+        for (int i = 0; i < models; ++i) {
+          const auto& net = nets[static_cast<std::size_t>(i)];
+          all_are_right &= at::allclose(net->weight, at::full({3, 3}, -passes * (i + 1) * (ranks + 1) / 2.0));
+          all_are_right &= at::allclose(net->bias, at::full({3}, -passes * (i + 1.0) / ranks));
+        }
+        CHECK(all_are_right);
+        accelerator.wait_for_everyone();
+      }
+    }
+  }
+}
