@@ -177,10 +177,11 @@ void Prepared::clear() {
   parts_.clear();
 }
 
+// Optimizers that were destroyed keep no state.
 void Prepared::divide_moments() const {
   for (const auto& optimizer : optimizers_) {
     for (const auto& model : models_) {
-      if (model->divided() == nullptr) continue;
+      if (model->divided() == nullptr || !optimizer->keeps_state()) continue;
       step::divide_moments(optimizer->optimizer(), *model->divided());
       optimizer->note_state();
     }
@@ -190,10 +191,12 @@ void Prepared::divide_moments() const {
 void Prepared::shard_optimizers() const {
   divide_moments();
   for (const auto& optimizer : optimizers_) {
+    if (optimizer->shards() == nullptr) continue;
+    const bool keeps_state = optimizer->keeps_state();
     for (const auto& model : models_) {
-      if (optimizer->shards() != nullptr && model->sharded() != nullptr)
-        optimizer->shards()->take_over(*model->sharded());
+      if (model->sharded() != nullptr) optimizer->shards()->take_over(*model->sharded());
     }
+    if (keeps_state) optimizer->note_state();  // slices of what it was
   }
 }
 

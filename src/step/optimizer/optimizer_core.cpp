@@ -29,6 +29,7 @@ OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr
                              OptimizerHooks hooks)
     : optimizer_(&optimizer), session_(std::move(session)), hooks_(std::move(hooks)) {
   for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
+  note_state();
 }
 
 // A sharded optimizer has slices instead of the parameters that it was given.
@@ -123,7 +124,7 @@ void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
   require_elementwise_of_parts();  // of a resumed run as well, whose first step has a state
   const parallel::PartsOnly each_rank_has;
-  if (!arrive_at_step()) return;
+  if (!arrive_at_step()) return note_state();  // which may be in other memory now
   kernels();
   note_state();
   if (shards_) shards_->after_step();
@@ -203,6 +204,7 @@ void OptimizerCore::use_weights(WeightUse use) {
   const parallel::PartsOnly each_rank_has;
   if (shards_) shards_->before_step();
   use == WeightUse::train ? modal->train() : modal->eval();
+  note_state();
   if (shards_) shards_->after_step();
 }
 

@@ -187,6 +187,47 @@ TEST_CASE("a module and its optimizer go through free_memory from any arrangemen
   }
 }
 
+TEST_CASE("moments from before are whole again after free_memory, also if no step was made in between") {
+  for (const auto& options : arrangements()) {
+    INFO(text_of(options));
+    auto net = test::user_transformer();
+    torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+    test::user_loss(*net, test::TokenRows(0, 0, 1)).backward();
+    adam.step();
+    std::vector<at::Tensor> expected;
+    const auto moments_of = [&](const at::Tensor& parameter) {
+      return static_cast<torch::optim::AdamWParamState&>(*adam.state().at(parameter.unsafeGetTensorImpl())).exp_avg();
+    };
+    for (const auto& parameter : net->parameters()) expected.push_back(moments_of(parameter).clone());
+    Accelerator accelerator(options);
+    auto [model, optimizer] = accelerator.prepare(*net, adam);
+    accelerator.free_memory();
+    const auto parameters = net->parameters();
+    REQUIRE(adam.state().size() == parameters.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(at::equal(moments_of(parameters[i]), expected[i]));
+  }
+}
+
+TEST_CASE("a second model and optimizer are prepared after the first optimizer was destroyed") {
+  for (const auto& options : arrangements()) {
+    INFO(text_of(options));
+    Accelerator accelerator(options);
+    auto first = test::user_transformer(), second = test::user_transformer();
+    {
+      auto gone = std::make_unique<torch::optim::AdamW>(first->parameters(), torch::optim::AdamWOptions(1e-3));
+      auto [model, optimizer] = accelerator.prepare(*first, *gone);
+      accelerator.backward(test::user_loss(model, test::TokenRows(0, 0, 1)));
+      optimizer.step();
+    }
+    torch::optim::AdamW adam(second->parameters(), torch::optim::AdamWOptions(1e-3));
+    auto [model, optimizer] = accelerator.prepare(*second, adam);
+    accelerator.backward(test::user_loss(model, test::TokenRows(0, 0, 1)));
+    optimizer.step();
+    CHECK_NOTHROW(accelerator.free_memory());
+    CHECK(adam.state().size() == second->parameters().size());
+  }
+}
+
 TEST_CASE("without free_memory an optimizer forgets what it knows of parts; one that is destroyed is left alone") {
   auto net = test::user_transformer();
   torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
