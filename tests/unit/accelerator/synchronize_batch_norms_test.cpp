@@ -1,6 +1,7 @@
 // BatchNorm layers that compute as SyncBatchNorm does, although they are members of other types.
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
 
 #include "joined_batch.hpp"
 #include "support/catch.hpp"
@@ -216,9 +217,14 @@ TEST_CASE("marked layers that are not connected to other ranks are an error in t
 TEST_CASE("a rank that has marked layers where another has not is an error on all ranks") {
   Accelerator accelerator;
   torch::nn::BatchNorm1d norm(3);
-  if (accelerator.is_main_process()) synchronize_batch_norms(norm);
+  torch::nn::Sequential network(torch::nn::Linear(3, 3), torch::nn::BatchNorm1d(3));
+  if (accelerator.is_main_process()) {
+    synchronize_batch_norms(norm);
+    synchronize_batch_norms(network);
+  }
   if (accelerator.num_processes() == 1) return;
   CHECK_THROWS_WITH(accelerator.prepare(norm), ContainsSubstring("The model differs between ranks"));
+  CHECK_THROWS_WITH(accelerator.prepare(network), ContainsSubstring("1 synchronised"));
 }
 
 TEST_CASE("one value per channel on all ranks together is an error, and LibTorch refuses it on one rank") {
