@@ -143,7 +143,8 @@ class HORTATOR_API Accelerator : public State {
   Precision mixed_precision() const;
   /// Lets this thread compute in the type of mixed_precision(), on device(), as long as the returned scope lives: `auto
   /// mixed = accelerator.autocast();`. Prepared models do so automatically; use it for computations outside of them.
-  [[nodiscard]] Autocast autocast(const AutocastOptions& options = {}) const;
+  [[nodiscard]] Autocast autocast() const;  ///< with AcceleratorOptions::autocast
+  [[nodiscard]] Autocast autocast(const AutocastOptions& options) const;
   /// The factor by which losses are multiplied with Precision::fp16 (with GradScalerOptions::late_verdict, that of one
   /// step ago); 1 with another precision.
   LossScale loss_scale() const;
@@ -273,8 +274,9 @@ class HORTATOR_API Accelerator : public State {
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< whether the project has one, good or damaged; the same on all ranks. @collective
   /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
-  /// registration. If a hook throws on one rank, the save or load ends on all. A function that takes a StateHookScope
-  /// gets the models as well, and may leave some out.
+  /// registration, with the checkpoint's folder for files of the program: what a hook writes there is saved, and there
+  /// for the hooks of a load. If a hook throws on one rank, the save or load ends on all. A function that takes a
+  /// StateHookScope gets the models as well, and may leave some out. All ranks must register as many.
   StateHookHandle register_save_state_pre_hook(StateHook hook);
   StateHookHandle register_load_state_pre_hook(StateHook hook);
   /// Writes tensors by their names to one file that Python's torch.load(weights_only=True) reads; the main process

@@ -5,7 +5,9 @@
 
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "checkpoint/format.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "core/activity/activity.hpp"
@@ -118,8 +120,9 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
-  const auto left_out =
-      accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), training.host());
+  const auto left_out = accelerator::call(training.prepared.load_hooks(),
+                                          {.checkpoint = folder, .own = folder / checkpoint::hooks_folder},
+                                          training.prepared.models(), training.host());
   mpi::LocalOutcome damage;
   mpi::LocalOutcome other_error;
   try {
@@ -148,7 +151,8 @@ bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
 /// Loads from a folder of Hugging Face Accelerate. Throws if it does not fit, since the user named it. @collective
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
-  const auto left_out = accelerator::call(training.prepared.load_hooks(), folder, training.prepared.models(), host);
+  const auto left_out = accelerator::call(training.prepared.load_hooks(), {.checkpoint = folder, .own = folder},
+                                          training.prepared.models(), host);
   if (!left_out.empty()) {
     throw UsageError({.what = "A state hook leaves models out of a folder of Hugging Face Accelerate",
                       .why = "such a folder is loaded as a whole",
@@ -157,6 +161,14 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   const auto left = accelerator::restore_from_accelerate(training, folder, options.strict);
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
+}
+
+void warn_of_lost_gradients(const Training& training) {
+  const auto& accumulation = training.control.accumulation();
+  const auto taken = accumulation.position().taken % accumulation.steps();
+  if (taken == 0 || training.host().rank() != 0) return;
+  log::warn("save_state() was called after ", taken, " of ", accumulation.steps(),
+            " micro-steps of an update: a checkpoint does not hold their gradients");
 }
 
 }  // namespace
@@ -179,9 +191,9 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
-  const accelerator::ModelSelection selection{
-      .only_trainable = options.only_trainable,
-      .left_out = accelerator::call(training_->prepared.save_hooks(), target, training_->prepared.models(), host)};
+  warn_of_lost_gradients(*training_);
+  const accelerator::BegunSave begun(*training_, target);
+  const accelerator::ModelSelection selection{.only_trainable = options.only_trainable, .left_out = begun.left_out()};
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
   for (const auto& model : training_->prepared.models()) model->share_buffers();
   const auto snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0), selection);
@@ -192,7 +204,8 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .mesh = mesh_of(training_->channels.mesh().shape()),
                                        .metadata = options.metadata,
                                        .end_job = end_job,
-                                       .replaces_damaged = project.is_damaged(target)};
+                                       .replaces_damaged = project.is_damaged(target),
+                                       .begun = begun.folder()};
   auto folder = training_->options().checkpoint.asynchronous
                     ? training_->output.background_save().start(host, target, snapshot, how)
                     : checkpoint::save(host, target, snapshot, how);

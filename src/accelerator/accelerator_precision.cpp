@@ -14,6 +14,8 @@ namespace hortator {
 
 Precision Accelerator::mixed_precision() const { return training_->control.precision(); }
 
+Autocast Accelerator::autocast() const { return autocast(training_->options().autocast); }
+
 Autocast Accelerator::autocast(const AutocastOptions& options) const {
   return Autocast(device().type(), step::autocast_type(mixed_precision()), options);
 }

@@ -88,7 +88,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   auto model =
       step::ModelCore::prepare(module, name, training_->control.session(), accelerator::model_binding(*training_, name),
                                training_->prepared.parameters(), learns);
-  model->compute_in(training_->control.precision());
+  model->compute_in(training_->control.precision(), training_->options().autocast);
   if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
     parallel::join_synchronized_norms(module, training_->channels.shared_statistics());

@@ -9,7 +9,8 @@ namespace hortator::checkpoint {
 
 constexpr std::int64_t format_version = 2;
 constexpr auto manifest_file = "manifest.json";
-constexpr auto view_file = "view.h5";  ///< written beside several data files: shows them as one file to other programs
+constexpr auto hooks_folder = "hooks";  ///< holds files of the program, which its hooks have written
+constexpr auto view_file = "view.h5";   ///< written beside several data files: shows them as one file to other programs
 constexpr auto format_attribute = "hortator_format";
 constexpr auto world_size_attribute = "hortator_world_size";
 constexpr auto begin_attribute =

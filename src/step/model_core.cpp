@@ -84,9 +84,10 @@ std::vector<at::Tensor> ModelCore::buffers_of(const torch::nn::Module& module) {
 
 std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
 
-void ModelCore::compute_in(Precision precision) {
+void ModelCore::compute_in(Precision precision, const AutocastOptions& options) {
   if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
   autocast_type_ = autocast_type(precision);
+  autocast_options_ = options;
 }
 
 GradientTimes ModelCore::times() const {

@@ -82,10 +82,10 @@ class ModelCore {
   GradientTimes times() const;
 
   /// Makes autocast() compute in `precision`, on the device of the parameters.
-  void compute_in(Precision precision);
+  void compute_in(Precision precision, const AutocastOptions& options = {});
   bool is_mixed() const { return autocast_type_.has_value(); }
   /// While the result lives, this thread computes in forward's precision.
-  Autocast autocast() const { return Autocast(device_type_, autocast_type_); }
+  Autocast autocast() const { return Autocast(device_type_, autocast_type_, autocast_options_); }
 
   ModelHooks& hooks() { return hooks_; }
   /// Sends rank 0's buffers if forward may have changed them. @collective in training mode, if gradients are averaged.
@@ -144,6 +144,7 @@ class ModelCore {
   const parallel::DataParallel parallel_;
   c10::DeviceType device_type_ = c10::kCPU;
   std::optional<c10::ScalarType> autocast_type_;
+  AutocastOptions autocast_options_ = {};
   parallel::BufferBroadcast buffers_;
   bool buffers_are_stale_ = true;  ///< forward may have changed them since the last broadcast
   double buffer_seconds_ = 0;

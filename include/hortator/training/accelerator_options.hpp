@@ -10,6 +10,7 @@
 #include <hortator/schedule.hpp>
 #include <hortator/tracker.hpp>
 #include <hortator/training/accumulation.hpp>
+#include <hortator/training/autocast.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/precision.hpp>
 #include <hortator/training/protection.hpp>
@@ -56,6 +57,7 @@ struct AcceleratorOptions {
   std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS wins
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
+  AutocastOptions autocast = {};       ///< of prepared models, and of autocast() without an argument
   /// What to do about updates with a loss or gradient that is not finite. Not with reproducible, capture, LocalSGD,
   /// join_uneven_inputs and grad_scaler.late_verdict.
   ProtectionOptions protection = {};

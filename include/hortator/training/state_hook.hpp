@@ -16,12 +16,17 @@ namespace hortator {
 /// A save or load in which a StateHook is called.
 class HORTATOR_API StateHookScope {
  public:
-  StateHookScope(std::filesystem::path folder, std::vector<ModelBase> models)
-      : folder_(std::move(folder)), models_(std::move(models)) {}
+  StateHookScope(std::filesystem::path checkpoint, std::filesystem::path folder, std::vector<ModelBase> models)
+      : checkpoint_(std::move(checkpoint)), folder_(std::move(folder)), models_(std::move(models)) {}
   StateHookScope(const StateHookScope&) = delete;
   StateHookScope& operator=(const StateHookScope&) = delete;
 
+  /// The folder `hooks` of the checkpoint, for files of the program. Hooks of a save write into it: it is empty, and
+  /// becomes part of the checkpoint with everything else. Hooks of a load read it: it is missing if nothing was
+  /// written. All ranks have the same one. Of a folder of Hugging Face Accelerate it is that folder itself.
   const std::filesystem::path& folder() const { return folder_; }
+  /// The folder of the checkpoint. While it is saved, it is not there yet, or an older one is.
+  const std::filesystem::path& checkpoint() const { return checkpoint_; }
   /// In the order of prepare().
   const std::vector<ModelBase>& models() const { return models_; }
   /// Neither saves nor loads the parameters and buffers of this model, which the hook does itself, or somebody else.
@@ -30,6 +35,7 @@ class HORTATOR_API StateHookScope {
   const std::set<std::size_t>& left_out() const { return left_out_; }
 
  private:
+  std::filesystem::path checkpoint_;
   std::filesystem::path folder_;
   std::vector<ModelBase> models_;
   std::set<std::size_t> left_out_ = {};
@@ -40,8 +46,8 @@ concept FolderHook = std::invocable<F&, const std::filesystem::path&>;
 template <typename F>
 concept ModelsHook = !FolderHook<F> && std::invocable<F&, StateHookScope&>;
 
-/// Called on every rank at the beginning of save_state() or load_state(): a function of the folder, or of a
-/// StateHookScope&. A generic lambda gets the folder.
+/// Called on every rank at the beginning of save_state() or load_state(): a function of the folder for the program's
+/// own files, or of a StateHookScope&. A generic lambda gets the folder.
 class StateHook {
  public:
   template <FolderHook F>

@@ -35,6 +35,7 @@ Ema::Ema(Accelerator& accelerator, const ModelBase& model, const EmaOptions& opt
       {.misfits = [averages = averages_](const auto& reader) { return averages->misfits(reader); },
        .load = [averages = averages_](const auto& reader) { averages->load(reader); },
        .name = text::concat("averaged weights ", text::quote(options.name)),
+       .averages = options.name,
        .remember = [averages = averages_] { return averages->remember(); },
        .draft = [averages = averages_](auto& draft) { averages->save(draft); }});
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/load_policy.hpp"
@@ -54,6 +56,37 @@ std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
   return reader.values().contains(text::concat("run/", what))
              ? reader.values().get<std::size_t>(text::concat("run/", what))
              : 0;
+}
+
+/// The parts of a folder of the checkpoint that nobody claims by the beginning of their names.
+std::set<std::string> unclaimed(const checkpoint::Reader& reader, const StateDict& own, const std::string& folder,
+                                const std::vector<std::string>& claimed) {
+  std::set<std::string> parts;
+  const auto look_at = [&](const std::string& path) {
+    if (!path.starts_with(folder + "/")) return;
+    const auto name = path.substr(folder.size() + 1);
+    const auto claims = [&](const std::string& one) { return name.starts_with(one + "/"); };
+    if (std::ranges::none_of(claimed, claims)) parts.insert(name.substr(0, name.find('/')));
+  };
+  for (const auto& [path, spec] : reader.tensors()) look_at(path);
+  for (const auto& [path, value] : reader.values().values()) look_at(path);
+  for (const auto& [path, value] : own.values()) look_at(path);
+  return parts;
+}
+
+/// A line for each registered object and each average that this program does not have.
+std::vector<std::string> missing_here(const Training& training, const checkpoint::Reader& reader,
+                                      const StateDict& own) {
+  std::vector<std::string> objects, averages, lines;
+  for (const auto& object : training.prepared.objects()) objects.push_back(object.name);
+  for (const auto& part : training.prepared.parts()) {
+    if (!part.averages.empty()) averages.push_back(part.averages);
+  }
+  for (const auto& name : unclaimed(reader, own, "objects", objects))
+    lines.push_back(text::concat("it holds an object '", name, "', which is not registered"));
+  for (const auto& name : unclaimed(reader, own, "averages", averages))
+    lines.push_back(text::concat("it holds averaged weights '", name, "', which no Ema has"));
+  return lines;
 }
 
 std::vector<std::string> other_counts(const Training& training, const checkpoint::Reader& reader) {
@@ -145,6 +178,7 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   for (const auto& part : training.prepared.parts()) {
     for (auto& line : part.misfits(reader)) lines.push_back(std::move(line));
   }
+  for (auto& line : missing_here(training, reader, own)) lines.push_back(std::move(line));
   // If not strict, each of them is tried later and reported then.
   if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
@@ -265,6 +299,8 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   for (const auto& part : training.prepared.parts()) policy.attempt([&] { part.load(reader); });
+  if (reader.values().contains("run/micro_steps"))
+    training.control.accumulation().resume_at({.taken = reader.values().get<std::int64_t>("run/micro_steps")});
   training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.output.resume_after(reader.manifest().updates);
   if (own.contains("log/last_step")) training.output.trackers().resume_after(own.get<std::int64_t>("log/last_step"));

@@ -25,10 +25,10 @@ StateHookHandle add(StateHooks& hooks, StateHook hook) {
   return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
 }
 
-std::set<std::size_t> call(const StateHooks& hooks, const std::filesystem::path& folder,
+std::set<std::size_t> call(const StateHooks& hooks, const HookFolders& folders,
                            const std::vector<std::shared_ptr<step::ModelCore>>& models, const mpi::Communicator& host) {
   if (hooks.empty()) return {};
-  StateHookScope scope(folder, std::vector<ModelBase>(models.begin(), models.end()));
+  StateHookScope scope(folders.checkpoint, folders.own, std::vector<ModelBase>(models.begin(), models.end()));
   mpi::all_or_none(host, [&] {
     const auto registered = hooks;  // a hook may register others
     for (const auto& hook : registered) (*hook)(scope);

@@ -31,7 +31,8 @@ struct CheckpointPart {
   std::function<void(checkpoint::Snapshot&)> save = {};
   std::function<std::vector<std::string>(const checkpoint::Reader&)> misfits;  ///< a line each; empty if it fits
   std::function<void(const checkpoint::Reader&)> load;
-  std::string name = {};  ///< of parts of which there may be several
+  std::string name = {};      ///< of parts of which there may be several
+  std::string averages = {};  ///< what an Ema is called in checkpoints
   /// Copies the part in memory, and returns a function that puts the copy back. Both are local.
   std::function<std::function<void()>()> remember = {};
   /// In place of `save`: for tensors of which this rank may have a part that must be joined with others.

@@ -5,7 +5,6 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "formats/file/replacement.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -15,12 +14,14 @@ namespace fs = std::filesystem;
 constexpr std::string_view mark = ".gone-";
 
 void empty_and_remove(const fs::path& folder) {
-  if (formats::remove_folder(folder, {is_our_file, manifest_file})) return;
+  if (formats::remove_folder(folder, ownership())) return;
   log::warn(folder.string(),
             " could not be removed, or holds files that are not part of the checkpoint; it is no longer needed");
 }
 
 }  // namespace
+
+formats::Ownership ownership() { return {.is_ours = is_our_file, .seal = manifest_file, .tree = hooks_folder}; }
 
 void remove(const fs::path& folder) {
   if (!checkpoint::exists(folder)) {
@@ -54,7 +55,7 @@ void remove_leftovers(const fs::path& parent, Leftovers which) {
   for (const auto& entry : fs::directory_iterator(parent, none)) {
     if (is_one(entry.path().filename().string())) found.push_back(entry.path());
   }
-  for (const auto& folder : found) formats::remove_folder(folder, {is_our_file, manifest_file});
+  for (const auto& folder : found) formats::remove_folder(folder, ownership());
 }
 
 }  // namespace hortator::checkpoint

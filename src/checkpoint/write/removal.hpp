@@ -2,7 +2,12 @@
 
 #include <filesystem>
 
+#include "formats/file/replacement.hpp"
+
 namespace hortator::checkpoint {
+
+/// What belongs to a checkpoint's folder.
+formats::Ownership ownership();
 
 /// Removes a checkpoint and the older ones of its name that killed saves had moved aside. The folder is renamed first,
 /// so that readers see all of it or nothing even if the process is killed. Throws FileError if `folder` is not a

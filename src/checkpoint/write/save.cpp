@@ -6,6 +6,7 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/state_outline.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
+#include "checkpoint/write/removal.hpp"
 #include "checkpoint/write/requirements.hpp"
 #include "core/hash.hpp"
 #include "core/text/json.hpp"
@@ -122,11 +123,19 @@ void abandon(const SaveTask& task) {
   if (task.rank == 0) task.replacement.abandon();
 }
 
-void make_files(const mpi::Communicator& comm, const SaveTask& task, CheckpointWriter writer) {
+/// @collective
+formats::Replacement replacement_of(const mpi::Communicator& comm, const fs::path& folder, bool replaces_damaged) {
+  const auto target = agreed_target(comm, folder);
+  auto what = ownership();
+  what.is_damaged = replaces_damaged ? has_any_file : is_damaged;
+  return {target, mpi::broadcast(comm, formats::replacement_id()), std::move(what)};
+}
+
+void make_files(const mpi::Communicator& comm, const SaveTask& task, const SaveOptions& options) {
   mpi::all_or_none(comm, [&] {
-    if (task.rank == 0) task.replacement.begin();
+    if (task.rank == 0 && !options.begun) task.replacement.begin();
   });
-  if (writer != CheckpointWriter::direct) return;
+  if (options.writer != CheckpointWriter::direct) return;
   mpi::all_or_none(comm, [&] {
     if (task.makes_file()) formats::RawFile::create(task.path(), formats::visible_within).close();
   });
@@ -143,6 +152,21 @@ RankReport write_parts(const mpi::Communicator& comm, const SaveTask& task, cons
 
 }  // namespace
 
+formats::Replacement begin(const mpi::Communicator& comm, const fs::path& folder, bool replaces_damaged) {
+  auto replacement = replacement_of(comm, folder, replaces_damaged);
+  try {
+    mpi::all_or_none(comm, [&] {
+      if (comm.rank() != 0) return;
+      replacement.begin();
+      fs::create_directory(replacement.staged() / hooks_folder);
+    });
+  } catch (...) {
+    if (comm.rank() == 0) replacement.abandon();
+    throw;
+  }
+  return replacement;
+}
+
 SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
                  const SaveOptions& options) {
   mpi::all_or_none(comm, [&] {
@@ -152,7 +176,7 @@ SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Sn
     require_shards(snapshot, comm.size(), comm.rank());
     require_texts(options.metadata);
   });
-  const auto target = agreed_target(comm, folder);
+  auto replacement = options.begun ? *options.begun : replacement_of(comm, folder, options.replaces_damaged);
   StateDescription description = {.common = common_outline(snapshot)};
   require_same(comm, description.common);
   description.own = all_outlines(comm, outline_of(snapshot.own));
@@ -161,16 +185,14 @@ SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Sn
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the layout of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
   SaveTask task = {
-      .replacement = {target,
-                      mpi::broadcast(comm, formats::replacement_id()),
-                      {is_our_file, manifest_file, options.replaces_damaged ? has_any_file : is_damaged}},
+      .replacement = std::move(replacement),
       .description = std::move(description),
       .layout = std::move(layout),
       .rank = comm.rank(),
       .sources = std::move(sources),
       .facts = {.step = options.step, .updates = options.updates, .mesh = options.mesh, .metadata = options.metadata}};
   try {
-    make_files(comm, task, options.writer);
+    make_files(comm, task, options);
   } catch (...) {
     abandon(task);
     throw;

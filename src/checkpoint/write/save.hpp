@@ -5,6 +5,7 @@
 #include <hortator/checkpoint.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,13 @@ struct SaveOptions {
   std::map<std::string, std::string> metadata = {};  ///< rank 0's is written
   EndJob end_job = end_job_at_once;                  ///< for the MPI-IO writer
   bool replaces_damaged = false;  ///< what was at the folder could not be read: it is moved aside and stays
+  std::optional<formats::Replacement> begun = {};  ///< by begin(), of the same folder
 };
+
+/// Creates the temporary folder of a checkpoint before the rest of it, with an empty folder for files of the program.
+/// If that fails, all ranks throw the same error and nothing is left. Rank 0 abandons it if it is not saved.
+/// @collective
+formats::Replacement begin(const mpi::Communicator& comm, const std::filesystem::path& folder, bool replaces_damaged);
 
 /// Agrees with all ranks on what is saved, where and by which rank, then creates the temporary folder with empty files.
 /// If anything fails on any rank, all ranks throw the same error and nothing is left. @collective

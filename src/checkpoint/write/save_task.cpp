@@ -14,6 +14,8 @@
 namespace hortator::checkpoint {
 namespace {
 
+namespace fs = std::filesystem;
+
 void put_values(StateDict& values, const StateOutline& outline, const std::string& prefix) {
   for (const auto& [name, content] : outline) {
     std::visit(
@@ -92,6 +94,20 @@ Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& report
   return manifest;
 }
 
+// What the program's hooks have written must be on the disk as the rest is.
+void settle_files_of_hooks(const fs::path& folder) {
+  if (!fs::exists(folder)) return;
+  if (fs::is_empty(folder)) {
+    fs::remove(folder);
+    return;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) formats::RawFile::open_for_reading(entry.path()).sync();
+    if (entry.is_directory()) formats::sync_folder(entry.path());
+  }
+  formats::sync_folder(folder);
+}
+
 }  // namespace
 
 std::string pack(const RankReport& report) {
@@ -141,6 +157,7 @@ std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file) {
 }
 
 void commit(const SaveTask& task, const std::vector<RankReport>& reports) {
+  settle_files_of_hooks(task.replacement.staged() / hooks_folder);
   const auto manifest = manifest_of(task, reports);
   if (manifest.files.size() > 1) formats::write_view(task.replacement.staged() / view_file, tensors_of_view(manifest));
   const auto json = to_json(manifest);

@@ -41,6 +41,7 @@ bool remove_folder(const fs::path& folder, const Ownership& ownership) noexcept 
   if (!is_link) fs::remove(folder / ownership.seal, error);
   for (const auto& name : is_link ? std::vector<std::string>() : names_in(folder)) {
     if (ownership.is_ours(name)) fs::remove(folder / name, error);
+    if (name == ownership.tree) fs::remove_all(folder / name, error);
   }
   fs::remove(folder, error);
   return !error;
@@ -76,9 +77,10 @@ void Replacement::require_replaceable() const {
     throw FileError(
         {.what = text::concat(target_, " is not a folder"), .hint = "name a new folder or one that was saved before"});
   }
+  const bool is_sealed = fs::exists(target_ / ownership_.seal);
   for (const auto& entry : fs::directory_iterator(target_)) {
     const auto name = entry.path().filename().string();
-    if (ownership_.is_ours(name)) continue;
+    if (ownership_.is_ours(name) || (is_sealed && name == ownership_.tree)) continue;
     throw FileError(
         {.what = text::concat("The folder ", target_, " holds ", text::quote(name), ", which was not saved here"),
          .why = "saving replaces the folder as a whole, and that would be lost",

@@ -19,6 +19,7 @@ struct Ownership {
   std::string seal;  ///< the file without which the others are useless: it is removed first
   /// Whether a folder holds something of ours that cannot be read: it is kept when it is replaced. Empty: none does.
   std::function<bool(const std::filesystem::path&)> is_damaged = {};
+  std::string tree = {};  ///< a folder beside the seal, of which all content is ours; empty: none
 };
 
 /// Removes our files, then the folder if it is empty by then, so that no foreign file is lost. Of a symbolic link only

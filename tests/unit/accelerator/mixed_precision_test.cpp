@@ -107,6 +107,20 @@ TEST_CASE("mixed precision supports modules that return a reference or nothing, 
   CHECK_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
 }
 
+TEST_CASE("the options of autocast hold for prepared models and for autocast() without arguments") {
+  Accelerator accelerator({.mixed_precision = Precision::bf16, .autocast = {.enabled = false}, .cpu = true});
+  ByReference net;
+  auto model = accelerator.prepare(net);
+  model(x());
+  CHECK(net.last.scalar_type() == at::kFloat);
+  {
+    const auto mixed = accelerator.autocast();
+    CHECK(x().matmul(x()).scalar_type() == at::kFloat);
+  }
+  const auto mixed = accelerator.autocast({});
+  CHECK(x().matmul(x()).scalar_type() == at::kBFloat16);
+}
+
 TEST_CASE("autocast() applies to code outside models, and can be disabled in an inner scope") {
   Accelerator accelerator({.mixed_precision = Precision::bf16, .cpu = true});
   Probe probe;

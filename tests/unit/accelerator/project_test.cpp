@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
-#include "accelerator/state/state_hooks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -141,68 +138,6 @@ TEST_CASE("invalid limits are refused") {
                     ContainsSubstring("total_limit is 0"));
   CHECK_THROWS_WITH(with({.automatic_checkpoint_naming = true, .iteration = -1})(),
                     ContainsSubstring("iteration is -1"));
-}
-
-TEST_CASE("a hook takes the folder or the scope, and a function that takes anything gets the folder") {
-  const auto of_folder = [](const std::filesystem::path&) {};
-  const auto of_scope = [](StateHookScope&) {};
-  const auto of_anything = [](const auto& folder) { return folder.filename(); };
-  const auto of_copy = [](StateHookScope) {};  // what it leaves out would be lost
-  STATIC_REQUIRE(std::is_convertible_v<decltype(of_folder), StateHook>);
-  STATIC_REQUIRE(std::is_convertible_v<decltype(of_scope), StateHook>);
-  STATIC_REQUIRE(std::is_convertible_v<decltype(of_anything), StateHook>);
-  STATIC_REQUIRE_FALSE(std::is_convertible_v<decltype(of_copy), StateHook>);
-  STATIC_REQUIRE_FALSE(std::is_convertible_v<int, StateHook>);
-}
-
-TEST_CASE("a hook may remove itself, and register another one") {
-  test::Folder folder(State(), "hooks_once");
-  Accelerator accelerator({.project = {.dir = folder.path()}});
-  std::string calls;
-  std::optional<StateHookHandle> once;
-  once = accelerator.register_save_state_pre_hook(
-      [&, name = std::string("a name that is longer than a small string")](const auto&) {
-        once->remove();
-        accelerator.register_save_state_pre_hook([&](const auto&) { calls += "next "; });
-        calls += name + " ";
-      });
-  accelerator.save_state();
-  CHECK(calls == "a name that is longer than a small string ");
-  accelerator.save_state();
-  CHECK(calls == "a name that is longer than a small string next ");
-}
-
-TEST_CASE("a state hook that was removed is erased when the next one is added") {
-  accelerator::StateHooks hooks;
-  auto first = accelerator::add(hooks, [](const auto&) {});
-  accelerator::add(hooks, [](const auto&) {});
-  first.remove();
-  accelerator::add(hooks, [](const auto&) {});
-  CHECK(hooks.size() == 2);
-  first.remove();
-  CHECK_FALSE(hooks[0]->was_removed());
-}
-
-TEST_CASE("hooks run before saving and loading, in order, until removed; one that throws is an error on all ranks") {
-  test::Folder folder(State(), "hooks");
-  Accelerator accelerator({.project = {.dir = folder.path()}});
-  torch::nn::Linear net(2, 1);
-  auto model = accelerator.prepare(net);
-  std::string calls;
-  accelerator.register_save_state_pre_hook(
-      [&](const auto& folder) { calls += "a:" + folder.filename().string() + " "; });
-  auto second = accelerator.register_save_state_pre_hook([&](const auto&) { calls += "b "; });
-  accelerator.register_load_state_pre_hook([&](const auto& folder) { calls += "l:" + folder.filename().string(); });
-  accelerator.save_state();
-  second.remove();
-  accelerator.save_state(folder.path() / "mine");
-  accelerator.load_state();
-  CHECK(calls == "a:checkpoint b a:mine l:checkpoint");
-  accelerator.register_save_state_pre_hook([&](const auto&) {
-    if (accelerator.is_last_process()) throw std::runtime_error("not now");
-  });
-  CHECK_THROWS_WITH(accelerator.save_state(folder.path() / "never"), ContainsSubstring("not now"));
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "never"));
 }
 
 namespace {
