@@ -103,7 +103,7 @@ requires(!ModuleObject<M>) class ModelWithHook {
 ///     for (auto& step : steps) image = decoder(image, features);  // the encoder is on the host
 ///     decoder.hook().offload();
 ///
-/// A model that does not fit on the device as a whole is a case for cpu_offload().
+/// A model that does not fit on the device as a whole is a case for dispatch_model().
 template <Module M>
 requires(!ModuleObject<M>) [[nodiscard]] auto cpu_offload_with_hook(const M& model, c10::Device device,
                                                                     std::optional<CpuOffloadHook> previous = {}) {
