@@ -8,6 +8,7 @@ namespace hortator::accelerator {
 BegunSave::BegunSave(Training& training, const std::filesystem::path& target) : rank_(training.host().rank()) {
   auto& hooks = training.prepared.save_hooks();
   if (hooks.empty()) return;
+  training.output.background_save().wait(training.host());  // its folder would be taken for that of a killed save
   folder_ = checkpoint::begin(training.host(), target, training.output.project().is_damaged(target));
   try {
     const HookFolders folders = {.checkpoint = target, .own = folder_->staged() / checkpoint::hooks_folder};
