@@ -8,6 +8,7 @@
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "paging/interception/interception.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator {
 namespace {
@@ -17,8 +18,25 @@ at::Tensor in_host_memory(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
+/// Keeps a parameter present, with exact values. @collective if it is sharded
+class Present {
+ public:
+  explicit Present(const at::Tensor& parameter) : hold_(std::span(&parameter, 1), paging::Access::read_exact) {}
+
+ private:
+  paging::Hold hold_;
+};
+
 /// Brings in a parameter for another rank to read. @collective if it is sharded
-void bring(const at::Tensor& parameter) { const paging::Hold present(std::span(&parameter, 1), paging::Access::read); }
+void bring(const at::Tensor& parameter) { const Present present(parameter); }
+
+/// A copy of a parameter, with exact values. @collective if it is sharded
+at::Tensor exact_copy(const at::Tensor& parameter) {
+  const Present present(parameter);
+  auto memory = parameter.detach();
+  paging::remove_key(memory);  // so that it is one use of the parameter, as on the ranks that only bring it in
+  return in_host_memory(memory);
+}
 
 /// Brings in one parameter after the other. @collective
 void bring_all(const torch::nn::Module& module) {
@@ -52,7 +70,7 @@ StateDict state_of(const step::ModelCore& core, const StateDictOptions& options,
     } else if (keeps) {
       const auto found =
           sharded != nullptr && options.sharded ? sharded->find(item.value()) : parallel::FlatParameter();
-      state.put(item.key(), in_host_memory(found ? found.published_slice() : item.value()));
+      state.put(item.key(), exact_copy(found ? found.published_slice() : item.value()));
     } else {
       bring(item.value());
     }

@@ -41,7 +41,7 @@ class AlignedModule::Held {
     const at::NoGradGuard no_grad;
     try {
       for (const auto& one : paging::named_tensors(module, {.buffers = true})) add(one, device);
-      present_.emplace(paged_, paging::Access::read);
+      present_.emplace(paged_, paging::Access::read_exact);
     } catch (...) {
       put_back();
       throw;

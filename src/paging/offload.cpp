@@ -135,7 +135,7 @@ Offload cpu_offload(const torch::jit::Module& model, const CpuOffloadOptions& op
 class Pin::Held {
  public:
   Held(const std::vector<at::Tensor>& tensors, For purpose)
-      : hold_(tensors, purpose == For::writing ? paging::Access::write : paging::Access::read) {}
+      : hold_(tensors, purpose == For::writing ? paging::Access::write : paging::Access::read_exact) {}
 
  private:
   paging::Hold hold_;

@@ -41,24 +41,25 @@ bool PageTraffic::is_any_pinned() const {
   return std::ranges::any_of(slots_, [](const PageSlot& slot) { return slot.pins > 0; });
 }
 
-void PageTraffic::pin(int page, const AccessOrder& order, std::optional<at::ScalarType> cast) {
+void PageTraffic::pin(int page, const AccessOrder& order, const PageUse& use) {
   auto& pinned = slot(page);
-  pinned.uses.note_use(cast);
+  pinned.uses.note_use(use.cast);
   ++pinned.pins;  // first, so that it is not evicted to make room for itself
   pinned.last_use = ++uses_;
   try {
-    load(page, order, cast);
+    load(page, order, use);
   } catch (...) {
     --pinned.pins;
     throw;
   }
 }
 
-void PageTraffic::load(int page, const AccessOrder& order, std::optional<at::ScalarType> cast) {
+void PageTraffic::load(int page, const AccessOrder& order, const PageUse& use) {
   if (slot(page).state == PageState::publishing) await_publication(page, PageState::present);
+  if (!use.is_exact) drop_exact(page);
   if (slot(page).state == PageState::absent) {
     make_room(frame_bytes(page), order);
-    start_fetch(page);
+    start_fetch(page, use);
   }
   const bool is_fetching = slot(page).state == PageState::fetching;
   read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_fetching ? 1 : 0));
@@ -66,14 +67,31 @@ void PageTraffic::load(int page, const AccessOrder& order, std::optional<at::Sca
     announce(order);
     await_fetch(page);
   }
-  if (slot(page).cast && slot(page).cast != cast) fetch_whole(page);
+  if (!is_enough(slot(page), use)) fetch_whole(page);
 }
 
-// In the memory that it has: operators that use the rounded values meanwhile get the same from the whole ones.
+bool PageTraffic::is_enough(const PageSlot& present, const PageUse& use) const {
+  if (present.is_rounded) return !use.is_exact;
+  return !present.cast || present.cast == use.cast;
+}
+
+// Drops a page with exact values of which operators get rounded ones, unless something else keeps it: what operators
+// compute must not depend on whether somebody has looked at the exact values.
+void PageTraffic::drop_exact(int page) {
+  const auto& present = slot(page);
+  if (present.state != PageState::present || present.pins > 1 || present.is_rounded) return;
+  if (!store_.can_round(page_at(page))) return;
+  evict_page(page);
+  await_publication(page, PageState::absent);
+}
+
+// In the memory that it has. Operators that use values rounded to autocast's type meanwhile get the same from the whole
+// ones.
 void PageTraffic::fetch_whole(int page) {
   while (!fetching_.empty()) finish_first_fetch();  // Works are waited for in the order of their calls
   store_.fetch(page_at(page), {memory(page), page_at(page).bytes}).wait();
   slot(page).cast.reset();
+  slot(page).is_rounded = false;
   ++counters_.fetched;
   ++counters_.fetched_again;
 }
@@ -104,15 +122,15 @@ void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
   }
 }
 
-void PageTraffic::start_fetch(int page) {
+void PageTraffic::start_fetch(int page, const PageUse& use) {
   take_frame(page);
   auto& asked = slot(page);
   asked.uses.note_fetch();
-  asked.cast = asked.uses.expected();
+  asked.is_rounded = !use.is_exact && store_.can_round(page_at(page));
+  asked.cast = asked.is_rounded ? std::nullopt : asked.uses.expected();
   if (asked.cast && !store_.can_cast(page_at(page), *asked.cast)) asked.cast.reset();
-  const std::span frame(memory(page), page_at(page).bytes);
   try {
-    asked.work = asked.cast ? store_.fetch_cast(page_at(page), frame, *asked.cast) : store_.fetch(page_at(page), frame);
+    asked.work = fetch_as_chosen(page);
   } catch (...) {
     drop_frame(page);
     throw;
@@ -122,6 +140,14 @@ void PageTraffic::start_fetch(int page) {
   fetching_.push_back(page);
   ++counters_.fetched;
   if (asked.cast) ++counters_.fetched_cast;
+  if (asked.is_rounded) ++counters_.fetched_rounded;
+}
+
+comm::Work PageTraffic::fetch_as_chosen(int page) {
+  const std::span frame(memory(page), page_at(page).bytes);
+  if (slot(page).is_rounded) return store_.fetch_rounded(page_at(page), frame);
+  const auto& cast = slot(page).cast;
+  return cast ? store_.fetch_cast(page_at(page), frame, *cast) : store_.fetch(page_at(page), frame);
 }
 
 std::exception_ptr PageTraffic::finish_first_fetch() {

@@ -20,6 +20,12 @@
 
 namespace hortator::paging {
 
+/// What a use needs of a page's values.
+struct PageUse {
+  std::optional<at::ScalarType> cast = {};  ///< it casts them to this type
+  bool is_exact = false;                    ///< as they are kept, where the store rounds them for operators
+};
+
 /// Moves pages between a store and frames, within a budget: fetches what is needed now and what is expected next, and
 /// evicts what is expected last. What it does depends only on the order of calls, never on time. Not thread-safe.
 class PageTraffic {
@@ -33,10 +39,11 @@ class PageTraffic {
   struct Counters {
     std::size_t frame_bytes = 0;  ///< in use now: present, being fetched or being published
     std::size_t peak_frame_bytes = 0;
-    std::uint64_t fetched = 0;        ///< pages
-    std::uint64_t fetched_ahead = 0;  ///< of these, before an operator needed them
-    std::uint64_t fetched_cast = 0;   ///< of all fetched ones, rounded to autocast's type
-    std::uint64_t fetched_again = 0;  ///< since they were rounded and an operator needed the whole values
+    std::uint64_t fetched = 0;          ///< pages
+    std::uint64_t fetched_ahead = 0;    ///< of these, before an operator needed them
+    std::uint64_t fetched_cast = 0;     ///< of all fetched ones, rounded to autocast's type
+    std::uint64_t fetched_rounded = 0;  ///< of all fetched ones, as Store::fetch_rounded()
+    std::uint64_t fetched_again = 0;    ///< since they were rounded and a use needed the whole values
     std::uint64_t published = 0;
   };
 
@@ -47,9 +54,9 @@ class PageTraffic {
   PageTraffic(const PageTraffic&) = delete;
   PageTraffic& operator=(const PageTraffic&) = delete;
 
-  /// Returns with the page present and pinned. Starts to fetch the pages expected after it before it waits for it. With
-  /// `cast` its values may be rounded to that type, otherwise they are whole.
-  void pin(int page, const AccessOrder& order, std::optional<at::ScalarType> cast = {});
+  /// Returns with the page present and pinned, with values that are enough for the use. Starts to fetch the pages
+  /// expected after it before it waits for it.
+  void pin(int page, const AccessOrder& order, const PageUse& use = {});
   /// Starts to fetch the pages expected next.
   void expect(const AccessOrder& order);
   /// Store::advance() while pages are being fetched.
@@ -86,6 +93,7 @@ class PageTraffic {
     bool is_announced = false;
     bool is_outdated = false;                 ///< it was pinned when the store got newer content
     std::optional<at::ScalarType> cast = {};  ///< the type to which its values are rounded
+    bool is_rounded = false;                  ///< by Store::fetch_rounded()
     CastHistory uses = {};
     std::uint64_t last_use = 0;
     std::byte* home = nullptr;
@@ -97,9 +105,12 @@ class PageTraffic {
   const PageSlot& slot(int page) const { return slots_[static_cast<std::size_t>(page)]; }
   const Page& page_at(int page) const { return pages_[static_cast<std::size_t>(page)]; }
 
-  void load(int page, const AccessOrder& order, std::optional<at::ScalarType> cast);
+  void load(int page, const AccessOrder& order, const PageUse& use);
+  bool is_enough(const PageSlot& present, const PageUse& use) const;
+  void drop_exact(int page);
   void fetch_whole(int page);
-  void start_fetch(int page);
+  void start_fetch(int page, const PageUse& use = {});
+  comm::Work fetch_as_chosen(int page);
   std::exception_ptr finish_first_fetch();
   void await_fetch(int page);
   void read_ahead(const AccessOrder& order, std::size_t max_fetching);

@@ -6,7 +6,6 @@
 #include <exception>
 #include <hortator/error.hpp>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "core/text/text.hpp"
@@ -50,10 +49,9 @@ void refuse_in_recording() {
        .hint = "leave out one of the two"});
 }
 
-// The type to which the operator casts the parameter; nothing: it uses the whole values.
-std::optional<at::ScalarType> cast_of(Access access, c10::Device device) {
-  if (access != Access::read_cast) return {};
-  return at::autocast::get_autocast_dtype(device.type());
+PageUse page_use_of(Access access, c10::Device device) {
+  if (access == Access::read_cast) return {.cast = at::autocast::get_autocast_dtype(device.type())};
+  return {.is_exact = access != Access::read};
 }
 
 std::vector<int> storages_in(const std::vector<Page>& pages) {
@@ -140,7 +138,7 @@ void Pager::give_back(const Page& page) {
   if (!is_ours) return;  // all storages of a page are, or none
   // An order that predicts nothing: pages that were given back must not be read ahead.
   const AccessOrder unknown(0);
-  traffic_->pin(page.number, unknown);
+  traffic_->pin(page.number, unknown, {.is_exact = true});
   std::vector<at::DataPtr> memories;
   try {
     for (const auto& position : page.positions) {
@@ -191,7 +189,7 @@ void Pager::enter(int storage, Access access) {
   order_.note(page);
   try {
     traffic_->advance();
-    traffic_->pin(page, order_, cast_of(access, storages_.device()));
+    traffic_->pin(page, order_, page_use_of(access, storages_.device()));
   } catch (...) {
     if (store_->take_divergence()) start_over();
     throw;

@@ -148,6 +148,7 @@ std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const par
                                    .rank_stride = ranks.rank_stride,
                                    .host = ranks.host,
                                    .casts = parallel.is_mixed && sharding.casts_gathers,
+                                   .int8 = sharding.int8_gathers,
                                    .gathers_ahead = sharding.gathers_ahead},
       parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                                  .settle = settle});

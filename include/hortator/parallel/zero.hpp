@@ -55,6 +55,12 @@ struct ZeroConfig {
   /// offloaded part, that stay in memory until others replace them; 0: about three times ddp.bucket_cap_mb or the
   /// largest one, of which one is gathered ahead (HORTATOR_GATHER_AHEAD=0: about twice).
   std::uint64_t resident_bytes = 0;
+  /// With stage 3, whether matrices, and parameters of more dimensions, are gathered as 8-bit integers, with a scale
+  /// for each 64 of them (ZeRO++'s qwZ): about a quarter of fp32's bytes. Operators compute with the rounded values,
+  /// the same on all ranks; what reads a parameter in any other way, such as a norm of it, gets them, too. The
+  /// optimizer's step, checkpoints, summon_full_parameters() and get_state_dict() have exact values. Has no effect, and
+  /// a warning says so, where parameters do not travel. Default: HORTATOR_INT8_GATHERS, or false.
+  bool int8_gathers = false;
 };
 
 /// FSDP's names: FULL_SHARD (stage 3), SHARD_GRAD_OP (2), NO_SHARD (0), HYBRID_SHARD (3 within nodes),

@@ -16,6 +16,7 @@ namespace {
 struct GatherMode {
   bool ahead = false;
   bool cast = false;
+  bool int8 = false;
 };
 
 /// The variables hold while an Accelerator is made.
@@ -24,10 +25,16 @@ void set_variables(const GatherMode& mode) {
   setenv("HORTATOR_GATHER_CAST", mode.cast ? "1" : "0", 1);
 }
 
+/// The options of an Accelerator that gathers in this way.
+AcceleratorOptions options_of(const GatherMode& mode, Precision precision) {
+  set_variables(mode);
+  return {.mixed_precision = precision, .zero = {.stage = 3, .int8_gathers = mode.int8}};
+}
+
 class GatheredStep {
  public:
   GatheredStep(const GatherMode& mode, Precision precision, const Workload& workload, OneBatch batch)
-      : accelerator_((set_variables(mode), AcceleratorOptions{.mixed_precision = precision, .zero = {.stage = 3}})),
+      : accelerator_(options_of(mode, precision)),
         workload_(workload),
         batch_(std::move(batch)),
         net_(workload.make_net()),
@@ -65,7 +72,8 @@ Result compare(Accelerator& ranks, const Workload& workload, const Plan& plan, P
                      {"nodes", ranks.num_nodes()},
                      {"precision", std::string(to_string(precision))},
                      {"ahead", mode.ahead},
-                     {"cast", mode.cast}},
+                     {"cast", mode.cast},
+                     {"int8", mode.int8}},
           .reference = "gathered when they are used, in fp32",
           .timing = time_in_pairs(
               {.ours = [&] { ours.step(); }, .reference = [&] { in_turn.step(); }, .line_up = [&] { line_up(ranks); }},
@@ -83,9 +91,10 @@ std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Se
   const auto names = selection.cases.empty() ? std::vector<std::string>{"mlp-comm", "mlp-mixed"} : selection.cases;
   std::vector<Result> results;
   for (const auto* workload : workloads_named(names)) {
-    results.push_back(compare(accelerator, *workload, plan, Precision::no, {.ahead = true}));
-    for (const auto& mode :
-         {GatherMode{.ahead = true}, GatherMode{.cast = true}, GatherMode{.ahead = true, .cast = true}})
+    for (const auto& mode : {GatherMode{.ahead = true}, GatherMode{.int8 = true}})
+      results.push_back(compare(accelerator, *workload, plan, Precision::no, mode));
+    for (const auto& mode : {GatherMode{.ahead = true}, GatherMode{.cast = true},
+                             GatherMode{.ahead = true, .cast = true}, GatherMode{.ahead = true, .int8 = true}})
       results.push_back(compare(accelerator, *workload, plan, Precision::bf16, mode));
   }
   unsetenv("HORTATOR_GATHER_AHEAD");

@@ -6,6 +6,7 @@
 //
 //     hortator launch -n 2 zero --stage 3
 //     hortator launch -n 2 zero --stage 0      gives the same model
+//     hortator launch --nodes 2 --int8-gathers zero --stage 3      parameters travel between nodes as 8-bit integers
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 

@@ -40,6 +40,13 @@ ZeroConfig offloading(ZeroConfig config, const core::Variables& variables) {
   return config;
 }
 
+ZeroConfig gathering(ZeroConfig config, const core::Variables& variables) {
+  const auto set = core::yes_or_no(variables, "HORTATOR_INT8_GATHERS",
+                                   "set it to 1 to gather parameters in int8 at ZeRO stage 3, or unset it");
+  config.int8_gathers = config.int8_gathers || set.value_or(false);
+  return config;
+}
+
 // The program's own settings take precedence.
 ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
   const auto read = [&](std::optional<int>& axis, const char* name, const char* of_accelerate) {
@@ -79,6 +86,7 @@ ZeroConfig filled(ZeroConfig config, const ZeroConfig& of_file, bool is_of_progr
   if (!config.shard_group) config.shard_group = of_file.shard_group;
   if (config.offload_optimizer.empty() && *config.stage > 0) config.offload_optimizer = of_file.offload_optimizer;
   if (config.offload_parameters.empty() && *config.stage == 3) config.offload_parameters = of_file.offload_parameters;
+  config.int8_gathers = config.int8_gathers || of_file.int8_gathers;
   return config;
 }
 
@@ -116,7 +124,7 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   refuse_unsupported(variables);
   const bool program_shards = options.zero.stage.has_value();
-  options.zero = offloading(launched_sharding(options.zero, variables), variables);
+  options.zero = gathering(offloading(launched_sharding(options.zero, variables), variables), variables);
   options.parallel = axes(options.parallel, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
   options = with_deepspeed(std::move(options), program_shards, variables);

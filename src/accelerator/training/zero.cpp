@@ -9,6 +9,7 @@
 
 #include "comm/decorators/checked_communicator.hpp"
 #include "core/environment/environment.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -102,6 +103,11 @@ void check(const ZeroConfig& config) {
          .why = "only stage 3 shards parameters; at lower stages they stay in memory",
          .hint = "set zero.stage to 3, also on one rank"});
   }
+  if (config.int8_gathers && stage != 3) {
+    throw UsageError({.what = text::concat("zero.int8_gathers is set at stage ", stage),
+                      .why = "only stage 3 gathers parameters; at lower stages each node has all of them",
+                      .hint = "set zero.stage to 3, or leave zero.int8_gathers out"});
+  }
 }
 
 GatherSettings gather_settings() {
@@ -123,6 +129,7 @@ void check_equal(const ZeroConfig& config, const GatherSettings& gathers, const 
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
                                 text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer),
                                 ", resident bytes ", config.resident_bytes,
+                                config.int8_gathers ? ", parameters gathered in int8" : "",
                                 gathers.casts ? "" : ", parameters gathered in their own type",
                                 gathers.ahead ? "" : ", parameters not gathered ahead"),
                    "the ZeRO configuration");
@@ -203,7 +210,13 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const GatherSettings& gathers, co
                 .shards_parameters = shards_parameters_,
                 .keep_resident = config.keep_resident,
                 .casts_gathers = gathers.casts,
+                .int8_gathers = config.int8_gathers,
                 .gathers_ahead = gathers.ahead} {
+  if (config.int8_gathers && !gathers_parameters() && mesh.all().index() == 0) {
+    log::warn(
+        "zero.int8_gathers has no effect in this run: the ranks of a shard group share one copy of the parameters, or "
+        "are one rank, and gather none");
+  }
   if (mesh.shape().experts() == 1) return;
   experts_.emplace(checked_group(mesh.connect_expert_shards(), shards_parameters_, world.device()));
   sharding_.experts.emplace(ranks_of_experts());
@@ -224,6 +237,7 @@ std::string ZeroRanks::text() const {
   return text::concat("ZeRO stage ", sharding_.stage, " over ", sharding_.ranks.replicas != nullptr ? "groups of " : "",
                       text::count(shard_.ranks.size(), "rank"),
                       shards_parameters_ ? ", parameters gathered when they are used" : "",
+                      gathers_parameters() && sharding_.int8_gathers ? " (in int8)" : "",
                       offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }
 

@@ -61,8 +61,9 @@ class ZeroRanks {
 
  private:
   bool shards_parameters(int stage, const runtime::World& world) const;  ///< @collective
-  parallel::ShardRanks ranks() const;                                    ///< @collective
-  parallel::ShardRanks ranks_of_experts() const;                         ///< @collective
+  bool gathers_parameters() const { return shards_parameters_ && shard_.ranks.size() > 1; }
+  parallel::ShardRanks ranks() const;             ///< @collective
+  parallel::ShardRanks ranks_of_experts() const;  ///< @collective
 
   parallel::Mesh& mesh_;
   bool shards_parameters_;  ///< no rank holds all of them

@@ -44,6 +44,8 @@ constexpr auto table = std::to_array<Key>({
      .is_for_program = true},
     {.name = "offload_optimizer", .what = "where ZeRO keeps the optimizer's state between steps: cpu, or a folder", .is_for_program = true},
     {.name = "offload_parameters", .what = "where ZeRO stage 3 keeps parameters between their uses: cpu, or a folder", .is_for_program = true},
+    {.name = "int8_gathers", .kind = KeyKind::onoff, .what = "ZeRO stage 3 gathers parameters between nodes as 8-bit integers", .builtin = "false",
+     .is_for_program = true},
     {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
      .is_for_program = true},
     {.name = "gradient_clipping", .kind = KeyKind::amount, .what = "largest norm of the gradients in an update (0: any; auto: 1 if nothing else sets it)",

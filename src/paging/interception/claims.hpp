@@ -7,8 +7,9 @@
 namespace hortator::paging {
 
 enum class Access {
-  read,
-  read_cast,  ///< the operator reads it only to cast it to the type of autocast on the storage's device
+  read,        ///< a provider may give it rounded values
+  read_cast,   ///< the operator reads it only to cast it to the type of autocast on the storage's device
+  read_exact,  ///< the values as they are kept
   write
 };
 enum class Content { keep, drop };

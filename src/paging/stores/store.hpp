@@ -34,6 +34,12 @@ class Store {
     return fetch(page, frame);
   }
 
+  /// Whether fetch_rounded() sends less than fetch().
+  virtual bool can_round(const Page& /*page*/) const { return false; }
+  /// As fetch(), for operators that only read the page: its values may be rounded, to the same ones on all ranks that
+  /// share the store. Called only where can_round().
+  virtual comm::Work fetch_rounded(const Page& page, std::span<std::byte> frame) { return fetch(page, frame); }
+
   /// Drives fetches that are under way, without waiting. Called often.
   virtual void advance() {}
 

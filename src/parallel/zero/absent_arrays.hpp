@@ -14,6 +14,7 @@ struct ArraySpec {
   std::string name = {};  ///< for the error when its pointer is taken while it is absent
   std::int64_t elements = 0;
   at::ScalarType type = at::kFloat;
+  bool is_int8 = false;  ///< gathered in int8 blocks (int8_blocks.hpp): each rank's part consists of whole ones
 };
 
 /// Arrays of one dimension that have their sizes but no memory; a pager gives them memory when they are used.

@@ -18,6 +18,7 @@
 #include "paging/interception/claims.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
+#include "parallel/zero/int8_blocks.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -36,6 +37,16 @@ std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int6
                     .why = "disk_offload() or cpu_offload() manages its memory",
                     .hint = "set zero.offload_parameters instead of calling them"});
 }
+
+[[noreturn]] void throw_no_int8(const std::string& name, at::ScalarType type) {
+  throw UsageError({.what = text::concat("The parameter ", text::quote(name), " cannot be gathered in int8: it is ",
+                                         c10::toString(type)),
+                    .why = "zero.int8_gathers rounds matrices of fp32, bf16 and fp16",
+                    .hint = "name it in zero.keep_resident, or gather without zero.int8_gathers"});
+}
+
+// Blocks then lie within one parameter and one rank's part.
+static_assert(ShardLimits().grain % int8_block_values == 0);
 
 /// Whether the parameter, or a module that it is in, is named.
 bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
@@ -113,24 +124,25 @@ void FlatParameters::check_movable() const {
 }
 
 // Vectors (of norms, and biases) are small, and some operators read them whole: they get arrays of their own.
-bool FlatParameters::is_mostly_cast(const at::Tensor& parameter, const ParameterPlacement& placement) {
-  return placement.sharded && placement.casts && parameter.scalar_type() == at::kFloat && parameter.dim() > 1;
+ArrayKind FlatParameters::kind_for(const Parameter& parameter, const ParameterPlacement& placement) {
+  const auto& tensor = parameter.tensor;
+  ArrayKind kind{.type = tensor.scalar_type(), .frozen = !tensor.requires_grad()};
+  kind.paged = placement.pages_parameters() && !is_among(placement.keep_resident, parameter.name);
+  if (!kind.paged || !placement.sharded || tensor.dim() < 2) return kind;
+  if (placement.int8 && !packs_int8(kind.type)) throw_no_int8(parameter.name, kind.type);
+  kind.int8 = placement.int8;
+  kind.cast = !placement.int8 && placement.casts && kind.type == at::kFloat;
+  return kind;
 }
 
 void FlatParameters::make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement) {
   std::vector<ShardItem> items;
-  const bool any_paged = placement.pages_parameters();
   for (const auto& parameter : parameters_) {
-    const bool paged = any_paged && !is_among(placement.keep_resident, parameter.name);
-    const auto type = parameter.tensor.scalar_type();
-    const bool frozen = !parameter.tensor.requires_grad();
+    const auto kind = kind_for(parameter, placement);
     items.push_back({.elements = parameter.tensor.numel(),
                      .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
-                     .kind = {.type = type,
-                              .paged = paged,
-                              .frozen = frozen,
-                              .cast = paged && is_mostly_cast(parameter.tensor, placement)}});
-    masters_.push_back(with_masters && !frozen && at::isReducedFloatingType(type));
+                     .kind = kind});
+    masters_.push_back(with_masters && !kind.frozen && at::isReducedFloatingType(kind.type));
   }
   plan_ = plan_shards(items, communicator_.size(), limits);
 }
@@ -257,7 +269,13 @@ void FlatParameters::lend() {
   const PartsOnly each_rank_has;
   check_can_lend();
   lent_ = true;  // take_back() then restores what has left the arrays, if this throws
-  for (auto& [name, tensor] : parameters_) replace_data(tensor, tensor.detach().clone());
+  for (const auto flat : all_flats()) {
+    const auto present = hold_exact(flat);
+    for (const auto item : plan_.flats[flat].items) {
+      auto& tensor = parameters_[item].tensor;
+      replace_data(tensor, tensor.detach().clone());
+    }
+  }
 }
 
 void FlatParameters::lend_together(const mpi::Communicator& host) {

@@ -12,6 +12,7 @@
 
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
+#include "paging/interception/interception.hpp"
 #include "parallel/zero/disk_arrays.hpp"
 #include "parallel/zero/peer_arrays.hpp"
 #include "parallel/zero/shard_plan.hpp"
@@ -34,6 +35,9 @@ struct ParameterPlacement {
   const mpi::Communicator* host = nullptr;  ///< the same ranks, where parameters are sharded between devices
   /// Whether sharded parameters in fp32 are gathered in a 16-bit type for operators that cast them to it.
   bool casts = false;
+  /// Whether sharded matrices, and parameters of more dimensions, are gathered in int8 blocks, where they are only
+  /// read.
+  bool int8 = false;
   bool gathers_ahead = false;  ///< whether the next sharded array is gathered while one is in use
 
   bool pages_parameters() const { return sharded || parameters.is_offloaded(); }
@@ -142,7 +146,7 @@ class FlatParameters {
  private:
   const ArrayKind& kind_of(std::size_t flat) const { return plan_.flats[flat].kind; }
   void check_movable() const;
-  static bool is_mostly_cast(const at::Tensor& parameter, const ParameterPlacement& placement);
+  static ArrayKind kind_for(const Parameter& parameter, const ParameterPlacement& placement);
   void make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement);
   at::ScalarType type_of(std::size_t flat) const;
   void make_arrays(const ParameterPlacement& placement, const RankCoordination& ranks);
@@ -164,8 +168,9 @@ class FlatParameters {
   void make_slices(const ArrayPlacement& masters, const RankCoordination& ranks);
   void make_masters_on_disk(const ArrayPlacement& placement);
   std::vector<ArraySpec> specs_of(const std::vector<std::size_t>& flats, int parts) const;
-  comm::Work gather(std::size_t flat);  ///< @collective
-  void exchange_by_file();              ///< @collective
+  comm::Work gather(std::size_t flat);                               ///< @collective
+  void exchange_by_file();                                           ///< @collective
+  std::unique_ptr<paging::Hold> hold_exact(std::size_t flat) const;  ///< @collective for sharded arrays
   bool is_in_use_elsewhere(std::size_t parameter) const;
   void give_own_memory(std::size_t flat);                       ///< @collective for sharded arrays
   std::vector<std::size_t> flats_to_release(ReleaseMode mode);  ///< @collective where the mode is

@@ -79,7 +79,11 @@ std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& 
   std::vector<ArraySpec> specs;
   for (const auto flat : flats) {
     const auto part = std::max<std::int64_t>(plan_.part_elements(flat), 1);
-    specs.push_back({.name = names_in(flat), .elements = part * parts, .type = type_of(flat)});
+    const bool has_values = plan_.part_elements(flat) > 0;
+    specs.push_back({.name = names_in(flat),
+                     .elements = part * parts,
+                     .type = type_of(flat),
+                     .is_int8 = kind_of(flat).int8 && has_values});
   }
   return specs;
 }
@@ -207,6 +211,12 @@ void FlatParameters::make_masters_on_disk(const ArrayPlacement& placement) {
   for (std::size_t i = 0; i < items.size(); ++i) slices_[items[i]] = masters_on_disk_->range(i, 0, {specs[i].elements});
 }
 
+// Keeps a sharded array present, as its parts are; null for others. @collective for sharded arrays
+std::unique_ptr<paging::Hold> FlatParameters::hold_exact(std::size_t flat) const {
+  if (!parts_[flat].defined()) return nullptr;
+  return std::make_unique<paging::Hold>(std::span(&arrays_[flat], 1), paging::Access::read_exact);
+}
+
 bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {
   return parameters_[parameter].tensor.use_count() > 1 && is_in_array(parameter);
 }
@@ -214,8 +224,7 @@ bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {
 // Back to the device that it came from: the present one may have no room for all that was paged for it. @collective
 // for sharded arrays
 void FlatParameters::give_own_memory(std::size_t flat) {
-  std::optional<paging::Hold> present;
-  if (parts_[flat].defined()) present.emplace(std::span(&arrays_[flat], 1), paging::Access::read);
+  const auto present = hold_exact(flat);
   for (const auto item : plan_.flats[flat].items) {
     auto& tensor = parameters_[item].tensor;
     if (is_in_use_elsewhere(item))

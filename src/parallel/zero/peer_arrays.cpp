@@ -9,10 +9,11 @@
 namespace hortator::parallel {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<paging::NamedTensor>& arrays) {
-  std::vector<std::string> names;
-  for (const auto& array : arrays) names.push_back(array.name);
-  return names;
+std::vector<PeerStore::OwnedPart> owned_parts(const std::vector<ArraySpec>& specs, std::vector<at::Tensor> parts) {
+  std::vector<PeerStore::OwnedPart> owned;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    owned.push_back({.values = std::move(parts[i]), .name = specs[i].name, .is_int8 = specs[i].is_int8});
+  return owned;
 }
 
 std::size_t largest_bytes(const std::vector<paging::NamedTensor>& arrays) {
@@ -52,7 +53,7 @@ PeerArrays::PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& 
                                                             .stride = options.rank_stride,
                                                             .host = options.host,
                                                             .casts = options.casts},
-                                           std::move(parts), names_of(arrays_));
+                                           owned_parts(specs, std::move(parts)));
   pager_ = std::make_unique<paging::Pager>(
       paging::PagedStorages(arrays_, paging::PagedStorages::where_on(device)), one_page_each(arrays_), std::move(store),
       paging::Pager::Options{.budget_bytes = options.resident_bytes,

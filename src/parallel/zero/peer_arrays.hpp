@@ -18,6 +18,9 @@ namespace hortator::parallel {
 /// and for as long as its budget allows: all ranks gather it together (peer_store.hpp). Of what operators write to it,
 /// other ranks only get what lies in this rank's part.
 ///
+/// Arrays that are gathered in int8 blocks have rounded values while operators only read them, the same on all ranks.
+/// What needs exact ones holds the array with Access::read_exact meanwhile.
+///
 /// The next array, in the order of the last pass, is gathered while operators use the present one. On CPUs this needs a
 /// back end that shares memory: its transfers between nodes progress when an operator begins or ends. The frames then
 /// lie in memory that the ranks of a node share, so that each byte comes to a node once.

@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <array>
 #include <hortator/error.hpp>
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/zero/absent_arrays.hpp"
+#include "parallel/zero/int8_blocks.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -48,7 +50,7 @@ void widen(const at::Tensor& second_half, const at::Tensor& whole) {
 
 comm::Work PeerStore::fetch(const paging::Page& page, std::span<std::byte> frame) {
   const at::NoGradGuard no_grad;
-  const auto& mine = part(static_cast<std::size_t>(page.number));
+  const auto& mine = part(page).values;
   auto present = hold_on_all(page, PartsTravel::whole).present;
   const auto whole = as_tensor(frame.data(), mine.numel() * ranks_.peers.size(), mine.options());
   auto work = std::make_shared<comm::Work>(ranks_.peers.all_gather(whole, held_memory(mine)));
@@ -56,13 +58,12 @@ comm::Work PeerStore::fetch(const paging::Page& page, std::span<std::byte> frame
 }
 
 bool PeerStore::can_cast(const paging::Page& page, at::ScalarType type) const {
-  return ranks_.casts && part(static_cast<std::size_t>(page.number)).scalar_type() == at::kFloat &&
-         at::isReducedFloatingType(type);
+  return ranks_.casts && part(page).values.scalar_type() == at::kFloat && at::isReducedFloatingType(type);
 }
 
 comm::Work PeerStore::fetch_cast(const paging::Page& page, std::span<std::byte> frame, at::ScalarType type) {
   const at::NoGradGuard no_grad;
-  const auto& mine = part(static_cast<std::size_t>(page.number));
+  const auto& mine = part(page).values;
   const auto rounded = hold_on_all(page, PartsTravel::cast, type).rounded;
   const auto elements = mine.numel() * ranks_.peers.size();
   const auto whole = as_tensor(frame.data(), elements, mine.options());
@@ -75,26 +76,42 @@ comm::Work PeerStore::fetch_cast(const paging::Page& page, std::span<std::byte> 
   });
 }
 
+comm::Work PeerStore::fetch_rounded(const paging::Page& page, std::span<std::byte> frame) {
+  const at::NoGradGuard no_grad;
+  const auto& mine = part(page).values;
+  const auto packed = hold_on_all(page, PartsTravel::int8).rounded;
+  const auto whole = as_tensor(frame.data(), mine.numel() * ranks_.peers.size(), mine.options());
+  const auto bytes = packed.numel() * ranks_.peers.size();
+  const auto of_all = as_tensor(frame.data() + whole.nbytes() - bytes, bytes, packed.options());
+  auto work = std::make_shared<comm::Work>(ranks_.peers.all_gather(of_all, packed));
+  return comm::Work([=] {
+    wait_for(*work, whole.device());
+    const at::NoGradGuard without_gradients;
+    unpack_int8(of_all, whole);
+  });
+}
+
 comm::Work PeerStore::publish(const paging::Page& page, std::span<const std::byte> frame) {
   const at::NoGradGuard no_grad;
-  const auto& mine = part(static_cast<std::size_t>(page.number));
+  const auto& mine = part(page).values;
   const auto before = mine.nbytes() * static_cast<std::size_t>(ranks_.peers.rank());
   mine.copy_(as_tensor(frame.data() + before, mine.numel(), mine.options()));
   return {};
 }
 
-// Holds this rank's part, rounded if it is to be cast, once all ranks hold theirs and request the same. @collective
+// Holds this rank's part, rounded unless it travels whole, once all ranks hold theirs and request the same. @collective
 PeerStore::HeldPart PeerStore::hold_on_all(const paging::Page& page, PartsTravel travel, at::ScalarType type) {
-  const auto& mine = part(static_cast<std::size_t>(page.number));
+  const auto& mine = part(page).values;
   HeldPart held;
   std::exception_ptr problem;
   try {
     held.present = std::make_shared<paging::Hold>(std::span(&mine, 1), paging::Access::read);
     if (travel == PartsTravel::cast) held.rounded = held_memory(mine).to(type);
+    if (travel == PartsTravel::int8) held.rounded = pack_int8(held_memory(mine));
   } catch (...) {  // its part is on a disk, or there is no memory
     problem = std::current_exception();
   }
-  agree_on(2 * std::int64_t{page.number} + (travel == PartsTravel::cast ? 1 : 0), problem);
+  agree_on(ways_to_travel * page.number + static_cast<std::int64_t>(travel), problem);
   return held;
 }
 
@@ -123,7 +140,9 @@ std::vector<std::int64_t> PeerStore::requests_of_all(std::int64_t request) const
 }
 
 std::string PeerStore::description_of(std::int64_t request) const {
-  return text::concat(names_[static_cast<std::size_t>(request / 2)], request % 2 == 1 ? " in 16 bits" : "");
+  static constexpr std::array<const char*, ways_to_travel> ways = {"", " in 16 bits", " in 8 bits"};
+  return text::concat(parts_[static_cast<std::size_t>(request / ways_to_travel)].name,
+                      ways.at(static_cast<std::size_t>(request % ways_to_travel)));
 }
 
 void PeerStore::throw_different(std::span<const std::int64_t> requests) const {

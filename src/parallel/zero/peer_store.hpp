@@ -20,6 +20,7 @@ namespace hortator::parallel {
 /// Pages of which each rank keeps one part, all of the same size, in memory or paged itself. All ranks fetch a page
 /// together, by an all_gather, so they must fetch the same pages in the same order. Before data travels they compare
 /// what they fetch: if they differ, or if one cannot read its part, all of them throw, and each may fetch again.
+/// Parts do not change by what travels of them.
 class PeerStore final : public paging::Store {
  public:
   struct Ranks {
@@ -32,17 +33,23 @@ class PeerStore final : public paging::Store {
     /// Whether parts in fp32 are sent in a 16-bit type to operators that cast them to it.
     bool casts = false;
   };
-  /// `parts[i]` is this rank's part of page number i, `names[i]` its name in messages.
-  PeerStore(const Ranks& ranks, std::vector<at::Tensor> parts, std::vector<std::string> names)
-      : ranks_(ranks), parts_(std::move(parts)), names_(std::move(names)) {}
-
-  const at::Tensor& part(std::size_t page) const { return parts_[page]; }
+  /// What this rank keeps of a page.
+  struct OwnedPart {
+    at::Tensor values;
+    std::string name;      ///< the page's, in messages
+    bool is_int8 = false;  ///< operators that only read it get int8 blocks; it consists of whole ones
+  };
+  /// `parts[i]` is of page number i.
+  PeerStore(const Ranks& ranks, std::vector<OwnedPart> parts) : ranks_(ranks), parts_(std::move(parts)) {}
 
   /// @collective
   comm::Work fetch(const paging::Page& page, std::span<std::byte> frame) override;
   bool can_cast(const paging::Page& page, at::ScalarType type) const override;
   /// Each rank rounds its part before it sends it, so half as many bytes travel. @collective
   comm::Work fetch_cast(const paging::Page& page, std::span<std::byte> frame, at::ScalarType type) override;
+  bool can_round(const paging::Page& page) const override { return part(page).is_int8; }
+  /// Each rank packs its part, and unpacks those of all, its own as well: all of them get the same values. @collective
+  comm::Work fetch_rounded(const paging::Page& page, std::span<std::byte> frame) override;
   void advance() override { ranks_.peers.advance(); }
   /// Keeps this rank's part of the frame.
   comm::Work publish(const paging::Page& page, std::span<const std::byte> frame) override;
@@ -51,11 +58,13 @@ class PeerStore final : public paging::Store {
   bool take_divergence() override { return std::exchange(diverged_, false); }
 
  private:
-  enum class PartsTravel { whole, cast };
+  enum class PartsTravel { whole, cast, int8 };
+  static constexpr std::int64_t ways_to_travel = 3;
   struct HeldPart {
     std::shared_ptr<paging::Hold> present = {};
     at::Tensor rounded = {};
   };
+  const OwnedPart& part(const paging::Page& page) const { return parts_[static_cast<std::size_t>(page.number)]; }
   /// @collective
   HeldPart hold_on_all(const paging::Page& page, PartsTravel travel, at::ScalarType type = at::kFloat);
   /// @collective
@@ -65,8 +74,7 @@ class PeerStore final : public paging::Store {
   [[noreturn]] void throw_different(std::span<const std::int64_t> requests) const;
 
   Ranks ranks_;
-  std::vector<at::Tensor> parts_;
-  std::vector<std::string> names_;
+  std::vector<OwnedPart> parts_;
   bool diverged_ = false;
 };
 

@@ -19,6 +19,7 @@ struct ArrayKind {
   bool paged = false;   ///< offloaded or sharded: not in memory between uses
   bool frozen = false;  ///< without gradients
   bool cast = false;    ///< operators mostly cast it to a 16-bit type, in which it is gathered
+  bool int8 = false;    ///< gathered in int8 blocks
 
   auto operator<=>(const ArrayKind&) const = default;
 };

@@ -31,6 +31,7 @@ struct Sharding {
   std::vector<std::string> keep_resident = {};
   /// Whether a model whose forward pass computes in a 16-bit type has its parameters gathered in that type.
   bool casts_gathers = true;
+  bool int8_gathers = false;  ///< whether matrices are gathered in int8 blocks
   bool gathers_ahead = true;  ///< whether the next array is gathered while one is in use
 
   /// Whether parameters are on the device only in turn. Before prepare() they should not be on it.

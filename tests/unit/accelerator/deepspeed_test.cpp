@@ -107,7 +107,8 @@ TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that 
 
 TEST_CASE("entries of a DeepSpeed file that would change the training are an error; off or without effect they pass") {
   for (const auto& [text, entry] :
-       {std::pair(R"({"zero_optimization": {"zero_quantized_weights": true}})", "zero_quantized_weights is true"),
+       {std::pair(R"({"zero_optimization": {"zero_quantized_nontrainable_weights": true}})",
+                  "zero_quantized_nontrainable_weights is true"),
         {R"({"zero_optimization": {"zero_quantized_gradients": true}})", "zero_quantized_gradients is true"},
         {R"({"tensor_parallel": {"autotp_size": 4}})", "tensor_parallel.autotp_size is 4"},
         {R"({"sequence_parallel_size": 2})", "sequence_parallel_size is 2"},
@@ -123,6 +124,11 @@ TEST_CASE("entries of a DeepSpeed file that would change the training are an err
       "seq_parallel_communication_data_type": "bf16", "sparse_gradients": true})");
   CHECK(off.unknown.empty());
   CHECK(off.options.zero.stage == 3);
+  CHECK(!off.options.zero.int8_gathers);
+  const auto on = read(R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})");
+  CHECK(on.options.zero.int8_gathers);
+  CHECK(on.unknown.empty());
+  CHECK(on.ignored.empty());
 }
 
 TEST_CASE("older and other names of DeepSpeed's entries") {

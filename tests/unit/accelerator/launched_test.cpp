@@ -108,6 +108,10 @@ TEST_CASE("what the launcher asks to offload applies where the program says noth
   CHECK(zero.offload_parameters == "/scratch");
   CHECK(with({{"HORTATOR_OFFLOAD_OPTIMIZER", "cpu"}}, {.zero = {.stage = 1, .offload_optimizer = "/fast"}})
             .zero.offload_optimizer == "/fast");
+  CHECK(with({{"HORTATOR_INT8_GATHERS", "true"}}, {.zero = {.stage = 3}}).zero.int8_gathers);
+  CHECK(!with({{"HORTATOR_INT8_GATHERS", "0"}}).zero.int8_gathers);
+  CHECK(with({{"HORTATOR_INT8_GATHERS", "0"}}, {.zero = {.int8_gathers = true}}).zero.int8_gathers);
+  CHECK_THROWS_WITH(with({{"HORTATOR_INT8_GATHERS", "8"}}), ContainsSubstring("HORTATOR_INT8_GATHERS"));
 
   const auto fsdp = with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_OFFLOAD_PARAMS", "True"}}).zero;
   CHECK(fsdp.offload_optimizer == "cpu");

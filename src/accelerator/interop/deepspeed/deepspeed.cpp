@@ -90,7 +90,6 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.stage3_use_all_reduce_for_fetch_params",
     "zero_optimization.zero_quantized_gradients",
     "zero_optimization.zero_quantized_nontrainable_weights",
-    "zero_optimization.zero_quantized_weights",
     "zero_optimization.sub_group_size",
     "zero_optimization.use_multi_rank_bucket_allreduce",
 });
@@ -111,8 +110,7 @@ constexpr auto changing = std::to_array<ChangingEntry>({
     {"progressive_layer_drop.enabled", "drop layers in the model's forward"},
     {"quantize_training.enabled", "train without quantisation"},
     {"zero_optimization.zero_quantized_gradients", "communication_data_type bf16 sends gradients in 16 bits"},
-    {"zero_optimization.zero_quantized_nontrainable_weights", "parameters are gathered in their own type"},
-    {"zero_optimization.zero_quantized_weights", "parameters are gathered in their own type"},
+    {"zero_optimization.zero_quantized_nontrainable_weights", "zero_quantized_weights gathers all of them in int8"},
 });
 
 bool is_one_of(const std::string& path, std::string_view known) {
@@ -169,6 +167,7 @@ void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options, const cor
     if (const auto ranks = entries.count(group, -1); ranks && *ranks > 1)
       options.zero.shard_group = static_cast<int>(*ranks);
   }
+  if (entries.onoff("zero_optimization.zero_quantized_weights").value_or(false)) options.zero.int8_gathers = true;
   const bool old_optimizer = entries.onoff("zero_optimization.cpu_offload").value_or(false);
   const bool old_parameters = entries.onoff("zero_optimization.cpu_offload_params").value_or(false);
   // DeepSpeed offloads shards, which parameters have at stage 3 only.
