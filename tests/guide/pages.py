@@ -200,7 +200,7 @@ def settings(root, hortator, write):
     page = root / "share/doc/environment.md"
     text = page.read_text()
     help_text = subprocess.run([hortator, "config", "--help"], capture_output=True, text=True, check=True).stdout
-    keys = re.findall(r"^  ([a-z_]+) +(.*) \((HORTATOR_[A-Z_]+)\)$", help_text, re.M)
+    keys = re.findall(r"^  ([a-z0-9_]+) +(.*) \((HORTATOR_[A-Z0-9_]+)\)$", help_text, re.M)
     if len(keys) < 30:
         return [f"`hortator config --help` lists only {len(keys)} keys: has its form changed?"]
     table = "| variable | key | meaning |\n|---|---|---|\n"
@@ -213,9 +213,9 @@ def settings(root, hortator, write):
     problems = [] if updated == text else ["environment.md does not list the settings as they are: pages.py settings ROOT HORTATOR --write"]
     used = set()
     for file in (root / "src").rglob("*.?pp"):
-        used |= set(re.findall(r'"(HORTATOR_[A-Z_]+)"', file.read_text(errors="replace")))
+        used |= set(re.findall(r'"(HORTATOR_[A-Z0-9_]+)"', file.read_text(errors="replace")))
     used -= {"HORTATOR_WITH_CUDA", "HORTATOR_WITH_ROCM", "HORTATOR_WITH_XPU"}
-    named = set(re.findall(r"HORTATOR_[A-Z_]+", text))
+    named = set(re.findall(r"HORTATOR_[A-Z0-9_]+", text))
     problems += [f"environment.md does not name {name}" for name in sorted(used - named)]
     return problems
 
