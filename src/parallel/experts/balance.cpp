@@ -5,14 +5,12 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <functional>
 #include <hortator/error.hpp>
 #include <hortator/nn/moe.hpp>
-#include <memory>
 #include <vector>
 
 #include "core/text/text.hpp"
-#include "parallel/tensor/tensor_ranks.hpp"
+#include "parallel/tensor/conjugates.hpp"
 
 namespace hortator::nn {
 namespace {
@@ -74,14 +72,9 @@ at::Tensor loads_of(const Routing& routing, const at::Tensor& weights) {
 }
 
 /// The ranks whose tokens count together; null if those of this rank count alone.
-std::shared_ptr<const parallel::TensorRanks> counted_over(const std::vector<const MoEImpl*>& layers) {
+parallel::SharedRanks counted_over(const std::vector<const MoEImpl*>& layers) {
   const auto* layer = layers.front();
   return layer->is_training() && at::GradMode::is_enabled() ? layer->counted_over() : nullptr;
-}
-
-/// Work of this rank before the ranks' tokens are counted together. @collective if they are
-void prepare(const std::shared_ptr<const parallel::TensorRanks>& ranks, const std::function<void()>& work) {
-  ranks ? ranks->all_or_none(work) : work();
 }
 
 void add(at::Tensor& sum, const at::Tensor& more) { sum = sum.defined() ? sum + more : more; }
@@ -94,7 +87,7 @@ at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor&
   const auto layers = layers_of(model);
   const auto ranks = counted_over(layers);
   at::Tensor loads, probabilities;
-  prepare(ranks, [&] {
+  parallel::all_or_none(ranks, [&] {
     require_run(layers);
     require_equal(layers);
     for (const auto* layer : layers) {
@@ -115,7 +108,7 @@ at::Tensor router_z_loss(const torch::nn::Module& model, const at::Tensor& atten
   const auto layers = layers_of(model);
   const auto ranks = counted_over(layers);
   at::Tensor squares, tokens;
-  prepare(ranks, [&] {
+  parallel::all_or_none(ranks, [&] {
     require_run(layers);
     for (const auto* layer : layers) {
       const auto& routing = layer->routing();

@@ -99,9 +99,8 @@ at::Tensor MoEImpl::forward(const at::Tensor& x) {
     routing.dropped = routing.chosen.numel() - taken.choices.numel();
     rows = tokens.index_select(0, taken.choices.remainder(count));
   };
-  const auto together = [&](const auto& work) { ranks ? ranks->all_or_none(work) : work(); };
-  together(look);  // first: at ZeRO's stage 3 the gate is gathered from all ranks
-  together(choose);
+  parallel::all_or_none(ranks, look);  // first: at ZeRO's stage 3 the gate is gathered from all ranks
+  parallel::all_or_none(ranks, choose);
   const auto outputs = computed(*experts, options_, rows, taken.counts);
   const auto sum = parallel::combined(outputs, taken.choices, routing.weights);
   if (!is_recomputing()) routing_ = std::move(routing);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 
 #include "parallel/tensor/division.hpp"
@@ -13,6 +14,11 @@
 namespace hortator::parallel {
 
 using SharedRanks = std::shared_ptr<const TensorRanks>;
+
+/// TensorRanks::all_or_none(); without ranks (null) runs the work on this rank alone. @collective over the ranks
+inline void all_or_none(const SharedRanks& ranks, const std::function<void()>& work) {
+  ranks ? ranks->all_or_none(work) : work();
+}
 
 /// Use of a whole tensor in computations that differ by rank: the tensor itself; its gradient is the sum over all
 /// ranks. Several uses of one tensor share one sum.

@@ -82,18 +82,9 @@ void DividedModule::check(const torch::nn::Module& module, const TensorPlan& pla
 DividedModule::DividedModule(torch::nn::Module& module, const TensorPlan& plan, SharedRanks ranks, const Settle& settle)
     : ranks_(std::move(ranks)) {
   start_division();
-  check(module, plan, ranks_->size());
   const auto all = all_names(module);
-  const auto divisions = divisions_by_plan(plan, planned(all), ranks_->size());
-  const at::NoGradGuard no_grad;
-  std::set<const void*> done;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& [name, tensor] = all[i];
-    if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    const bool has_values = !settle || settle(tensor);
-    if (divisions[i]) divide(name, tensor, *divisions[i], has_values);
-  }
-  mark();
+  require_undivided(all);
+  divide(all, divisions_by_plan(plan, planned(all), ranks_->size()), settle);
 }
 
 DividedModule::DividedModule(torch::nn::Module& module, const std::vector<at::Tensor>& parameters,
@@ -102,13 +93,23 @@ DividedModule::DividedModule(torch::nn::Module& module, const std::vector<at::Te
   start_division();
   const auto all = all_names(module);
   require_undivided(all);
+  std::vector<std::optional<Division>> divisions;
+  for (const auto& [name, tensor] : all) {
+    const bool is_one = std::ranges::any_of(parameters, [&](const auto& one) { return one.is_same(tensor); });
+    divisions.push_back(is_one ? std::optional(division) : std::nullopt);
+  }
+  divide(all, divisions, settle);
+}
+
+void DividedModule::divide(const std::vector<std::pair<std::string, at::Tensor>>& all,
+                           const std::vector<std::optional<Division>>& divisions, const Settle& settle) {
   const at::NoGradGuard no_grad;
   std::set<const void*> done;
-  for (const auto& [name, tensor] : all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [name, tensor] = all[i];
     if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    const bool is_one = std::ranges::any_of(parameters, [&](const auto& one) { return one.is_same(tensor); });
     const bool has_values = !settle || settle(tensor);
-    if (is_one) divide(name, tensor, division, has_values);
+    if (divisions[i]) divide(name, tensor, *divisions[i], has_values);
   }
   mark();
 }

@@ -6,8 +6,10 @@
 #include <functional>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "mpi/communicator.hpp"
@@ -71,6 +73,9 @@ class DividedModule {
   void take_back(bool keep_changes);
 
  private:
+  /// Each parameter under all of its names, and the division of each name.
+  void divide(const std::vector<std::pair<std::string, at::Tensor>>& all,
+              const std::vector<std::optional<Division>>& divisions, const Settle& settle);
   void divide(const std::string& name, const at::Tensor& parameter, const Division& division, bool has_values);
   template <typename Whole>
   void lend(const Whole& whole);
