@@ -4,6 +4,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/torch.h>
 
+#include <fstream>
 #include <hortator/hortator.hpp>
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/generate.hpp>
