@@ -37,7 +37,7 @@ int completion_verb(const Arguments& arguments) {
   if [ "$COMP_CWORD" = 1 ]; then
     words=$(hortator --help 2>/dev/null | sed -n 's/^  \([a-z-]*\) .*/\1/p')
   elif [[ $word == -* ]]; then
-    words=$(hortator "${COMP_WORDS[1]}" --help 2>/dev/null | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]*' | sort -u)
+    words=$(hortator "${COMP_WORDS[1]}" --help 2>/dev/null | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z0-9_-]*' | sort -u)
   else
     return
   fi

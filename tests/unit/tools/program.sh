@@ -180,6 +180,8 @@ run completion bash; code_is 0; out_has '_hortator()'
 run completion zsh; code_is 2; err_has "Expected bash, got 'zsh'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --int) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = --int8-gathers ] || wrong "completion of --int gives '$completed'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator job --part) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = --partition ] || wrong "completion of --part gives '$completed'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator la) COMP_CWORD=1; _hortator; echo "${COMPREPLY[*]}"')
@@ -192,7 +194,7 @@ for verb in config launch job sweep new doctor test watch plot scale env checkpo
 for verb in config launch job sweep doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
   estimate-memory tokenize bench; do
   # shellcheck disable=SC2086
-  for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
+  for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z0-9_-]+' | sort -u); do
     grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page does not have $flag of $verb"
   done
 done
