@@ -44,9 +44,10 @@ void put_run(checkpoint::Snapshot& snapshot, const Training& training, std::int6
   common.put("run/loaders", training.prepared.loaders().size());
   common.put("run/iteration", next_iteration);
   common.put("run/seed", training.seed());
-  common.put("run/micro_steps", training.control.accumulation().position().taken);
   // Other ranks need not log: rank 0's value counts.
   snapshot.own.put("log/last_step", training.output.trackers().last_step());
+  // Ranks with different numbers of batches may be at different places.
+  snapshot.own.put("log/micro_steps", training.control.accumulation().position().taken);
   snapshot.own.put_all("random", random_state(training.device()));
 }
 

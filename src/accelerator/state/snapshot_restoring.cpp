@@ -299,8 +299,8 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   for (const auto& part : training.prepared.parts()) policy.attempt([&] { part.load(reader); });
-  if (reader.values().contains("run/micro_steps"))
-    training.control.accumulation().resume_at({.taken = reader.values().get<std::int64_t>("run/micro_steps")});
+  if (own.contains("log/micro_steps"))
+    training.control.accumulation().resume_at({.taken = own.get<std::int64_t>("log/micro_steps")});
   training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.output.resume_after(reader.manifest().updates);
   if (own.contains("log/last_step")) training.output.trackers().resume_after(own.get<std::int64_t>("log/last_step"));

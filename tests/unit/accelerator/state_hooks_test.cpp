@@ -147,7 +147,9 @@ TEST_CASE("a strict load names objects and averages that are not registered, and
     auto model = accelerator.prepare(net);
     accelerator.register_for_checkpointing("my/counter", counter);
     Ema ema(accelerator, model, {.decay = 0.5, .name = "slow"});
-    { auto micro_step = accelerator.accumulate(model); }
+    for (int i = 0; i <= accelerator.process_index() % 2; ++i) {
+      auto micro_step = accelerator.accumulate(model);
+    }
     accelerator.save_state(target);
   }
   Accelerator accelerator({.gradient_accumulation_steps = 3});
@@ -157,7 +159,5 @@ TEST_CASE("a strict load names objects and averages that are not registered, and
                                                         ContainsSubstring("averaged weights 'slow', which no Ema has"));
   accelerator.load_state(target, {.strict = false});
   { auto micro_step = accelerator.accumulate(model); }
-  CHECK_FALSE(accelerator.sync_gradients());
-  { auto micro_step = accelerator.accumulate(model); }
-  CHECK(accelerator.sync_gradients());
+  CHECK(accelerator.sync_gradients() == (accelerator.process_index() % 2 == 1));
 }
