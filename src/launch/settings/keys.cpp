@@ -28,7 +28,8 @@ constexpr auto table = std::to_array<Key>({
     {.name = "mixed_precision", .kind = KeyKind::choice, .what = "data type of the forward pass", .builtin = "no",
      .choices = "no fp16 bf16", .is_for_program = true},
     {.name = "zero_stage", .kind = KeyKind::choice, .what = "what to shard over the ranks (ZeRO)", .builtin = "0",
-     .choices = "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2", .is_for_program = true},
+     .choices = "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2", .is_for_program = true,
+     .automatic = "DEEPSPEED=2 FSDP=3"},
     {.name = "tensor", .kind = KeyKind::count, .what = "ranks that divide the features of the model among them", .builtin = "1",
      .is_for_program = true},
     {.name = "context", .kind = KeyKind::count, .what = "ranks that divide each sequence among them", .builtin = "1", .is_for_program = true},
@@ -49,7 +50,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
      .is_for_program = true},
     {.name = "gradient_clipping", .kind = KeyKind::amount, .what = "largest norm of the gradients in an update (0: any; auto: 1 if nothing else sets it)",
-     .is_for_program = true, .automatic = "1"},
+     .is_for_program = true, .automatic = "auto=1"},
     {.name = "recompute_layers", .what = "layers of Sequential containers whose activations are recomputed: all, or comma-separated classes",
      .is_for_program = true},
     {.name = "deepspeed_config", .what = "configuration file of DeepSpeed, for what its entries set", .is_for_program = true},
@@ -122,6 +123,7 @@ bool is_assignment(const std::string& text) {
 }
 
 bool is_accepted(const Key& key, const std::string& value) {
+  if (automatic_value(key, value)) return true;
   const auto choices = text::split(std::string(key.choices), ' ');
   switch (key.kind) {
     case KeyKind::count:
@@ -129,7 +131,7 @@ bool is_accepted(const Key& key, const std::string& value) {
     case KeyKind::number:
       return is_number(value, 0);
     case KeyKind::amount:
-      return is_amount(value) || (value == "auto" && !key.automatic.empty());
+      return is_amount(value);
     case KeyKind::onoff:
       return text::parse_bool(value).has_value();
     case KeyKind::choice:
@@ -183,6 +185,14 @@ std::string expected(const Key& key) {
 }  // namespace
 
 std::span<const Key> keys() { return table; }
+
+std::optional<std::string> automatic_value(const Key& key, std::string_view word) {
+  const auto begin = text::concat(word, '=');
+  for (const auto& one : text::split(std::string(key.automatic), ' ')) {
+    if (one.starts_with(begin)) return one.substr(begin.size());
+  }
+  return {};
+}
 
 std::string flag_of(const Key& key) {
   std::string flag(key.name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,11 +32,12 @@ struct Key {
   std::string_view name;  ///< in files: "ranks_per_node"
   KeyKind kind = KeyKind::word;
   Scope scope = Scope::both;
-  std::string_view what = "";       ///< one line of help
-  std::string_view builtin = "";    ///< the default value; empty: none
-  std::string_view choices = "";    ///< for KeyKind::choice: "no fp16 bf16"
-  bool is_for_program = false;      ///< passed to the ranks by its variable
-  std::string_view automatic = "";  ///< the value of "auto" if no lower layer has one; empty: there is no "auto"
+  std::string_view what = "";     ///< one line of help
+  std::string_view builtin = "";  ///< the default value; empty: none
+  std::string_view choices = "";  ///< for KeyKind::choice: "no fp16 bf16"
+  bool is_for_program = false;    ///< passed to the ranks by its variable
+  /// Words, each with the value that it stands for if no lower layer has one: "auto=1".
+  std::string_view automatic = "";
 };
 
 /// "ranks-per-node" for the flag --ranks-per-node.
@@ -44,6 +46,9 @@ std::string flag_of(const Key& key);
 std::string variable_of(const Key& key);
 
 std::span<const Key> keys();
+
+/// The value that the word stands for (Key::automatic); nothing if it is an ordinary value.
+std::optional<std::string> automatic_value(const Key& key, std::string_view word);
 
 /// Returns the key of that name, or of that synonym: "num_processes", "partition". Throws UsageError with the nearest
 /// name for an unknown one; `where` begins the message: "file:3: ".

@@ -9,6 +9,8 @@
 namespace hortator::launching {
 namespace {
 
+constexpr auto built_in = "built-in";  // an origin
+
 bool adds_up(const Key& key) { return key.kind == KeyKind::list || key.kind == KeyKind::variables; }
 
 std::string name_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
@@ -23,14 +25,12 @@ void replace_or_append(std::vector<std::string>& assignments, const std::string&
   }
 }
 
-bool is_automatic(const Key& key, const SettingValue& given) {
-  return !key.automatic.empty() && given.values.front() == "auto";
-}
-
 // Merges `given` into `below`, the value from all lower layers.
 SettingValue on_top(const Key& key, SettingValue below, const SettingValue& given) {
-  if (is_automatic(key, given))
-    return below.values.empty() ? SettingValue{{std::string(key.automatic)}, given.origin} : below;
+  if (const auto value = automatic_value(key, given.values.front())) {
+    const bool is_open = below.values.empty() || below.origin == built_in;
+    return is_open ? SettingValue{{*value}, given.origin} : below;
+  }
   if (!adds_up(key) || below.values.empty()) return given;
   for (const auto& value : given.values) {
     if (key.kind == KeyKind::variables) {
@@ -70,7 +70,7 @@ std::string yaml_scalar(const std::string& text) {
 Settings::Settings(const std::vector<Layer>& layers) {
   for (const auto& key : keys()) {
     SettingValue value;
-    if (!key.builtin.empty()) value = {{std::string(key.builtin)}, "built-in"};
+    if (!key.builtin.empty()) value = {{std::string(key.builtin)}, built_in};
     for (const auto& layer : std::views::reverse(layers)) {
       const auto given = layer.find(key.name);
       if (given != layer.end() && !given->second.values.empty()) value = on_top(key, value, given->second);
@@ -110,7 +110,7 @@ std::vector<std::string> Settings::for_program() const {
   std::vector<std::string> variables;
   for (const auto& key : keys()) {
     const auto* given = find(key.name);
-    if (!key.is_for_program || !given || given->origin == "built-in") continue;
+    if (!key.is_for_program || !given || given->origin == built_in) continue;
     const auto value = key.kind == KeyKind::onoff ? std::string(is_true(*given) ? "1" : "0") : given->values.front();
     variables.push_back(text::concat(variable_of(key), '=', value));
   }

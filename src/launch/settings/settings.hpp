@@ -23,8 +23,8 @@ using Layer = std::map<std::string, SettingValue, std::less<>>;
 class Settings {
  public:
   /// For each key, the first of `layers` that has it wins. Lists and variables add up, beginning with the values of the
-  /// last layer. The built-in values rank below all layers. The value "auto" of a key that has one stands for
-  /// Key::automatic where no lower layer has a value.
+  /// last layer. The built-in values rank below all layers. A word of Key::automatic stands for its value where
+  /// no lower layer has one.
   explicit Settings(const std::vector<Layer>& layers);
 
   /// Null when no layer has the key and it has no built-in value.

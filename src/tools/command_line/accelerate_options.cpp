@@ -97,14 +97,20 @@ void AccelerateOptions::finish() {
     add_plan(launching::plan_deepspeed(kept_, deepspeed_));
 }
 
+// The stage that an option selects without naming one yields to that of a settings file.
+std::string AccelerateOptions::stage_of(const launching::SettingValue& stage) const {
+  if (stage.origin == deepspeed_) return "DEEPSPEED";
+  return stage.origin == fsdp_ ? "FSDP" : stage.values.front();
+}
+
 void AccelerateOptions::add_plan(const launching::ShardingPlan& plan) {
   for (const auto& [name, reason] : plan.refused)
     throw UsageError({.what = text::concat("--", name, " of Accelerate is not supported"), .why = reason});
   for (const auto& [name, reason] : plan.unused) arguments_.note("--" + name, reason);
   for (const auto& [key, value] : plan.layer) {
     const bool may_be_given = key == "zero_stage" || key == "gradient_clipping";
-    if (!may_be_given || !arguments_.sets(launching::flag_of(launching::find_key(key, ""))))
-      arguments_.set(key, value.values.front(), value.origin);
+    if (may_be_given && arguments_.sets(launching::flag_of(launching::find_key(key, "")))) continue;
+    arguments_.set(key, key == "zero_stage" ? stage_of(value) : value.values.front(), value.origin);
   }
 }
 

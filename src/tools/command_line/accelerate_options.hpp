@@ -33,6 +33,7 @@ class AccelerateOptions {
   void put(const launching::AccelerateName& row, const TypedOption& option);
   void refuse_second_axis(const launching::AccelerateName& row, const std::string& typed);
   bool is_any_kept(std::string_view prefix) const;
+  std::string stage_of(const launching::SettingValue& stage) const;
   void add_plan(const launching::ShardingPlan& plan);
 
   ArgumentReader& reader_;

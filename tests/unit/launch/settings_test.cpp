@@ -44,16 +44,21 @@ TEST_CASE("the highest layer that has a setting wins") {
 }
 
 TEST_CASE("an automatic value yields to lower layers, and is the default of its key where they have none") {
-  const auto clipping = [](const Values& texts) {
+  const auto merged = [](const std::string& key, const Values& texts) {
     std::vector<Layer> layers;
-    for (const auto& text : texts) layers.push_back(layer(text, {{"gradient_clipping", {text}}}));
-    const auto value = *Settings(layers).find("gradient_clipping");
+    for (const auto& text : texts) layers.push_back(layer(text, {{key, {text}}}));
+    const auto value = *Settings(layers).find(key);
     return value.values.front() + " of " + value.origin;
   };
+  const auto clipping = [&](const Values& texts) { return merged("gradient_clipping", texts); };
   CHECK(clipping({"auto"}) == "1 of auto");
   CHECK(clipping({"auto", "0.5"}) == "0.5 of 0.5");
   CHECK(clipping({"auto", "0"}) == "0 of 0");
   CHECK(clipping({"0.5", "auto"}) == "0.5 of 0.5");
+  CHECK(merged("zero_stage", {"DEEPSPEED"}) == "2 of DEEPSPEED");
+  CHECK(merged("zero_stage", {"FSDP"}) == "3 of FSDP");
+  CHECK(merged("zero_stage", {"DEEPSPEED", "3"}) == "3 of 3");
+  CHECK(merged("zero_stage", {"1", "FSDP"}) == "1 of 1");
   CHECK_THROWS_WITH(check_values(find_key("mixed_precision", ""), {"auto"}, "x"), ContainsSubstring("got 'auto'"));
 }
 

@@ -139,6 +139,9 @@ run config shou; code_is 2; err_has 'valid: hortator config validate'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
 # a file of Accelerate that names one of DeepSpeed, beside it; a test with it; an update keeps the other lines
 mkdir settings
+printf '%s\n' 'distributed_type: DEEPSPEED' 'num_processes: 2' 'deepspeed_config: {zero_stage: 3}' >settings/stage.yaml
+PATH=$work/fakes run launch --config-file settings/stage.yaml --use_deepspeed --dry-run ./show; code_is 0; out_has 'HORTATOR_ZERO_STAGE=3'
+PATH=$work/fakes run launch --config-file settings/stage.yaml --use_deepspeed --zero_stage 1 --dry-run ./show; code_is 0; out_has 'HORTATOR_ZERO_STAGE=1'
 printf '%s\n' 'distributed_type: DEEPSPEED' 'num_processes: 2' 'deepspeed_config: {deepspeed_config_file: ds.json}' >settings/accelerate.yaml
 echo '{"zero_optimization": {"stage": 1}, "gradient_clipping": 0.5}' >settings/ds.json
 PATH=$work/fakes run launch --config-file settings/accelerate.yaml --dry-run ./show; code_is 0
