@@ -67,6 +67,21 @@ TEST_CASE("fifty steps with sharded experts have the losses, norms and weights o
   }
 }
 
+TEST_CASE(
+    "over nodes, experts that are gathered in int8 follow the losses of whole gathers, and checkpoints keep them") {
+  const State state;
+  if (state.num_nodes() == 1) return;
+  const test::Folder folder(state, "experts_zero_int8");
+  auto options = arranged(2, 3);
+  const auto whole = train({.options = options, .steps = 20}).losses;
+  options.zero.int8_gathers = true;
+  const auto int8 = train({.options = options, .steps = 20, .save = folder.path() / "first"}).losses;
+  CHECK(int8 != whole);
+  for (std::size_t step = 0; step < whole.size(); ++step) CHECK(std::abs(int8[step] - whole[step]) < 0.048 * whole[0]);
+  train({.options = options, .steps = 0, .load = folder.path() / "first", .save = folder.path() / "second"});
+  check_equal(tensors_in(folder.path() / "second"), tensors_in(folder.path() / "first"));
+}
+
 TEST_CASE("norms of other types count each sharded expert once") {
   for (const double type : {1.0, 2.0, std::numeric_limits<double>::infinity()}) {
     std::vector<double> alone;

@@ -54,6 +54,20 @@ TEST_CASE("fifty steps of sharded parts follow those of one rank, with norms tha
   }
 }
 
+TEST_CASE("over nodes, parts that are gathered in int8 follow the losses of whole gathers, and checkpoints keep them") {
+  if (State().num_nodes() == 1) return;
+  const State state;
+  const test::Folder folder(state, "zero_tensor_int8");
+  auto options = arranged(2, 3);
+  const auto whole = train({.options = options, .steps = 20});
+  options.zero.int8_gathers = true;
+  const auto int8 = train({.options = options, .steps = 20, .save = folder.path() / "first"});
+  CHECK(int8.losses != whole.losses);
+  check_same(int8.losses, whole.losses, 0.048 * whole.losses.front());
+  train({.options = options, .steps = 0, .load = folder.path() / "first", .save = folder.path() / "second"});
+  test::check_equal(test::tensors_in(folder.path() / "second"), test::tensors_in(folder.path() / "first"));
+}
+
 TEST_CASE("norms of other types count each sharded part once") {
   for (const double type : {1.0, 2.0, static_cast<double>(INFINITY)}) {
     double expected = 0;
