@@ -18,6 +18,10 @@ std::uint64_t mix_traffic(std::uint64_t state, const at::Tensor& tensor) {
   return std::max<std::uint64_t>(core::mix(state, static_cast<std::uint64_t>(tensor.numel())), 1);
 }
 
+std::uint64_t hash_message(std::size_t from, std::size_t to, std::uint64_t content) {
+  return core::mix(core::mix(core::mix(0, from), to), content);
+}
+
 std::vector<at::Tensor> tensors_of(const std::vector<PeerTensor>& list, int peer) {
   std::vector<at::Tensor> tensors;
   for (const auto& item : list) {
@@ -66,6 +70,16 @@ ExchangeSummary ExchangeSummary::of(const std::vector<PeerTensor>& sent, const s
   for (const auto& item : sent) add(summary.to, item);
   for (const auto& item : received) add(summary.from, item);
   return summary;
+}
+
+std::uint64_t ExchangeSummary::imbalance(int rank) const {
+  const auto own = static_cast<std::size_t>(rank);
+  std::uint64_t sum = 0;
+  for (std::size_t peer = 0; peer < to.size(); ++peer) {
+    sum += hash_message(own, peer, to[peer]);
+    sum -= hash_message(peer, own, from[peer]);
+  }
+  return sum;
 }
 
 std::string describe(const std::vector<PeerTensor>& list, int peer) {

@@ -18,6 +18,10 @@ struct ExchangeSummary {
   std::vector<std::uint64_t> from;
 
   static ExchangeSummary of(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, int ranks);
+
+  /// The sum over all ranks, modulo 2^64, is 0 where each sends what its peer expects; otherwise it is not, except in
+  /// one case of 2^64.
+  std::uint64_t imbalance(int rank) const;
 };
 
 /// "Float [2, 3], Long [4]": the tensors of `list` for `peer`; "nothing" if there are none.

@@ -123,7 +123,7 @@ void MpiCommunicator::broadcast_packed(const at::Tensor& packed, int root) {
   });
 }
 
-// Three small collectives before the data let all ranks throw on a mismatch: MPI would cut messages or wait for ever.
+// A small reduction before the data lets all ranks throw on a mismatch: MPI would cut messages or wait for ever.
 Work MpiCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
   agree_on_exchange(comm_, sent, received, [&] { check_exchange(sent, received, at::kCPU, size(), name()); });
   deliver_own(sent, received, rank());

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/mpi/mpi_communicator.hpp"
 #include "comm/shm/communicator.hpp"
 #include "integration/scale/traffic.hpp"
 #include "support/catch.hpp"
@@ -78,6 +79,22 @@ TEST_CASE("between nodes tensors of every length are reduced, in the window and 
       }
     }
   }
+}
+
+TEST_CASE("between nodes an exchange is agreed on by messages that do not grow with the ranks") {
+  const auto check_cost = [](comm::Communicator& communicator, std::int64_t calls, std::int64_t bytes) {
+    communicator.exchange({}, {}).wait();
+    const auto before = scale::traffic();
+    communicator.exchange({}, {}).wait();
+    const auto after = scale::traffic();
+    CHECK(after.calls - before.calls == calls);
+    CHECK(after.bytes - before.bytes == bytes);
+  };
+  scale::pretend_nodes_of(1);
+  comm::MpiCommunicator by_mpi(mpi::Communicator::world());
+  check_cost(by_mpi, 1, 32);  // 16 bytes into the reduction, and 16 out of it
+  comm::NodeCommunicator by_node(mpi::Communicator::world());
+  check_cost(by_node, 2, 32 + 64);  // the agreement on the verb
 }
 
 TEST_CASE("between nodes large tensors of 16-bit floats and of whole numbers are reduced, also where sums are large") {
