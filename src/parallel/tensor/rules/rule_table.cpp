@@ -1,5 +1,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -9,82 +10,58 @@
 namespace hortator::parallel::rules {
 namespace {
 
-const std::unordered_map<std::string_view, OperatorRule>& rules_by_name() {
-  static const std::unordered_map<std::string_view, OperatorRule> rules = {
-      {"aten::view", view},
-      {"aten::reshape", reshape},
-      {"aten::_reshape_alias", reshape},
-      {"aten::_unsafe_view", reshape},
-      {"aten::transpose.int", transpose},
-      {"aten::t", transpose_matrix},
-      {"aten::permute", permute},
-      {"aten::unsqueeze", unsqueeze},
-      {"aten::squeeze.dim", squeeze_dim},
-      {"aten::expand", expand},
-      {"aten::select.int", select},
-      {"aten::slice.Tensor", slice},
-      {"aten::index_select", index_select},
-      {"aten::split.Tensor", split},
-      {"aten::split_with_sizes", split_with_sizes},
-      {"aten::unbind.int", unbind},
-      {"aten::cat", cat},
-      {"aten::stack", stack},
-      {"aten::matmul", matmul},
-      {"aten::mm", matmul},
-      {"aten::bmm", matmul},
-      {"aten::linear", linear},
-      {"aten::addmm", addmm},
-      {"aten::baddbmm", addmm},
-      {"aten::scaled_dot_product_attention", attention},
-      {"aten::layer_norm", layer_norm},
-      {"aten::rms_norm", rms_norm},
-      {"aten::softmax.int", softmax},
-      {"aten::_softmax", along_dims},
-      {"aten::log_softmax.int", log_softmax},
-      {"aten::_log_softmax", along_dims},
-      {"aten::sum", sum},
-      {"aten::sum.dim_IntList", sum},
-      {"aten::mean", mean},
-      {"aten::mean.dim", mean},
-      {"aten::amax", along_dims},
-      {"aten::amin", along_dims},
-      {"aten::var.correction", along_dims},
-      {"aten::std.correction", along_dims},
-      {"aten::linalg_vector_norm", along_dims},
-      {"aten::norm.ScalarOpt_dim", along_dims},
-      {"aten::logsumexp", along_dims},
-      {"aten::argmax", along_dims},
-      {"aten::argmin", along_dims},
-      {"aten::max.dim", along_dims},
-      {"aten::min.dim", along_dims},
-      {"aten::cumsum", along_dims},
-      {"aten::embedding", embedding},
-      {"aten::cross_entropy_loss", cross_entropy},
-      {"aten::nll_loss_nd", nll_loss},
-      {"aten::nll_loss", nll_loss},
-      {"aten::normal_", fill_parameter},
-      {"aten::uniform_", fill_parameter},
-      {"aten::zero_", elementwise},
-      {"aten::copy_", elementwise},
-      {"aten::clone", elementwise},
-      {"aten::detach", elementwise},
-      {"aten::alias", elementwise},
-      {"aten::_to_copy", elementwise},
-      {"aten::dropout", elementwise},
-      {"aten::dropout_", elementwise},
-      {"aten::empty_like", elementwise},
-      {"aten::zeros_like", elementwise},
-      {"aten::ones_like", elementwise},
-      {"aten::full_like", elementwise},
-      {"aten::rand_like", elementwise},
-      {"aten::randn_like", elementwise},
-      {"aten::bernoulli", elementwise},
-      {"aten::bernoulli_.float", elementwise},
-      {"aten::masked_fill.Scalar", elementwise},
-      {"aten::masked_fill.Tensor", elementwise},
-      {"aten::masked_fill_.Scalar", elementwise},
-      {"aten::where.self", elementwise},
-  };
+struct RuleRow {
+  OperatorRule rule;
+  std::string_view operators;  ///< of ATen, between blanks
+};
+
+constexpr RuleRow table[] = {
+    {view, "view"},
+    {reshape, "reshape _reshape_alias _unsafe_view"},
+    {transpose, "transpose.int"},
+    {transpose_matrix, "t"},
+    {permute, "permute"},
+    {unsqueeze, "unsqueeze"},
+    {squeeze_dim, "squeeze.dim"},
+    {expand, "expand"},
+    {select, "select.int"},
+    {slice, "slice.Tensor"},
+    {index_select, "index_select"},
+    {split, "split.Tensor"},
+    {split_with_sizes, "split_with_sizes"},
+    {unbind, "unbind.int"},
+    {cat, "cat"},
+    {stack, "stack"},
+    {matmul, "matmul mm bmm"},
+    {linear, "linear"},
+    {addmm, "addmm baddbmm"},
+    {attention, "scaled_dot_product_attention"},
+    {layer_norm, "layer_norm"},
+    {rms_norm, "rms_norm"},
+    {softmax, "softmax.int"},
+    {along_dims,
+     "_softmax _log_softmax amax amin var.correction std.correction linalg_vector_norm norm.ScalarOpt_dim "
+     "logsumexp argmax argmin max.dim min.dim cumsum"},
+    {log_softmax, "log_softmax.int"},
+    {sum, "sum sum.dim_IntList"},
+    {mean, "mean mean.dim"},
+    {embedding, "embedding"},
+    {cross_entropy, "cross_entropy_loss"},
+    {nll_loss, "nll_loss_nd nll_loss"},
+    {fill_parameter, "normal_ uniform_"},
+    {elementwise,
+     "zero_ copy_ clone detach alias _to_copy dropout dropout_ empty_like zeros_like ones_like full_like rand_like "
+     "randn_like bernoulli bernoulli_.float masked_fill.Scalar masked_fill.Tensor masked_fill_.Scalar where.self"},
+};
+
+const std::unordered_map<std::string, OperatorRule>& rules_by_name() {
+  static const auto rules = [] {
+    std::unordered_map<std::string, OperatorRule> by_name;
+    for (const auto& [rule, operators] : table) {
+      for (const auto& name : text::split(operators, ' ')) by_name.emplace(text::concat("aten::", name), rule);
+    }
+    return by_name;
+  }();
   return rules;
 }
 
