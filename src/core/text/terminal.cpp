@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/utf8.hpp"
+
 namespace hortator::core {
 namespace {
-
-bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
 const char* escape_of(Ink ink) {
   switch (ink) {
@@ -33,7 +33,7 @@ int width_of(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\x1b') {
       while (i < text.size() && text[i] != 'm') ++i;
-    } else if (starts_character(text[i])) {
+    } else if (!text::continues_character(text[i])) {
       ++width;
     }
   }
@@ -43,7 +43,7 @@ int width_of(std::string_view text) {
 std::string cut(std::string text, int columns) {
   int seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (starts_character(text[i]) && seen++ == columns) {
+    if (!text::continues_character(text[i]) && seen++ == columns) {
       text.resize(i);
       break;
     }

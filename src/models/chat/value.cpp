@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
 
 namespace hortator::models::chat {
 namespace {
@@ -132,8 +133,7 @@ std::string text_of(const Value& value) {
 std::vector<std::string> characters(const std::string& utf8) {
   std::vector<std::string> all;
   for (const auto c : utf8) {
-    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    if (!continues || all.empty()) all.emplace_back();
+    if (!text::continues_character(c) || all.empty()) all.emplace_back();
     all.back().push_back(c);
   }
   return all;

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <hortator/models/tokenizer.hpp>
 
+#include "core/text/utf8.hpp"
+
 namespace hortator::models {
 namespace {
 
 constexpr std::string_view replacement_character = "\uFFFD";
-
-bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::string TextStream::finish() {
 /// What follows the text that has come out. It never begins within a character, even if that text has changed.
 std::string TextStream::after_shown(const std::string& text) const {
   auto begin = std::min(shown_.size(), text.size());
-  while (begin < text.size() && continues_character(text[begin])) ++begin;
+  while (begin < text.size() && text::continues_character(text[begin])) ++begin;
   return text.substr(begin);
 }
 

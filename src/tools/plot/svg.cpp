@@ -1,6 +1,7 @@
 #include "tools/plot/canvas.hpp"
 
 #include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -44,7 +45,7 @@ const char* anchor_of(Align align) {
 // DejaVu Sans, Helvetica and Arial differ little: a character is about 0.6 times as wide as the font size.
 double text_width(const std::string& text, double size) {
   double characters = 0;
-  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+  for (const char c : text) characters += text::continues_character(c) ? 0 : 1;
   return 0.6 * size * characters;
 }
 

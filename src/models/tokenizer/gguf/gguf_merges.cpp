@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/text/text.hpp"
+#include "core/text/utf8.hpp"
 
 namespace hortator::models {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 /// A longer token is a part of text that no merge makes; the limit keeps the search for its parts short.
 constexpr std::size_t max_token_bytes = 1024;
 constexpr std::size_t max_merges_per_token = 64;  // on average
-
-bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
 struct ScoredMerge {
   double score;
@@ -33,7 +32,7 @@ nlohmann::json gguf_merges(const std::vector<std::string>& tokens, const std::ve
   for (const auto& [token, id] : ids) {
     if (token.size() > max_token_bytes) continue;
     for (std::size_t cut = 1; cut < token.size(); ++cut) {
-      if (continues_character(token[cut])) continue;
+      if (text::continues_character(token[cut])) continue;
       const auto left = ids.find(token.substr(0, cut)), right = ids.find(token.substr(cut));
       if (left == ids.end() || right == ids.end()) continue;
       if (merges.size() == max_merges_per_token * tokens.size())
