@@ -173,6 +173,44 @@ TEST_CASE("masks and tensors that do not belong to the divided sequence are refu
                     ContainsSubstring("divided sequence got"));
 }
 
+TEST_CASE("all ranks throw where one of them computes another attention, and the next one is right") {
+  const ContextRanks run;
+  if (run.world.size() == 1) return;
+  const auto layout = run.layout(16);
+  const auto own = layout.size(run.rank());
+  std::vector<at::Tensor> mine;
+  for (const auto& tensor : test::attention_inputs({.length = 16}))
+    mine.push_back(parallel::part_of_sequence(tensor, -2, layout, run.rank()).requires_grad_());
+  const auto form = GENERATE(ContextAttention::gather, ContextAttention::ring);
+  const auto attend = [&](AttentionArguments how, const at::Tensor& queries, const at::Tensor& keys) {
+    how.form = form;
+    return parallel::context_attention(queries, keys, mine[2], how, layout, run.group());
+  };
+  const bool is_last = run.rank() == run.world.size() - 1;
+  const auto whole = at::ones({own, layout.length()}, at::kBool);
+  const auto of_keys = at::ones({2, 1, 1, own}, at::kBool);
+  const auto expected = attend({}, mine[0], mine[1]);
+  const std::vector<std::pair<AttentionArguments, std::string>> others = {
+      {{.mask = of_keys}, "'a boolean mask of own keys [2, 1, 1]"},
+      {{.mask = whole}, "'a boolean mask, "},
+      {{.mask = whole.to(at::kFloat)}, "'a mask that is added, "},
+      {{.is_causal = true}, "'no mask, causal, "}};
+  for (const auto& [how, text] : others) {
+    CHECK_THROWS_WITH(attend(is_last ? how : AttentionArguments(), mine[0], mine[1]),
+                      ContainsSubstring("The attention over a divided sequence differs between ranks: rank 0 has "
+                                        "'no mask, with gradients, Float queries [2, 4, 8], keys [2, 4, 8], values "
+                                        "[2, 4, 10]', rank ") &&
+                          ContainsSubstring(text));
+    CHECK(at::equal(attend({}, mine[0], mine[1]), expected));
+  }
+  CHECK_THROWS_WITH(attend({}, mine[0], is_last ? mine[1].narrow(-2, 1, 1) : mine[1]),
+                    ContainsSubstring("divided sequence got"));
+  CHECK_THROWS_WITH(attend({}, is_last ? mine[0].narrow(1, 0, 2) : mine[0], mine[1]),
+                    ContainsSubstring("queries of sizes") || ContainsSubstring("queries [2, 2, 8]"));
+  const at::AutoGradMode gradients(!is_last);
+  CHECK_THROWS_WITH(attend({}, mine[0], mine[1]), ContainsSubstring("without gradients"));
+}
+
 TEST_CASE("gathering a sequence and taking one's part are inverse, and the gradient of a gather is the ranks' sum") {
   const ContextRanks run;
   for (const std::int64_t length : {16, 21}) {

@@ -173,50 +173,6 @@ TEST_CASE("an error of one rank between transfers is thrown by all, and the ring
   CHECK(at::equal(attend(), output));
 }
 
-TEST_CASE("arguments that do not fit on one rank are refused by all") {
-  const ContextRanks run;
-  if (run.world.size() == 1) return;
-  const auto layout = run.layout(16);
-  auto mine = operands_of(test::attention_inputs({.length = 16}), layout, run.rank());
-  if (run.rank() == 1) mine.keys = mine.keys.narrow(-2, 1, 1);
-  CHECK_THROWS_WITH(parallel::context_attention(mine.queries, mine.keys, mine.values, {.form = ContextAttention::ring},
-                                                layout, run.group()),
-                    ContainsSubstring("divided sequence got"));
-}
-
-TEST_CASE("all ranks throw where one of them computes another attention, and the ring can be used again") {
-  const ContextRanks run;
-  if (run.world.size() == 1) return;
-  const auto layout = run.layout(16);
-  const auto own = layout.size(run.rank());
-  const auto mine = operands_of(test::attention_inputs({.length = 16}), layout, run.rank());
-  const auto attend = [&](parallel::AttentionArguments how, const at::Tensor& queries) {
-    how.form = ContextAttention::ring;
-    return parallel::context_attention(queries, mine.keys, mine.values, how, layout, run.group());
-  };
-  const bool is_last = run.rank() == run.world.size() - 1;
-  const auto whole = at::ones({own, layout.length()}, at::kBool);
-  const auto of_keys = at::ones({2, 1, 1, own}, at::kBool);
-  const auto expected = attend({}, mine.queries);
-  const std::vector<std::pair<parallel::AttentionArguments, std::string>> others = {
-      {{.mask = of_keys}, "'a boolean mask of own keys [2, 1, 1]"},
-      {{.mask = whole}, "'a boolean mask, "},
-      {{.mask = whole.to(at::kFloat)}, "'a mask that is added, "},
-      {{.is_causal = true}, "'no mask, causal, "}};
-  for (const auto& [how, text] : others) {
-    CHECK_THROWS_WITH(attend(is_last ? how : parallel::AttentionArguments(), mine.queries),
-                      ContainsSubstring("The attention over a divided sequence differs between ranks: rank 0 has "
-                                        "'no mask, with gradients, Float queries [2, 4, 8], keys [2, 4, 8], values "
-                                        "[2, 4, 10]', rank ") &&
-                          ContainsSubstring(text));
-    CHECK(at::equal(attend({}, mine.queries), expected));
-  }
-  CHECK_THROWS_WITH(attend({}, is_last ? mine.queries.narrow(1, 0, 2) : mine.queries),
-                    ContainsSubstring("in a ring got queries of sizes"));
-  const at::AutoGradMode gradients(!is_last);
-  CHECK_THROWS_WITH(attend({}, mine.queries), ContainsSubstring("without gradients"));
-}
-
 TEST_CASE("what a ring cannot compute is refused with the reason") {
   const ContextRanks run;
   const auto layout = run.layout(16);
