@@ -88,6 +88,13 @@ run "$generate" --model model --ids ids.json --logits logits.safetensors --hidde
 expect_code 0
 grep -aq '"logits":{"dtype":"F32","shape":\[2,3,61\]' logits.safetensors || wrong 'the logits were not written'
 grep -aq '"last_hidden_state":{"dtype":"F32","shape":\[2,3,' hidden.safetensors || wrong 'the hidden states were not written'
+if [[ " ${launcher[*]} " == *' 2 '* ]]; then
+  run "${launcher[@]}" "$generate" --model model --tensor 2 --ids ids.json --logits divided.safetensors --hidden hidden.divided
+  expect_code 0
+  values() { tail -c $((2 * 3 * 61 * 4)) "$1" | od -A n -v -t f4 -w4; }
+  paste <(values logits.safetensors) <(values divided.safetensors) |
+    awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || NR != 2 * 3 * 61 }' || wrong 'a divided model has other logits'
+fi
 
 echo '{"a": "b"}' >ids.json
 run "$generate" --model model --ids ids.json --logits logits.safetensors

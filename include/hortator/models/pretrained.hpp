@@ -31,7 +31,8 @@ struct PretrainedOptions {
 /// a GGUF file), in evaluation mode. Weights are read into the parameters directly. A new head has random weights, and
 /// a warning names them. Throws an error with all names that do not fit for weights of another model, and one that
 /// lists the known names for an architecture, a field or a value that is not supported. Local to this process: all
-/// ranks that train the model call it.
+/// ranks that train the model call it. Within construct_deferred() each weight of 1 MiB or more is read when it is
+/// needed: prepare() then reads one after the other, and a rank never holds more than its part of the model.
 HORTATOR_API std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
                                                               const PretrainedOptions& options = {});
 

@@ -38,7 +38,7 @@ po::options_description described(Options& options, Paths& paths) {
   add("model", po::value(&paths.checkpoint)->value_name("DIR"),
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("tensor", into(options.tensor)->value_name("N"),
-      "with --model: ranks among which its layers are divided; they answer each prompt together");
+      "with --model: ranks among which its layers are divided; they compute each prompt together");
   add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"), "with --model: length of an answer");
   add("min-new-tokens", into(options.generation.min_new_tokens)->value_name("N"),
       "with --model: no answer ends earlier");
@@ -97,13 +97,13 @@ Options parse_options(int argc, const char* const* argv) {
   check(paths.ids.empty() == (paths.logits.empty() && paths.hidden.empty()),
         "--ids, with --logits or --hidden: expected both");
   check(paths.ids.empty() || (!options.interactive && !options.chat && options.stop.empty() &&
-                              options.generation.num_beams == 1 && paths.prompts.empty() && options.tensor == 1),
-        "--ids: writes the logits of given ids, so --prompts, --interactive, --chat, --stop, --beams and --tensor "
-        "cannot be given as well");
+                              options.generation.num_beams == 1 && paths.prompts.empty()),
+        "--ids: writes the logits of given ids, so --prompts, --interactive, --chat, --stop and --beams cannot be "
+        "given as well");
+  check(options.tensor > 0, "--tensor: expected a whole number from 1");
   if (!paths.ids.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
         "--interactive, --chat and --stop: expected --model DIR as well");
-  check(options.tensor > 0, "--tensor: expected a whole number from 1");
   check(options.tensor == 1 || (!paths.checkpoint.empty() && !options.interactive),
         "--tensor: expected --model DIR as well, with --prompts");
   check(!paths.checkpoint.empty() || options.generation.num_beams == 1, "--beams: expected --model DIR as well");

@@ -65,11 +65,19 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
   models::save_tensors({{name, tensor}}, file);
 }
 
+/// The model on the accelerator's device. Ranks that divide it read one weight after the other, and keep their parts.
+hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options& options,
+                                                                  hortator::Accelerator& accelerator) {
+  const auto load = [&] { return models::from_pretrained(options.checkpoint); };
+  return accelerator.prepare_model(options.tensor > 1 ? hortator::construct_deferred(load) : load(),
+                                   {.evaluation_mode = true});
+}
+
 }  // namespace
 
 Completer::Completer(const Options& options, hortator::Accelerator& accelerator)
     : options_{.generation = options.generation, .stop_strings = options.stop, .add_special_tokens = !options.chat},
-      model_(accelerator.prepare_model(models::from_pretrained(options.checkpoint), {.evaluation_mode = true})),
+      model_(prepare(options, accelerator)),
       tokenizer_(options.checkpoint) {
   if (options.chat) chat_.emplace(options.checkpoint);
 }
@@ -89,15 +97,19 @@ std::vector<std::string> Completer::complete(const std::vector<std::string>& bat
 }
 
 void write_outputs(const Options& options) {
-  const hortator::State state({.cpu = options.cpu});
+  hortator::Accelerator accelerator({.cpu = options.cpu, .parallel = {.tensor = options.tensor}});
   const auto rows = read_ids(options.ids);
-  const auto model = models::from_pretrained(options.checkpoint);
-  model->to(state.device());
+  const auto model = prepare(options, accelerator);
   const at::NoGradGuard no_grad;
-  const auto outputs = model->forward(batch_of(rows, state.device()));
-  state.on_main_process([&] {
-    write(outputs.logits, "logits", options.logits);
-    write(outputs.last_hidden_state, "last_hidden_state", options.hidden);
+  const auto outputs = model.module().forward(batch_of(rows, accelerator.device()));
+  const auto whole = [&](const at::Tensor& tensor) {  // of a divided model, whose logits may be divided as well
+    if (options.tensor == 1 || !tensor.defined()) return tensor;
+    return accelerator.gather(tensor).narrow(0, 0, tensor.size(0));
+  };
+  const auto logits = whole(outputs.logits), hidden = whole(outputs.last_hidden_state);
+  accelerator.on_main_process([&] {
+    write(logits, "logits", options.logits);
+    write(hidden, "last_hidden_state", options.hidden);
   });
 }
 

@@ -31,7 +31,7 @@ class Completer {
   std::optional<hortator::models::ChatTemplate> chat_;  ///< if prompts are messages
 };
 
-/// Computes what the model makes of given token numbers, and writes it to the files that the options name.
+/// Computes what the model makes of given token numbers, and writes it to the files that the options name. @collective
 void write_outputs(const Options& options);
 
 }  // namespace generate

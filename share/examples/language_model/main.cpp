@@ -62,9 +62,12 @@ std::optional<Options> parse(int argc, char** argv) {
   return found;
 }
 
+/// Its weights are read in prepare(), one after the other, so that a rank never holds more than its part of them.
 std::shared_ptr<models::PretrainedModel> make_model(const Options& options) {
-  auto net =
-      options.random_weights ? models::from_config(options.text.model) : models::from_pretrained(options.text.model);
+  auto net = hortator::construct_deferred([&] {
+    return options.random_weights ? models::from_config(options.text.model)
+                                  : models::from_pretrained(options.text.model);
+  });
   const auto& config = net->config();
   if (!config.is_causal)
     throw hortator::UsageError({.what = "--model: a " + config.architecture + " does not predict the next token"});

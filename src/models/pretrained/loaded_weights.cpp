@@ -8,12 +8,15 @@
 #include <hortator/error.hpp>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/text/text.hpp"
 #include "models/pretrained/expert_names.hpp"
 #include "paging/deferred/construction_scope.hpp"
+#include "paging/deferred/late_values.hpp"
+#include "paging/deferred/plainly.hpp"
 #include "weights/filling.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -72,6 +75,29 @@ std::string listed(const char* what, std::vector<std::string> names) {
   return text::concat(what, text::join(names), all > most ? text::concat(" and ", all - most, " more") : "");
 }
 
+/// A part of a weight, under its name in the file.
+struct StoredInFile {
+  std::string name = {};
+  StoredPart part = {};
+};
+
+/// Reads weights for several threads, one at a time.
+class SharedReader {
+ public:
+  explicit SharedReader(std::shared_ptr<const weights::WeightSource> source) : source_(std::move(source)) {}
+
+  void read(const std::vector<StoredInFile>& stored, const at::Tensor& to) {
+    std::vector<weights::Filling> fillings;
+    for (const auto& [name, part] : stored) fillings.push_back({.stored = name, .tensor = part.of(to)});
+    const std::lock_guard lock(mutex_);
+    weights::fill(*source_, fillings);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const weights::WeightSource> source_;
+};
+
 class LoadedWeights {
  public:
   LoadedWeights(PretrainedModel& model, const Architecture& architecture, const WeightsToLoad& weights)
@@ -91,20 +117,37 @@ class LoadedWeights {
     require_fit(matching);
     require_tied();
     convert();
-    std::vector<at::Tensor> filled;
-    for (const auto& [wanted, stored] : matching.loads)
-      filled.push_back(weights_[parts_[indices_[wanted]].weight].tensor);
-    paging::give_lacking_memory(filled);
-    std::vector<weights::Filling> fillings;
-    for (std::size_t i = 0; i < filled.size(); ++i) {
-      const auto& [wanted, stored] = matching.loads[i];
-      fillings.push_back({.stored = stored, .tensor = parts_[indices_[wanted]].of(filled[i])});
-    }
-    weights::fill(*source_, fillings);
+    options_.are_read_later ? fill_later(matching.loads) : fill_now(matching.loads);
     return missing();
   }
 
  private:
+  using Pairs = std::vector<weights::Matching::Pair>;
+
+  void fill_now(const Pairs& loads) const {
+    std::vector<at::Tensor> filled;
+    for (const auto& [wanted, stored] : loads) filled.push_back(weights_[parts_[indices_[wanted]].weight].tensor);
+    paging::give_lacking_memory(filled);
+    std::vector<weights::Filling> fillings;
+    for (std::size_t i = 0; i < filled.size(); ++i)
+      fillings.push_back({.stored = loads[i].stored, .tensor = parts_[indices_[loads[i].wanted]].of(filled[i])});
+    weights::fill(*source_, fillings);
+  }
+
+  void fill_later(const Pairs& loads) const {
+    std::map<std::size_t, std::vector<StoredInFile>> by_weight;
+    for (const auto& [wanted, stored] : loads) {
+      const auto& part = parts_[indices_[wanted]];
+      by_weight[part.weight].push_back({.name = stored, .part = part});
+    }
+    const auto reader = std::make_shared<SharedReader>(source_);
+    for (auto& [weight, stored] : by_weight) {
+      paging::fill_later(weights_[weight].tensor, [reader, stored = std::move(stored)](const at::Tensor& tensor) {
+        reader->read(stored, tensor);
+      });
+    }
+  }
+
   std::vector<weights::Wanted> wanted() {
     const auto stored = stored_specs();
     std::vector<weights::Wanted> wanted;
@@ -195,7 +238,7 @@ class LoadedWeights {
 
   const Architecture& architecture_;
   WeightsToLoad options_;
-  std::unique_ptr<weights::WeightSource> source_;
+  std::shared_ptr<weights::WeightSource> source_;
   std::vector<weights::ModuleWeight> weights_;
   std::vector<StoredPart> parts_;     ///< of the weights, as the file has them
   std::vector<std::size_t> indices_;  ///< of the wanted parts among all
@@ -208,6 +251,7 @@ class LoadedWeights {
 
 std::vector<std::string> load_weights(PretrainedModel& model, const Architecture& architecture,
                                       const WeightsToLoad& weights) {
+  const paging::Unrecorded unrecorded;  // files are read with memory of their own
   return LoadedWeights(model, architecture, weights).load();
 }
 

@@ -16,6 +16,7 @@ struct WeightsToLoad {
   std::filesystem::path folder = {};
   c10::ScalarType dtype = c10::ScalarType::Float;
   bool may_replace_head = false;  ///< a head of another size counts as missing
+  bool are_read_later = false;    ///< each weight when it is needed, with the memory of one
 };
 
 /// Reads the weights of a folder into a model that was constructed without memory. Returns the names that the files do

@@ -11,6 +11,7 @@
 #include "models/layers/modules.hpp"
 #include "models/pretrained/gguf_config.hpp"
 #include "models/pretrained/loaded_weights.hpp"
+#include "paging/deferred/construction_scope.hpp"
 
 namespace hortator::models {
 namespace {
@@ -121,10 +122,13 @@ void convert(PretrainedModel& module, c10::ScalarType dtype) {
 std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
                                                  const PretrainedOptions& options) {
   const auto model = described(folder, options);
+  const bool is_deferred = paging::defers_construction();
   auto module = construct_deferred([&] { return made(model); });
-  const auto missing =
-      load_weights(*module, model.architecture,
-                   {.folder = folder, .dtype = options.dtype, .may_replace_head = options.num_labels.has_value()});
+  const auto missing = load_weights(*module, model.architecture,
+                                    {.folder = folder,
+                                     .dtype = options.dtype,
+                                     .may_replace_head = options.num_labels.has_value(),
+                                     .are_read_later = is_deferred});
   if (!missing.empty()) {
     log::warn("new weights, which the files in ", folder, " do not have: ", text::join(missing),
               ". They are random: train the model before you use it");

@@ -135,6 +135,8 @@ void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
   }
 }
 
+bool defers_construction() { return current != nullptr; }
+
 ConstructionScope::ConstructionScope(Recording::Order order)
     : recording_(std::make_shared<Recording>(order)), former_(begin(*recording_)), on_(recording_key) {}
 

@@ -34,6 +34,9 @@ void give_memory(const at::Tensor& tensor);
 /// Gives memory to those of the tensors that have none, as give_memory(), on huge pages where the system has them.
 void give_lacking_memory(const std::vector<at::Tensor>& tensors);
 
+/// Whether this thread constructs without memory: a ConstructionScope lives.
+bool defers_construction();
+
 /// While it lives, what this thread constructs is recorded instead of executed. Scopes nest.
 class ConstructionScope {
  public:

@@ -1,16 +1,15 @@
 #include "paging/deferred/recording.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/equal.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "paging/deferred/plainly.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/operator_use.hpp"
 #include "paging/interception/storage_state.hpp"
@@ -26,12 +25,6 @@ constexpr std::array<std::string_view, 19> initialisers = {
     "aten::mul_",       "aten::add_",         "aten::sub_",    "aten::div_",        "aten::clamp_",
     "aten::clamp_min_", "aten::clamp_max_",   "aten::erfinv_", "aten::neg_"};
 
-constexpr std::size_t small_bytes = std::size_t{1} << 20;
-
-constexpr const char* not_yet =
-    "A tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. To "
-    "use its pointer, keep a hortator::Pin meanwhile";
-
 bool is_initialiser(const std::string& name) { return std::ranges::find(initialisers, name) != initialisers.end(); }
 
 std::size_t count_tensors(c10::ArrayRef<c10::IValue> arguments) {
@@ -46,17 +39,6 @@ bool has_own_generator(c10::ArrayRef<c10::IValue> arguments) {
 
 bool covers_its_storage(const at::Tensor& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
-}
-
-/// While it lives, operators are neither intercepted nor recorded, and make no graph.
-struct Plainly {
-  c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet(paged_key) | c10::DispatchKeySet(recording_key)};
-  at::NoGradGuard no_grad{};
-};
-
-// A separate tensor: LibTorch copies a tensor that has other references when it becomes a parameter.
-at::Tensor alias_of(const at::Tensor& tensor) {
-  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
 
 at::Tensor generator_state() {
@@ -211,7 +193,7 @@ void Recording::release_tensor(int storage) {
 }
 
 bool awaits_construction(const at::Tensor& tensor) {
-  return dynamic_cast<const Recording*>(claim_of(tensor).provider) != nullptr;
+  return dynamic_cast<const DeferredProvider*>(claim_of(tensor).provider) != nullptr;
 }
 
 }  // namespace hortator::paging

@@ -8,14 +8,14 @@
 #include <mutex>
 #include <vector>
 
-#include "paging/interception/claims.hpp"
+#include "paging/deferred/deferred_provider.hpp"
 
 namespace hortator::paging {
 
 /// The operators that initialise tensors which were made without memory, in the order of the program. They run when the
 /// values are needed, with the random numbers that they would have drawn at construction. Random numbers are drawn in
 /// order; a tensor whose turn is over before it is needed gets no memory then, and draws its own again.
-class Recording final : public StorageProvider, public std::enable_shared_from_this<Recording> {
+class Recording final : public DeferredProvider, public std::enable_shared_from_this<Recording> {
  public:
   /// The order of random numbers. `any`: a tensor draws its random numbers when it is filled, whatever was recorded
   /// before.
@@ -35,7 +35,6 @@ class Recording final : public StorageProvider, public std::enable_shared_from_t
   void end();
 
   void enter(int storage, Access access) override;
-  void leave(int /*storage*/) noexcept override {}
   /// For a storage that is dropped, random numbers are still drawn if other tensors need theirs.
   void hand_over(int storage, Content content) override;
 

@@ -30,9 +30,9 @@ std::vector<at::Tensor> gradients_of(const models::PretrainedModel& model) {
 
 struct Sample {
   at::Tensor ids;
-  at::Tensor mask;       ///< undefined: none
-  at::Tensor documents;  ///< undefined: none
-  at::Tensor weights;    ///< of the loss
+  at::Tensor mask = {};       ///< undefined: none
+  at::Tensor documents = {};  ///< undefined: none
+  at::Tensor weights = {};    ///< of the loss
 };
 
 at::Tensor states_of(models::PretrainedModel& model, const Sample& sample) {

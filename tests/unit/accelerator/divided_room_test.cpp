@@ -3,6 +3,10 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <fstream>
+#include <hortator/bigmodel/deferred_construction.hpp>
+#include <hortator/models/pretrained.hpp>
+
 #include "accelerator/interop/accelerate/python_dict.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/text/text.hpp"
@@ -109,6 +113,51 @@ TEST_CASE("a rank never holds more than its part of a deferred model and a few l
       const auto summoned = accelerator.summon_full_parameters(*model);
       CHECK(test::same_parameters(*net, *expected));
     }
+  }
+}
+
+TEST_CASE("a rank never holds more than its part of a checkpoint's weights and a few of them") {
+  const State state;
+  const test::Folder folder(state, "pretrained_room");
+  const auto config = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 1024,
+    "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 16,
+    "num_key_value_heads": 16, "max_position_embeddings": 64, "tie_word_embeddings": true})";
+  state.on_main_process([&] {
+    std::filesystem::create_directories(folder.path());
+    std::ofstream(folder.path() / "config.json") << config;
+  });
+  state.wait_for_everyone();
+  std::int64_t bytes = 0;
+  std::vector<double> expected;
+  {
+    at::manual_seed(2);
+    const auto net = models::from_config(folder.path());
+    for (const auto& parameter : net->parameters()) {
+      bytes += static_cast<std::int64_t>(parameter.nbytes());
+      expected.push_back(parameter.sum(at::kDouble).item<double>());
+    }
+    state.on_main_process([&] { models::save_pretrained(*net, folder.path() / "model"); });
+    state.wait_for_everyone();
+  }
+  constexpr auto few_weights = 8 * 2 * layer_bytes;
+  const auto load = [&] { return models::from_pretrained(folder.path() / "model"); };
+  // Stage 3 has gradients of the same size as well.
+  for (const auto& [options, held] :
+       {std::pair(AcceleratorOptions{.zero = {.stage = 3}}, 2 * bytes / state.num_processes()),
+        std::pair(AcceleratorOptions{.parallel = {.tensor = 2}}, bytes / 2),
+        std::pair(AcceleratorOptions{.zero = {.stage = 1}, .parallel = {.tensor = 2}}, bytes / 2)}) {
+    INFO("stage " << options.zero.stage.value_or(0) << ", tensor " << options.parallel.tensor.value_or(1));
+    Accelerator accelerator(options);
+    accelerator.wait_for_everyone();
+    std::optional<Model<std::shared_ptr<models::PretrainedModel>>> model;
+    const auto made = test::extra_memory([&] { model.emplace(accelerator.prepare(construct_deferred(load))); });
+    INFO(made / test::mebibyte << " of " << bytes / test::mebibyte << " MiB");
+    CHECK(made < held + few_weights);
+    const auto summoned = accelerator.summon_full_parameters(*model);
+    std::vector<double> found;
+    for (const auto& parameter : model->module().parameters())
+      found.push_back(parameter.sum(at::kDouble).item<double>());
+    CHECK(found == expected);
   }
 }
 

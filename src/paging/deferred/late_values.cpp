@@ -1,0 +1,79 @@
+#include "paging/deferred/late_values.hpp"
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "paging/deferred/construction_scope.hpp"
+#include "paging/deferred/deferred_provider.hpp"
+#include "paging/deferred/plainly.hpp"
+#include "paging/interception/interception.hpp"
+
+namespace hortator::paging {
+namespace {
+
+using Fill = std::function<void(const at::Tensor&)>;
+
+/// One tensor that `fill` gives its values.
+class LateValues final : public DeferredProvider {
+ public:
+  LateValues(const at::Tensor& tensor, Fill fill)
+      : storage_(tensor.storage()),
+        tensor_(tensor.getIntrusivePtr()),
+        alias_(alias_of(tensor)),
+        fill_(std::move(fill)) {}
+
+  void enter(int /*number*/, Access /*access*/) override {
+    const std::lock_guard lock(mutex_);
+    make();
+  }
+  void hand_over(int /*number*/, Content content) override {
+    const std::lock_guard lock(mutex_);
+    content == Content::keep ? make() : release();
+  }
+
+ private:
+  void make() {
+    if (!storage_) return;
+    const Plainly plainly;
+    own_memory(storage_, new_memory(storage_.nbytes()));
+    try {
+      fill_(alias_);
+    } catch (...) {
+      take_memory(storage_, not_yet);
+      throw;
+    }
+    release();
+  }
+
+  void release() {
+    if (!storage_) return;
+    if (const auto tensor = tensor_.lock()) remove_key(at::Tensor(tensor));
+    alias_ = at::Tensor();
+    fill_ = nullptr;
+    disclaim(std::exchange(storage_, at::Storage()));
+  }
+
+  std::mutex mutex_;
+  at::Storage storage_;  ///< empty if it has its values, or is dropped
+  c10::weak_intrusive_ptr<c10::TensorImpl> tensor_;
+  at::Tensor alias_;
+  Fill fill_;
+};
+
+}  // namespace
+
+void fill_later(const at::Tensor& tensor, Fill fill) {
+  give_memory(tensor);
+  if (tensor.storage().nbytes() < small_bytes) {
+    const Plainly plainly;
+    return fill(alias_of(tensor));
+  }
+  start_interception();
+  take_memory(tensor.storage(), not_yet);
+  const auto values = std::make_shared<LateValues>(tensor, std::move(fill));
+  claim(tensor.storage(), {.provider = values.get(), .keeps_alive = values});
+  add_key(tensor);
+}
+
+}  // namespace hortator::paging
