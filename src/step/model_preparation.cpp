@@ -3,8 +3,9 @@
 
 #include "machine/memory/recycling_allocator.hpp"
 #include "mpi/agree.hpp"
+#include "paging/deferred/construction_scope.hpp"
+#include "paging/deferred/late_values.hpp"
 #include "paging/deferred/recording.hpp"
-#include "paging/interception/claims.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/experts/divided_experts.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
@@ -65,12 +66,11 @@ bool divides_experts(torch::nn::Module& module, const parallel::DataParallel& pa
   return parallel.experts != nullptr && (learns || parallel::has_experts(module));
 }
 
-// A sharded or divided model is constructed later, in divide() and shard(), so that no rank has all of it in memory at
-// once.
-parallel::DeferredParameters unmade(torch::nn::Module& module, const parallel::DataParallel& parallel, bool learns) {
-  const bool later = parallel.tensor != nullptr || divides_experts(module, parallel, learns) ||
-                     (learns && parallel.sharding != nullptr);
-  return later ? parallel::DeferredParameters::leave : parallel::DeferredParameters::make;
+// Whether ranks have parts of the model, in which it is constructed later: in divide() and shard(), so that no rank has
+// all of it in memory at once.
+bool is_in_parts(torch::nn::Module& module, const parallel::DataParallel& parallel, bool learns) {
+  return parallel.tensor != nullptr || divides_experts(module, parallel, learns) ||
+         (learns && parallel.sharding != nullptr);
 }
 
 // The device through which replicate() moves paged parameters one after the other; nothing if they are on it.
@@ -79,11 +79,21 @@ std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel
   return in_turn ? std::optional(parallel.device) : std::nullopt;
 }
 
-// Constructs a parameter, if that was deferred, with rank 0's values. @collective
+// Constructs a parameter, if that was deferred, with rank 0's values. Of a checkpoint, only rank 0 reads it.
+// @collective
 void make_values(const at::Tensor& parameter, const parallel::DataParallel& parallel) {
   if (!paging::awaits_construction(parameter)) return;
-  if (const auto former = paging::claim_of(parameter)) former.provider->hand_over(former.number, paging::Content::keep);
+  const bool is_source = parallel.first_weights().rank() == 0;
+  mpi::all_or_none(parallel.first_weights_host(),
+                   [&] { is_source ? paging::settle(parameter) : paging::settle_to_receive(parameter); });
   parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
+}
+
+// Constructs a model of which each rank has the whole. A rank alone constructs what an operator reads, when it does.
+// @collective
+void make_all_values(const torch::nn::Module& module, const parallel::DataParallel& parallel) {
+  if (parallel.first_weights().size() == 1) return;
+  for (const auto& parameter : module.parameters()) make_values(parameter, parallel);
 }
 
 // Constructs parameters before they are divided. Those that are sharded as well are constructed and divided when they
@@ -128,14 +138,10 @@ using FlatList = std::vector<parallel::FlatParameters::Parameter>;
 std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const parallel::DataParallel& parallel,
                                                   const parallel::ShardRanks& ranks, parallel::DividedModule* divided) {
   const auto& sharding = *parallel.sharding;
-  TensorSet deferred;
-  for (const auto& [name, tensor] : parameters)
-    if (paging::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
   const auto settle = [&](const at::Tensor& parameter) {
     if (divided != nullptr && divided->awaits_part(parameter))
       divided->make_part(parameter, [&](const auto& whole) { make_values(whole, parallel); });
-    if (deferred.contains(parameter.unsafeGetTensorImpl()))
-      parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
+    make_values(parameter, parallel);
   };
   const auto limits = array_limits(parallel, parameters);
   return std::make_unique<parallel::FlatParameters>(
@@ -199,8 +205,9 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               std::shared_ptr<const AcceleratorSession> session,
                                               const parallel::DataParallel& parallel, const TensorSet& taken,
                                               bool learns) {
-  parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(), unmade(module, parallel, learns),
+  parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(),
                       passed_through(parallel, learns));
+  if (!is_in_parts(module, parallel, learns)) make_all_values(module, parallel);
   auto divided = divide(module, parallel, learns);
   if (learns) parallel::count_tokens_over(module, parallel.counted);
   const parallel::PartsOnly each_rank_has;

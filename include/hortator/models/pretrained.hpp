@@ -32,7 +32,8 @@ struct PretrainedOptions {
 /// a warning names them. Throws an error with all names that do not fit for weights of another model, and one that
 /// lists the known names for an architecture, a field or a value that is not supported. Local to this process: all
 /// ranks that train the model call it. Within construct_deferred() each weight of 1 MiB or more is read when it is
-/// needed: prepare() then reads one after the other, and a rank never holds more than its part of the model.
+/// needed: in prepare(), the first rank reads one after the other and sends it to all, so that no rank holds more than
+/// its part of the model and one weight.
 HORTATOR_API std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
                                                               const PretrainedOptions& options = {});
 

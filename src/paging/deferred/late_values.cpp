@@ -76,4 +76,9 @@ void fill_later(const at::Tensor& tensor, Fill fill) {
   add_key(tensor);
 }
 
+void settle_to_receive(const at::Tensor& tensor) {
+  const bool is_late = dynamic_cast<const LateValues*>(claim_of(tensor).provider) != nullptr;
+  is_late ? give_memory(tensor) : settle(tensor);
+}
+
 }  // namespace hortator::paging

@@ -12,4 +12,7 @@ namespace hortator::paging {
 /// values, and the next need calls it again. Small tensors (below 1 MiB) are filled at once.
 void fill_later(const at::Tensor& tensor, std::function<void(const at::Tensor& uninitialised)> fill);
 
+/// As settle(), for a tensor that gets the values of another rank next: late ones are not made.
+void settle_to_receive(const at::Tensor& tensor);
+
 }  // namespace hortator::paging

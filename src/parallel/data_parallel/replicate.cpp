@@ -33,22 +33,22 @@ std::string describe_all(const torch::nn::Module& module) {
 }  // namespace
 
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host,
-               DeferredParameters deferred, std::optional<c10::Device> device) {
+               std::optional<c10::Device> device) {
   mpi::same_on_all(host, describe_all(module), "the model");
-  broadcast_parameters(module, communicator, 0, deferred, device);
+  broadcast_parameters(module, communicator, 0, device);
   const at::NoGradGuard no_grad;
   communicator.broadcast_all(module.buffers(), 0).wait();
 }
 
 void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root,
-                          DeferredParameters deferred, std::optional<c10::Device> device) {
+                          std::optional<c10::Device> device) {
   if (communicator.size() == 1) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> present;
   std::vector<at::Tensor> paged;
   std::vector<at::Tensor> elsewhere;
   for (const auto& parameter : module.parameters()) {
-    if (deferred == DeferredParameters::leave && paging::awaits_construction(parameter)) continue;
+    if (paging::awaits_construction(parameter)) continue;
     const bool is_elsewhere = device && parameter.device() != *device;
     (is_elsewhere ? elsewhere : paging::claim_of(parameter) ? paged : present).push_back(parameter);
   }

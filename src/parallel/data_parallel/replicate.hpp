@@ -9,18 +9,15 @@
 
 namespace hortator::parallel {
 
-/// Whether parameters whose construction is deferred (DeferredConstruction) are made, one after the other, or left.
-enum class DeferredParameters { make, leave };
-
-/// Gives all ranks rank 0's parameters and buffers. Throws on all ranks if modules differ in names, shapes or types, or
-/// in what is deferred. @collective
+/// Gives all ranks rank 0's parameters and buffers, as broadcast_parameters(). Throws on all ranks if modules differ in
+/// names, shapes or types, or in what is deferred. @collective
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host,
-               DeferredParameters deferred = DeferredParameters::make, std::optional<c10::Device> device = {});
+               std::optional<c10::Device> device = {});
 
-/// Gives all ranks `root`'s parameters. Parameters that are not on the communicator's `device` travel through it, one
-/// after the other; without a `device`, all are on it. @collective
+/// Gives all ranks `root`'s parameters, except those whose construction is deferred (DeferredConstruction): these stay
+/// as they are. Parameters that are not on the communicator's `device` travel through it, one after the other; without
+/// a `device`, all are on it. @collective
 void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root,
-                          DeferredParameters deferred = DeferredParameters::make,
                           std::optional<c10::Device> device = {});
 
 /// Gives all ranks `root`'s tensor, on whatever device it is, through `device`. @collective

@@ -48,7 +48,7 @@ struct RankCoordination {
   /// Runs the work; if one rank fails, all throw. The default runs it on each rank alone, which is not enough for ranks
   /// with files.
   mpi::AllOrNone all_or_none = [](const auto& work) { work(); };
-  /// Called with each parameter once it has its values, in the same order on all ranks; must make them the same.
+  /// Called with each parameter before it moves, in the same order on all ranks: gives all rank 0's deferred values.
   std::function<void(const at::Tensor& parameter)> settle = [](const at::Tensor&) {};
 };
 

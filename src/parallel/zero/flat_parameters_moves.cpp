@@ -20,8 +20,8 @@ namespace {
 
 /// Makes a tensor whose construction is deferred (DeferredConstruction).
 void make_values(const at::Tensor& tensor, const RankCoordination& ranks) {
-  if (const auto former = paging::claim_of(tensor)) former.provider->hand_over(former.number, paging::Content::keep);
   ranks.settle(tensor);
+  if (const auto former = paging::claim_of(tensor)) former.provider->hand_over(former.number, paging::Content::keep);
 }
 
 /// Frees its memory. It must get other memory before it is used again.
