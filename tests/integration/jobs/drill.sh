@@ -154,4 +154,8 @@ code=0
 salloc --quiet -N2 -n4 "$hortator" launch --mpi none "$binaries/stopping" 2 >single.out 2>&1 || code=$?
 expect 'srun would start separate one-rank runs: an error' "$(grep -ac 'each rank would be a world of its own' single.out)" 1 single.out
 
+if [ "$failures" -gt 0 ]; then
+  echo "the controller's last lines:"
+  tail -n 60 "$(dirname "$SLURM_CONF")/ctld.log" | sed 's/^/    /'
+fi
 exit $((failures > 0))
