@@ -9,9 +9,8 @@
 
 namespace hortator::paging {
 
-PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store,
-                         const Options& options)
-    : storages_(storages), pages_(pages), store_(store), options_(options), frames_(storages.device()) {
+PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store, Options options)
+    : storages_(storages), pages_(pages), store_(store), options_(std::move(options)), frames_(storages.device()) {
   frames_.lend(options_.frames);
   start_over();
 }

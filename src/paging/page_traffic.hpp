@@ -48,7 +48,7 @@ class PageTraffic {
   };
 
   /// All arguments are borrowed. When a page becomes present, its storages get its memory.
-  PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store, const Options& options);
+  PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store, Options options);
   /// Waits for pages under way. Leaves the storages of present pages with dangling pointers into frames.
   ~PageTraffic();
   PageTraffic(const PageTraffic&) = delete;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/property_tree/json_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
+#include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/state.hpp>
 

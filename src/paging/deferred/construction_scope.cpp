@@ -31,7 +31,7 @@ thread_local Recording* current = nullptr;
 constexpr c10::DispatchKeySet after_recording(c10::DispatchKeySet::FULL_AFTER, recording_key);
 
 // Smaller tensors would waste too much of their last page.
-constexpr std::size_t own_pages = 64 * 1024;
+constexpr std::size_t own_pages = std::size_t{64} * 1024;
 
 /// Without memory for all of them, leaves them as they are: give_memory() says what is missing.
 void give_huge_pages(const std::vector<at::Tensor>& tensors) {

@@ -46,7 +46,7 @@ at::Tensor shared_causal_rows(const core::Range& range, const at::TensorOptions&
   thread_local std::vector<Kept> kept;
   std::erase_if(kept, [](const Kept& one) { return one.rows.expired(); });
   for (const auto& one : kept) {
-    const at::Tensor rows(one.rows.lock());
+    at::Tensor rows(one.rows.lock());
     if (rows.defined() && one.range == range && rows.dtype() == like.dtype() && rows.device() == like.device())
       return rows;
   }

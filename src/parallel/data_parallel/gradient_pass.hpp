@@ -27,7 +27,7 @@ class GradientPass {
   const GradientTimes& times() const { return times_; }
 
  protected:
-  explicit GradientPass(const DataParallel& parallel) : parallel_(parallel) {}
+  explicit GradientPass(DataParallel parallel) : parallel_(std::move(parallel)) {}
   virtual ~GradientPass() = default;
 
   /// Must be called from the hook of each gradient that belongs to the pass. Returns true for the first one.

@@ -11,7 +11,7 @@ std::string number(double value) { return text::print("%.2f", value); }
 std::string hex(Colour colour) { return text::print("#%02x%02x%02x", colour.red, colour.green, colour.blue); }
 
 std::string stroke_of(const Stroke& stroke) {
-  return text::concat("fill=\"none\" stroke=\"", hex(stroke.colour), "\" stroke-width=\"", number(stroke.width), '"',
+  return text::concat(R"(fill="none" stroke=")", hex(stroke.colour), "\" stroke-width=\"", number(stroke.width), '"',
                       stroke.dashed ? " stroke-dasharray=\"6 4\"" : "");
 }
 
@@ -52,7 +52,7 @@ double text_width(const std::string& text, double size) {
 void SvgCanvas::line(const std::vector<Point>& points, const Stroke& stroke) {
   std::string list;
   for (const auto& point : points) list += number(point.x) + ',' + number(point.y) + ' ';
-  shapes_ += text::concat("<polyline ", stroke_of(stroke), " stroke-linejoin=\"round\" points=\"", list, "\"/>\n");
+  shapes_ += text::concat("<polyline ", stroke_of(stroke), R"( stroke-linejoin="round" points=")", list, "\"/>\n");
 }
 
 void SvgCanvas::rectangle(Point corner, double width, double height, const Stroke& stroke) {
