@@ -1,12 +1,8 @@
 // All ranks of this test are nodes of their own, or two of them are one (traffic.hpp).
 #include "comm/shm/peer_groups.hpp"
 
+#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/maximum.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <chrono>
