@@ -19,8 +19,8 @@ struct ExchangeSummary {
 
   static ExchangeSummary of(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, int ranks);
 
-  /// The sum over all ranks, modulo 2^64, is 0 where each sends what its peer expects; otherwise it is not, except in
-  /// one case of 2^64.
+  /// A number whose sum over all ranks, modulo 2^64, is 0 where each sends what its peer expects. Otherwise it is not,
+  /// except in one case of 2^64.
   std::uint64_t imbalance(int rank) const;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "paging/interception/claims.hpp"
 
 namespace hortator::paging {

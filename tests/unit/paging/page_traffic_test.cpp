@@ -1,3 +1,4 @@
+// Of page_traffic.cpp and page_traffic_eviction.cpp.
 #include "paging/page_traffic.hpp"
 
 #include <cstring>
