@@ -1,5 +1,5 @@
 # hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH]): defines one room of src/, the object library hortator_<room>;
-# hortator_<name> where a room consists of several libraries. TORCH: its sources include LibTorch and use the precompiled header.
+# hortator_<name> where a room consists of several libraries. TORCH: its sources include LibTorch.
 # .ci/checks/rooms.txt lists which rooms may include which.
 function(hortator_room room)
   cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "NAME" "SOURCES;LINKS")
@@ -16,6 +16,8 @@ function(hortator_room room)
   if(room_TORCH)
     target_link_libraries(${target} PUBLIC LibTorch::cpu)
     hortator_use_precompiled_header(${target})
+  else()
+    hortator_use_precompiled_header(${target} plain)
   endif()
   set_property(GLOBAL APPEND PROPERTY HORTATOR_ROOMS ${target})
 endfunction()

@@ -1,11 +1,22 @@
 // The main function of every test program, as a single process or under mpirun. MPI is initialised for all tests; all
 // ranks return the same exit code; a failure that would leave other ranks waiting aborts the job with a line of the
 // failed rank.
+//
+// In a batch (batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0 logs each
+// case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A case that
+// fails ends the run on all ranks.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <string>
+
+#include "support/leftovers.hpp"
 
 #ifdef HORTATOR_CATCH2_V2
 #define CATCH_CONFIG_RUNNER
@@ -67,6 +78,74 @@ struct FailFast : ListenerBase {
 #endif
 };
 CATCH_REGISTER_LISTENER(FailFast)
+
+std::string batch_log() {
+  const char* log = std::getenv("HORTATOR_TEST_BATCH");
+  return log == nullptr ? std::string() : log;
+}
+
+std::string seconds_for_a_case() {
+  const char* limit = std::getenv("HORTATOR_TEST_CASE_LIMIT");
+  return limit == nullptr ? std::string("120") : limit;
+}
+
+bool holds_on_all_ranks(bool here) {
+  int all = here ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return all == 1;
+}
+
+// Local: whether a message that no rank has received waits here. Call it after a barrier.
+bool has_message() {
+  int found = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  return found != 0;
+}
+
+std::string name_of(Catch::TestCaseStats const& stats) {
+#ifdef HORTATOR_CATCH2_V2
+  return stats.testInfo.name;
+#else
+  return stats.testInfo->name;
+#endif
+}
+
+// Each case of a batch: its line in the log, its time limit, and what it must not leave behind.
+struct CaseOfBatch : ListenerBase {
+  using ListenerBase::ListenerBase;
+
+  void testCaseStarting(Catch::TestCaseInfo const& info) override {
+    if (batch_log().empty()) return;
+    log("begin", info.name);
+    before_.emplace();
+    alarm(static_cast<unsigned>(std::stoul(seconds_for_a_case())));
+  }
+
+  void testCaseEnded(Catch::TestCaseStats const& stats) override {
+    if (batch_log().empty()) return;
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::string left = before_->new_ones();
+    if (has_message()) left += " a message that nobody received";
+    if (!left.empty()) std::cerr << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << std::endl;
+    const bool passed = stats.totals.assertions.failed == 0 && left.empty();
+    alarm(0);
+    if (holds_on_all_ranks(passed)) {
+      log("passed", "");
+    } else {
+      std::cout << std::flush;
+      MPI_Finalize();
+      std::_Exit(3);
+    }
+  }
+
+ private:
+  static void log(const std::string& event, const std::string& name) {
+    if (world_rank() == 0) std::ofstream(batch_log(), std::ios::app) << event << "\t" << name << "\n";
+  }
+
+  std::optional<hortator::test::Leftovers> before_;
+};
+CATCH_REGISTER_LISTENER(CaseOfBatch)
 
 }  // namespace
 

@@ -59,12 +59,15 @@ class HORTATOR_API CapturedStep {
 
 namespace detail {
 
+/// A tensor parameter, whatever its index. (Clang 16 does not expand a pack in an alias that ignores it.)
 template <std::size_t>
-using TensorInput = const at::Tensor&;
+struct TensorInput {
+  using Type = const at::Tensor&;
+};
 
 template <typename Step, std::size_t... I>
 constexpr bool takes_tensors(std::index_sequence<I...> /*inputs*/) {
-  return std::invocable<Step&, TensorInput<I>...>;
+  return std::invocable<Step&, typename TensorInput<I>::Type...>;
 }
 
 /// The number of tensors that the step takes.
@@ -90,7 +93,7 @@ CapturedStep::Step step_of_inputs(Step step) {
   return [step = std::move(step)](std::span<const at::Tensor> inputs) mutable -> at::Tensor {
     if (inputs.size() != count) throw_other_inputs(count, inputs.size());
     return [&]<std::size_t... I>(std::index_sequence<I...> /*inputs*/)->at::Tensor {
-      if constexpr (std::is_void_v<std::invoke_result_t<Step&, TensorInput<I>...>>) {
+      if constexpr (std::is_void_v<std::invoke_result_t<Step&, typename TensorInput<I>::Type...>>) {
         step(inputs[I]...);
         return {};
       } else {

@@ -18,7 +18,7 @@ using test::Shardable;
 
 namespace {
 
-constexpr EmaOptions half_power{.decay = 0.9, .warm_up = EmaWarmUp::power};
+const EmaOptions half_power{.decay = 0.9, .warm_up = EmaWarmUp::power};
 
 struct Run {
   explicit Run(const ZeroConfig& zero, const EmaOptions& options = {.decay = 0.9}, AcceleratorOptions others = {},

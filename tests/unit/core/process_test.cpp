@@ -34,6 +34,7 @@ TEST_CASE(
   REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
   CHECK(core::has_ended(id));
   REQUIRE(waitpid(child, nullptr, 0) == child);
+  for (const int end : ends) close(end);
   CHECK(core::has_ended(id));
 
   CHECK_FALSE(core::has_ended("x" + id));

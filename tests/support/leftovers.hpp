@@ -1,0 +1,73 @@
+#pragma once
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+
+namespace hortator::test {
+
+// What this process holds beyond its memory: open descriptors and threads, as they were when it was constructed.
+class Leftovers {
+ public:
+  Leftovers() : descriptors_(descriptors()), threads_(threads()) {}
+
+  // What is there now and was not there then, as a text; empty if there is nothing. MPI's connections and the pools of
+  // LibTorch and OpenMP, which stay for the life of a process, do not count.
+  std::string new_ones() const {
+    std::string found;
+    for (const auto& [number, target] : descriptors()) {
+      if (!stays(target) && descriptors_.count(number) == 0) found += " descriptor " + std::to_string(number) + " (" + target + ")";
+    }
+    for (const auto& [id, name] : threads()) {
+      if (threads_.count(id) == 0 && !is_of_a_pool(name)) found += " thread '" + name + "'";
+    }
+    return found;
+  }
+
+ private:
+  static std::set<std::string> names_in(const char* folder) {
+    std::set<std::string> names;
+    DIR* open = opendir(folder);
+    while (const dirent* entry = readdir(open)) {
+      if (entry->d_name[0] != '.') names.insert(entry->d_name);
+    }
+    closedir(open);
+    return names;
+  }
+
+  static std::map<int, std::string> descriptors() {
+    std::map<int, std::string> found;
+    for (const auto& name : names_in("/proc/self/fd")) {
+      std::array<char, 512> target{};
+      if (readlink(("/proc/self/fd/" + name).c_str(), target.data(), target.size() - 1) > 0) found[std::stoi(name)] = target.data();
+    }
+    return found;
+  }
+
+  static std::map<int, std::string> threads() {
+    std::map<int, std::string> found;
+    for (const auto& id : names_in("/proc/self/task")) {
+      std::array<char, 32> name{};
+      if (FILE* file = std::fopen(("/proc/self/task/" + id + "/comm").c_str(), "r")) {
+        if (std::fgets(name.data(), name.size(), file) != nullptr) found[std::stoi(id)] = std::string(name.data()).substr(0, std::string(name.data()).find('\n'));
+        std::fclose(file);
+      }
+    }
+    return found;
+  }
+
+  static bool stays(const std::string& target) {
+    return target.rfind("socket:", 0) == 0 || target.rfind("/dev/", 0) == 0;
+  }
+
+  static bool is_of_a_pool(const std::string& name) { return name.rfind("pt_", 0) == 0; }
+
+  std::map<int, std::string> descriptors_;
+  std::map<int, std::string> threads_;
+};
+
+}  // namespace hortator::test
