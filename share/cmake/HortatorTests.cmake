@@ -61,13 +61,14 @@ endfunction()
 add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 
 # hortator_add_test(name SOURCES file... RANKS n... [LINKS target...] [LABELS label...] [TIMEOUT seconds] [DEFINITIONS definition...]
-#                   [ALONE | PROGRAM] [NODES])
+#                   [ALONE | PROGRAM] [NODES] [OPTIMIZED])
 # The test name.np<n> for each number of ranks, with the label np<n> and the given ones. LINKS: in place of hortator_static. TIMEOUT: of one case.
 # ALONE: a program of its own, because it replaces functions, measures memory or time, or starts in a way of its own; so are all tests with a label
 # other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked by itself, as
-# test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes).
+# test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes_by_variable.cpp).
+# OPTIMIZED: compiled as the library is, because its cases compute much in code of their own.
 function(hortator_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES;OPTIMIZED" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
   if(NOT test_TIMEOUT)
     set(test_TIMEOUT ${HORTATOR_TEST_TIMEOUT})
   endif()
@@ -98,7 +99,12 @@ function(hortator_add_test name)
     endif()
     set(program tests_${group})
     set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCHES ${group})
-    set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCH_${group} ${name})
+    if(test_OPTIMIZED)  # the linker takes the first of equal inline functions
+      get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})
+      set_property(GLOBAL PROPERTY HORTATOR_BATCH_${group} ${name} ${parts})
+    else()
+      set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCH_${group} ${name})
+    endif()
     set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCH_${group}_LINKS ${test_LINKS})
     foreach(source IN LISTS test_SOURCES)
       get_filename_component(file "${source}" NAME_WE)
@@ -118,7 +124,12 @@ function(hortator_add_test name)
   endif()
   target_link_libraries(test_${name} PRIVATE hortator_flags hortator_test_main ${test_LINKS})
   target_compile_definitions(test_${name} PRIVATE ${test_DEFINITIONS})
-  hortator_use_precompiled_header(test_${name} ${HORTATOR_TEST_HEADER})
+  if(test_OPTIMIZED)
+    target_compile_options(test_${name} PRIVATE -O1)
+    hortator_use_precompiled_header(test_${name})
+  else()
+    hortator_use_precompiled_header(test_${name} ${HORTATOR_TEST_HEADER})
+  endif()
   if("serial" IN_LIST test_LABELS)
     add_dependencies(serial_tests ${program})
   endif()

@@ -3,9 +3,11 @@
 #include <hortator/error.hpp>
 #include <hortator/models/chat_template.hpp>
 
+#include "target.hpp"
+
 using namespace hortator;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(chat_template) {
   try {
     const auto chat = models::ChatTemplate::from_text(std::string(reinterpret_cast<const char*>(data), size),
                                                       {{"bos_token", "<s>"}, {"eos_token", "</s>"}});

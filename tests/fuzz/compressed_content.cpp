@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/compressed/content_reader.hpp"
+#include "target.hpp"
 
 using namespace hortator::formats;
 
@@ -33,7 +34,7 @@ std::optional<std::uint64_t> read_in_pieces(const FileBytes& read, std::size_t b
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(compressed_content) {
   const auto read = [&](std::uint64_t offset, void* to, std::size_t count) {
     if (offset > size || count > size - offset) __builtin_trap();
     std::memcpy(to, data + offset, count);

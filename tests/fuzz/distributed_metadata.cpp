@@ -4,6 +4,7 @@
 
 #include "formats/torch/distributed/metadata.hpp"
 #include "formats/torch/pickle/machine.hpp"
+#include "target.hpp"
 
 using namespace hortator::formats;
 
@@ -23,7 +24,7 @@ void require_filled(const DistributedTensor& tensor) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(distributed_metadata) {
   try {
     const auto metadata = parse_distributed_metadata({reinterpret_cast<const char*>(data), size});
     for (const auto& tensor : metadata.tensors) require_filled(tensor);

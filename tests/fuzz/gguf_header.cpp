@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include "target.hpp"
 
 using namespace hortator::formats;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(gguf_header) {
   // The first byte is the size of the data after the header, in units of 32 bytes.
   if (size == 0) return 0;
   const auto* beginning = data + 1;

@@ -6,11 +6,13 @@
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/tokenizer.hpp>
 
+#include "target.hpp"
+
 using namespace hortator;
 
 namespace {
 
-void use(const models::Tokenizer& tokenizer) {
+void encode_and_decode(const models::Tokenizer& tokenizer) {
   const auto encoding = tokenizer.encode("Hello 12  w\u00f6rld <s>\U0001F600");
   if (encoding.ids.size() != encoding.offsets.size()) __builtin_trap();
   auto ids = encoding.ids;
@@ -20,11 +22,11 @@ void use(const models::Tokenizer& tokenizer) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(gguf_tokenizer) {
   static const std::filesystem::path file = std::filesystem::current_path() / "fuzzed.gguf";
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {
-    use(models::Tokenizer(file));
+    encode_and_decode(models::Tokenizer(file));
   } catch (const Error&) {
   }
   try {

@@ -6,6 +6,8 @@
 #include <hortator/datasets/labelled_texts.hpp>
 #include <hortator/error.hpp>
 
+#include "target.hpp"
+
 using namespace hortator;
 
 namespace {
@@ -29,7 +31,7 @@ void attempt(const Work& work) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(labelled_texts) {
   static const auto folder = std::filesystem::current_path();
   if (size == 0) return 0;
   const bool is_json = (data[0] & 1U) != 0;

@@ -5,9 +5,11 @@
 #include <hortator/error.hpp>
 #include <hortator/models/pretrained.hpp>
 
+#include "target.hpp"
+
 using namespace hortator;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(model_config) {
   // A folder without weights: the model is described, and then refused.
   static const std::filesystem::path folder = std::filesystem::current_path() / "model.fuzzed";
   std::filesystem::create_directories(folder);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "formats/torch/pickle/archive.hpp"
+#include "target.hpp"
 
 using namespace hortator::formats;
 
@@ -23,7 +24,7 @@ void require_within(const PickleValue& value) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(pickle) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
     if (bytes.starts_with("PK")) {

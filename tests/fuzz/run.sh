@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# run.sh PROGRAM SECONDS SEEDS [OPTION...]: runs libFuzzer for that time, or for HORTATOR_FUZZ_RUNS inputs, starting from the seeds. Inputs that crash
-# are kept in the working directory. Skipped if the program was not built.
+# run.sh PROGRAM TARGET SECONDS SEEDS [OPTION...]: runs libFuzzer on a target for that time, or for HORTATOR_FUZZ_RUNS inputs, starting from the
+# seeds. Inputs that crash are kept in the working directory. Skipped if the program was not built.
 set -euo pipefail
-program=$1 seconds=$2 seeds=$3
-shift 3
+program=$1 seconds=$3 seeds=$4
+export HORTATOR_FUZZ_TARGET=$2
+shift 4
 [ -x "$program" ] || { echo "skipped: not built: needs clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), and no other sanitizer"; exit 77; }
 mkdir -p corpus
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1

@@ -2,10 +2,11 @@
 #include "formats/safetensors/header.hpp"
 
 #include <cstdint>
+#include "target.hpp"
 
 using namespace hortator::formats;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(safetensors_header) {
   // The first byte is the size of the data after the header.
   if (size == 0) return 0;
   const std::string_view header(reinterpret_cast<const char*>(data) + 1, size - 1);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "formats/tar/members.hpp"
+#include "target.hpp"
 
 using namespace hortator::formats;
 
@@ -26,7 +27,7 @@ std::vector<char> with_sums(const std::uint8_t* data, std::size_t size) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(tar_members) {
   const auto bytes = with_sums(data, size);
   const auto read = [&](std::uint64_t offset, void* to, std::size_t count) {
     if (offset > bytes.size() || count > bytes.size() - offset) __builtin_trap();

@@ -7,6 +7,8 @@
 #include <hortator/error.hpp>
 #include <hortator/models/tokenizer.hpp>
 
+#include "target.hpp"
+
 using namespace hortator;
 
 namespace {
@@ -27,7 +29,7 @@ void use(const models::Tokenizer& tokenizer) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(tokenizer_file) {
   static const std::filesystem::path file = std::filesystem::current_path() / "tokenizer.fuzzed.json";
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {

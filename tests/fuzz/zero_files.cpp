@@ -6,6 +6,7 @@
 #include "formats/torch/deepspeed/zero_files.hpp"
 #include "formats/torch/pickle/machine.hpp"
 #include "weights/deepspeed/flat_plan.hpp"
+#include "target.hpp"
 
 using namespace hortator;
 
@@ -46,7 +47,7 @@ void plan(const std::vector<std::int64_t>& sizes, const formats::ZeroArrays& arr
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(zero_files) {
   const auto any_bytes = [](const std::string&) { return std::optional(std::numeric_limits<std::uint64_t>::max()); };
   formats::ZeroArrays arrays;
   try {

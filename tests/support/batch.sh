@@ -10,9 +10,9 @@ rm -f "$log"
 touch "$log"
 rest=$log.rest failed=()
 
-# the cases that have not begun, one a line
+# Prints the cases that have not begun, one a line.
 not_begun() {
-  { "$program" -# "$filter" --list-test-names-only || true; } | sed '/^$/d' | grep -vxF -f <(sed -n 's/^begin\t//p' "$log")
+  { "$program" -# "$filter" --list-test-names-only || true; } | sed '/^$/d' | grep -vxF -f <(sed -n 's/^begin\t//p' "$log") || true
 }
 
 selected=(-# "$filter")
@@ -24,10 +24,14 @@ while ! "$@" "$program" "${selected[@]}"; do
     *) failed+=('the end of the program'); break ;;
   esac
   printf 'failed\t\n' >>"$log"
-  not_begun >"$rest" || break
+  not_begun | sed 's/[\\,"[]/\\&/g' >"$rest"  # Catch2 reads a comma as the end of a name
+  [ -s "$rest" ] || break
   echo "batch: continues with $(wc -l <"$rest") further cases"
   selected=(-f "$rest")
 done
+if [ ${#failed[@]} -gt 0 ]; then
+  while read -r name; do failed+=("$name (did not run)"); done < <(not_begun)
+fi
 
 count=$(grep -c '^passed' "$log" || true)
 echo "batch: $count cases passed, ${#failed[@]} failed"

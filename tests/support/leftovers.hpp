@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -15,15 +16,18 @@ class Leftovers {
  public:
   Leftovers() : descriptors_(descriptors()), threads_(threads()) {}
 
-  // What is there now and was not there then, as a text; empty if there is nothing. MPI's connections and the pools of
-  // LibTorch and OpenMP, which stay for the life of a process, do not count.
-  std::string new_ones() const {
+  // What is there now and was not there then, as a text; empty if there is nothing. MPI's connections, LibTorch's
+  // pools and the thread that reports killed ranks stay for the life of a process and do not count, nor does any thread
+  // if threads_may_stay.
+  std::string new_ones(bool threads_may_stay) const {
     std::string found;
     for (const auto& [number, target] : descriptors()) {
-      if (!stays(target) && descriptors_.count(number) == 0) found += " descriptor " + std::to_string(number) + " (" + target + ")";
+      if (!stays(target) && descriptors_.count(number) == 0)
+        found += " descriptor " + std::to_string(number) + " (" + target + ")";
     }
+    if (threads_may_stay) return found;
     for (const auto& [id, name] : threads()) {
-      if (threads_.count(id) == 0 && !is_of_a_pool(name)) found += " thread '" + name + "'";
+      if (threads_.count(id) == 0 && !stays_running(name)) found += " thread '" + name + "'";
     }
     return found;
   }
@@ -43,7 +47,8 @@ class Leftovers {
     std::map<int, std::string> found;
     for (const auto& name : names_in("/proc/self/fd")) {
       std::array<char, 512> target{};
-      if (readlink(("/proc/self/fd/" + name).c_str(), target.data(), target.size() - 1) > 0) found[std::stoi(name)] = target.data();
+      if (readlink(("/proc/self/fd/" + name).c_str(), target.data(), target.size() - 1) > 0)
+        found[std::stoi(name)] = target.data();
     }
     return found;
   }
@@ -53,7 +58,8 @@ class Leftovers {
     for (const auto& id : names_in("/proc/self/task")) {
       std::array<char, 32> name{};
       if (FILE* file = std::fopen(("/proc/self/task/" + id + "/comm").c_str(), "r")) {
-        if (std::fgets(name.data(), name.size(), file) != nullptr) found[std::stoi(id)] = std::string(name.data()).substr(0, std::string(name.data()).find('\n'));
+        if (std::fgets(name.data(), name.size(), file) != nullptr)
+          found[std::stoi(id)] = std::string(name.data()).substr(0, std::string(name.data()).find('\n'));
         std::fclose(file);
       }
     }
@@ -64,7 +70,7 @@ class Leftovers {
     return target.rfind("socket:", 0) == 0 || target.rfind("/dev/", 0) == 0;
   }
 
-  static bool is_of_a_pool(const std::string& name) { return name.rfind("pt_", 0) == 0; }
+  static bool stays_running(const std::string& name) { return name.rfind("pt_", 0) == 0 || name == "hortator-peers"; }
 
   std::map<int, std::string> descriptors_;
   std::map<int, std::string> threads_;

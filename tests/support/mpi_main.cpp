@@ -2,9 +2,9 @@
 // ranks return the same exit code; a failure that would leave other ranks waiting aborts the job with a line of the
 // failed rank.
 //
-// In a batch (batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0 logs each
-// case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A case that
-// fails ends the run on all ranks.
+// In a batch (batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0 logs
+// each case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A case
+// that fails ends the run on all ranks.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -117,6 +117,8 @@ struct CaseOfBatch : ListenerBase {
   void testCaseStarting(Catch::TestCaseInfo const& info) override {
     if (batch_log().empty()) return;
     log("begin", info.name);
+    starts_pool_ = info.tagsAsString().find("[pool]") != std::string::npos;
+    std::cout << std::flush;
     before_.emplace();
     alarm(static_cast<unsigned>(std::stoul(seconds_for_a_case())));
   }
@@ -124,9 +126,10 @@ struct CaseOfBatch : ListenerBase {
   void testCaseEnded(Catch::TestCaseStats const& stats) override {
     if (batch_log().empty()) return;
     MPI_Barrier(MPI_COMM_WORLD);
-    std::string left = before_->new_ones();
+    std::string left = before_->new_ones(starts_pool_);
     if (has_message()) left += " a message that nobody received";
-    if (!left.empty()) std::cerr << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << std::endl;
+    if (!left.empty())
+      std::cerr << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << std::endl;
     const bool passed = stats.totals.assertions.failed == 0 && left.empty();
     alarm(0);
     if (holds_on_all_ranks(passed)) {
@@ -144,6 +147,7 @@ struct CaseOfBatch : ListenerBase {
   }
 
   std::optional<hortator::test::Leftovers> before_;
+  bool starts_pool_ = false;  // a pool of OpenMP or LibTorch, which stays: a case with the tag [pool]
 };
 CATCH_REGISTER_LISTENER(CaseOfBatch)
 
@@ -157,8 +161,10 @@ int main(int argc, char** argv) {
   int failed = session.applyCommandLine(argc, argv);
 #ifdef HORTATOR_CATCH2_V2
   session.configData().runOrder = Catch::RunTests::InDeclarationOrder;
+  session.configData().useColour = Catch::UseColour::No;  // escape sequences would appear in what tests capture
 #else
   session.configData().runOrder = Catch::TestRunOrder::Declared;
+  session.configData().defaultColourMode = Catch::ColourMode::None;
 #endif
   if (failed == 0) failed = session.run();
   if (world_rank() != 0 && failed != 0) std::cerr << "rank " << world_rank() << ": " << failed << " failed\n";

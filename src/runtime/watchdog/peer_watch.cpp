@@ -35,7 +35,7 @@ void watch() {
 void start() {
   if (core::variable("HORTATOR_RUN_NOTE") || sem_init(&seconds_signal, 0, 0) != 0) return;
   watched_process = getpid();
-  core::start_without_signals(watch).detach();
+  core::start_without_signals("hortator-peers", watch).detach();
   observe_seconds_signal(wake_watch);
 }
 

@@ -75,7 +75,7 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   add_last_signal(board_.own_last_signal());
   add_living(this);
   watch_for_killed_peers();
-  thread_ = core::start_without_signals([this] { watch(); });
+  thread_ = core::start_without_signals("hortator-watch", [this] { watch(); });
 }
 
 Watchdog::~Watchdog() {

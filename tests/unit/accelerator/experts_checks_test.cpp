@@ -81,7 +81,7 @@ TEST_CASE("ranks that hold the same experts hold the same values") {
   }
 }
 
-TEST_CASE("what cannot be divided is refused on all ranks, with the reason") {
+TEST_CASE("experts that cannot be divided are refused on all ranks, with the reason") {
   const int ranks = State().num_processes();
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = ranks + 1}}), ContainsSubstring("parallel.experts is"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = 0}}), ContainsSubstring("parallel.experts is 0"));

@@ -57,7 +57,7 @@ TEST_CASE("matching names are loaded in the order of the file") {
   CHECK(weights::omissions(matching, file).empty());
 }
 
-TEST_CASE("all mismatches are listed in one error") {
+TEST_CASE("all mismatches of names and shapes are listed in one error") {
   const DescribedSource file({"a", "x", "y"}, {{"big", {.shape = {3}}}, {"text", {.type = at::kLong, .shape = {2}}}});
   const auto matching = weights::match(wanted({"a", "b", "c", "big", "text"}), file, {});
   CHECK_THROWS_WITH(weights::require_match(matching, file, true),

@@ -34,7 +34,7 @@ std::filesystem::path file_of(const test::Folder& folder, const State& state, co
 
 }  // namespace
 
-TEST_CASE("each rank writes a trace of a training step, with its collectives as ranges") {
+TEST_CASE("each rank writes a trace of a training step, with its collectives as ranges", "[pool]") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "profile");
   test::Net net;
@@ -73,7 +73,7 @@ TEST_CASE("each rank writes a trace of a training step, with its collectives as 
   CHECK_FALSE(torch::profiler::impl::profilerEnabled());
 }
 
-TEST_CASE("a schedule records cycles of steps, one file per cycle") {
+TEST_CASE("a schedule records cycles of steps, one file per cycle", "[pool]") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "cycles");
   {
@@ -98,7 +98,7 @@ TEST_CASE("a schedule records cycles of steps, one file per cycle") {
   CHECK_FALSE(std::filesystem::exists(file_of(folder, accelerator, ".2")));
 }
 
-TEST_CASE("a recording that the end of the scope cuts short is written") {
+TEST_CASE("a recording that the end of the scope cuts short is written", "[pool]") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "short");
   {
@@ -110,7 +110,7 @@ TEST_CASE("a recording that the end of the scope cuts short is written") {
   CHECK(names_in(file_of(folder, accelerator)).contains("aten::exp_"));
 }
 
-TEST_CASE("an exception ends a profile with its trace and without a collective") {
+TEST_CASE("an exception ends a profile with its trace and without a collective", "[pool]") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "failed");
   try {
@@ -122,7 +122,7 @@ TEST_CASE("an exception ends a profile with its trace and without a collective")
   CHECK(names_in(file_of(folder, accelerator)).contains("aten::exp_"));
 }
 
-TEST_CASE("a trace that one rank cannot write is an error on all") {
+TEST_CASE("a trace that one rank cannot write is an error on all", "[pool]") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "unwritable");
   // A file where the folder should be.
@@ -140,7 +140,7 @@ TEST_CASE("a trace that one rank cannot write is an error on all") {
   CHECK_FALSE(torch::profiler::impl::profilerEnabled());
 }
 
-TEST_CASE("invalid and unsupported profile options are refused") {
+TEST_CASE("invalid and unsupported profile options are refused", "[pool]") {
   Accelerator accelerator({.cpu = true});
   const test::Folder folder(accelerator, "refused");
   CHECK_THROWS_WITH(accelerator.profile({.activities = {ProfilerActivity::cuda}}), ContainsSubstring("uses the CPU"));

@@ -99,5 +99,6 @@ TEST_CASE("in debug mode calls that ranks may make from different call sites are
     CHECK(mpi::all_reduce(world, 1, MPI_SUM) == world.size());
   }
   if (world.size() == 1) return;
-  CHECK_THAT(table_of([&] { mpi::barrier(world); }), ContainsSubstring(std::string("barrier on the host at ") + program_invocation_short_name + "+0x"));
+  CHECK_THAT(table_of([&] { mpi::barrier(world); }),
+             ContainsSubstring(std::string("barrier on the host at ") + program_invocation_short_name + "+0x"));
 }

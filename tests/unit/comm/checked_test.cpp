@@ -91,6 +91,7 @@ TEST_CASE("in debug mode a collective from another line is another collective") 
     const CallSite site(communicator->rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));
     communicator->barrier();
   });
-  CHECK_THAT(text, ContainsSubstring("different collectives") && ContainsSubstring(std::string("barrier at ") + program_invocation_short_name + "+0x"));
+  CHECK_THAT(text, ContainsSubstring("different collectives") &&
+                       ContainsSubstring(std::string("barrier at ") + program_invocation_short_name + "+0x"));
   CHECK(CallSite::current() == 0);
 }

@@ -69,7 +69,7 @@ TEST_CASE("a target that is not contiguous gets each element in its position") {
   CHECK(at::equal(target, square.t()));
 }
 
-TEST_CASE("with many threads the result is the same") {
+TEST_CASE("with many threads the result is the same", "[pool]") {
   const int before = at::get_num_threads();
   at::set_num_threads(4);
   check_copy(some_numbers(large, at::kFloat), at::kFloat, 1);
