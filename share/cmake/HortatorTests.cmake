@@ -155,6 +155,23 @@ function(hortator_link_test target)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 endfunction()
 
+# The batches themselves: that no failure is lost, that those of one room agree with their parts, and that the files of a room can be one program.
+function(hortator_add_tests_of_batches)
+  set(folder "${PROJECT_SOURCE_DIR}/tests/support/batch")
+  set(launch ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${MPIEXEC_PREFLAGS})
+  add_executable(test_batch_faults "${folder}/faults.cpp")
+  target_link_libraries(test_batch_faults PRIVATE hortator_flags hortator_test_main)
+  set_target_properties(test_batch_faults PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  add_test(NAME support.batch COMMAND "${folder}/check.sh" "${folder}/batch.sh" $<TARGET_FILE:test_batch_faults> ${launch})
+  get_property(filters GLOBAL PROPERTY HORTATOR_BATCH_step_2)
+  list(JOIN filters "," filter)
+  add_test(NAME support.batch_agrees COMMAND "${folder}/agrees.sh" "${folder}/batch.sh" "${PROJECT_BINARY_DIR}/tests/work/batch_agrees.log"
+                                             $<TARGET_FILE:tests_step> "${filter}" ${filters} -- ${launch})
+  set_tests_properties(support.batch support.batch_agrees PROPERTIES LABELS np2 PROCESSORS 2 TIMEOUT 120 ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT}")
+  add_test(NAME support.types COMMAND python3 "${PROJECT_SOURCE_DIR}/tests/tools/test-types.py" "${PROJECT_SOURCE_DIR}/tests")
+  set_tests_properties(support.types PROPERTIES LABELS np1)
+endfunction()
+
 # Links the parts of each room, and adds the tests batch.<room>.np<n>. Call it once, after all parts.
 function(hortator_add_batches)
   get_property(groups GLOBAL PROPERTY HORTATOR_BATCHES)
@@ -179,7 +196,7 @@ function(hortator_add_batches)
       if(group MATCHES "_serial$")
         set(label serial)
       endif()
-      add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
+      add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
                                     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
       math(EXPR cost "${count} * ${ranks} * 2")
       set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${ranks} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"

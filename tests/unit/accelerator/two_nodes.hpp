@@ -36,14 +36,14 @@ struct NodesPlan {
   Precision precision = Precision::no;
 };
 
-struct Outcome {
+struct NodesOutcome {
   std::vector<at::Tensor> parameters = {};
   std::vector<at::Tensor> buffers = {};
   std::vector<double> losses = {};
   std::vector<double> norms = {};
 };
 
-inline Outcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = {}) {
+inline NodesOutcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = {}) {
   Accelerator accelerator({.mixed_precision = plan.precision,
                            .gradient_accumulation_steps = plan.accumulation,
                            .ddp = {.bucket_cap_mb = 3e-3, .find_unused_parameters = plan.detours},
@@ -52,7 +52,7 @@ inline Outcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = 
   Shardable net(plan.type);
   auto adamw = make_adamw(net);
   auto [model, optimizer] = accelerator.prepare(net, *adamw);
-  Outcome outcome;
+  NodesOutcome outcome;
   for (int step = 0; step < 5 * plan.accumulation; ++step) {
     auto micro_step = accelerator.accumulate(model);
     const auto y = model(batch(accelerator, step, plan.type), !plan.detours || step % 2 == 0);
@@ -70,7 +70,7 @@ inline Outcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = 
   return outcome;
 }
 
-inline void check_same(const Outcome& outcome, const Outcome& expected) {
+inline void check_same(const NodesOutcome& outcome, const NodesOutcome& expected) {
   CHECK(are_equal(outcome.parameters, expected.parameters));
   CHECK(are_equal(outcome.buffers, expected.buffers));
   CHECK(outcome.losses == expected.losses);
