@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # `hortator new`: the project builds, against the build tree whose `hortator` is on PATH, and trains; its job.sh submits a job.
-#   new.sh BUILD_DIR
+#   new.sh BUILD_DIR CXX
 set -euo pipefail
 build=$1
+export CXX=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"

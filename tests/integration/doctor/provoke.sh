@@ -6,7 +6,7 @@ set -euo pipefail
 hortator=$1 shim=$2 compiler=$3
 # shellcheck source=tests/integration/doctor/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/support.sh"
-faulty() { run env DOCTOR_FAULT="$1" LD_PRELOAD="$shim" "${@:2}"; }
+# Faults that do not affect each other are provoked in one start: those with warnings, and those with errors.
 
 # this machine unchanged: every check is listed, and none of the faults simulated below is found
 run "$hortator" doctor .
@@ -22,75 +22,54 @@ expect_code "$usual"
 expect_line '"check":"file locks".*"severity":"ok"'
 expect_line '"errors":'
 
-# the folder
-faulty flock "$hortator" doctor .
+# libraries that the doctor finds beside those of Hortator, and another MPI's mpirun
+echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
+"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.99 -o "$scratch/libmpi.so.99"
+"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.99 -o "$scratch/libhdf5_serial.so.99"
+mkdir "$scratch/bin"
+printf '#!/bin/sh\necho "%s"\n' "$foreign" >"$scratch/bin/mpirun"
+chmod +x "$scratch/bin/mpirun"
+
+# warnings and notes
+processes=''
+if (ulimit -u 400) 2>/dev/null; then processes='ulimit -u 400'; fi
+PATH=$scratch/bin:$PATH run bash -c "ulimit -n 256; ulimit -s 1024; ulimit -v 33554432; $processes
+  exec env DOCTOR_FAULTS=flock,fcntl,kernel LD_PRELOAD='$shim:$scratch/libhdf5_serial.so.99' \"\$0\" doctor ." "$hortator"
 expect_code "$usual"
 finds 'file locks' warning 'no flock: .*not implemented' 'HDF5_USE_FILE_LOCKING=FALSE'
-faulty fcntl "$hortator" doctor .
-expect_code "$usual"
 finds 'byte locks' warning 'no locks of byte ranges: No locks available' 'writer at direct'
-faulty fsync "$hortator" doctor .
+finds ulimits warning 'ulimit -n is 256' 'ulimit -n 4096'
+finds ulimits warning 'ulimit -s is 1.0 MiB' 'ulimit -s 8192'
+finds ulimits warning 'ulimit -v is 32.0 GiB' 'ulimit -v unlimited'
+[ -z "$processes" ] || finds ulimits warning 'ulimit -u is 400' 'ulimit -u 4096'
+finds kernel note '4\.18\.0.* is older than 5\.5' 'newer kernel'
+finds 'HDF5 beside' note 'libhdf5_serial\.so\.99 beside /' 'no other'
+finds mpirun warning 'another MPI \(.*\) than Hortator.s' 'hortator launch, which uses [a-z/]'
+
+# errors
+stack=''
+if (ulimit -s unlimited) 2>/dev/null; then stack='ulimit -s unlimited'; fi
+run bash -c "$stack
+  exec env DOCTOR_FAULTS=fsync,rename,shm,torch,nccl,hdf5 LD_PRELOAD='$shim:$scratch/libmpi.so.99' \"\$0\" doctor ." "$hortator"
 expect_code 1
 finds fsync error 'does not support fsync' 'save elsewhere'
-faulty rename "$hortator" doctor .
-expect_code 1
 finds rename error 'does not replace files by rename' 'save elsewhere'
+[ -z "$stack" ] || finds ulimits note 'ulimit -s is unlimited' 'ulimit -s 8192'
+finds 'shared memory' error '/dev/shm does not exist' 'shm-size'
+finds LibTorch error 'LibTorch that was loaded is 2\.11\.7, this Hortator was built with LibTorch 2' 'out of LD_LIBRARY_PATH'
+[ "$has_cuda" = 0 ] || finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'LD_LIBRARY_PATH is not the cause: check LD_PRELOAD'
+finds HDF5 error 'loaded HDF5 is HDF5 1\.99\.3, this Hortator was built with HDF5 1' 'load the HDF5 module'
+finds MPI error 'two MPIs, .*libmpi\.so\.99' 'no other'
+# one error is enough for exit code 1
+run env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 "$hortator" doctor .
+expect_code 1
+finds start error 'started 2 ranks, but MPI sees only 1 rank' 'srun --mpi=pmix'
 run "$hortator" doctor ./absent
 expect_code 1
 finds folder error 'absent cannot be written: No such file' 'hortator doctor FOLDER'
 run "$hortator" doctor /proc
 expect_code 1
 finds folder error '/proc \(proc\) cannot be written' 'hortator doctor FOLDER'
-
-# limits and kernel
-run bash -c 'ulimit -n 256; exec "$0" doctor .' "$hortator"
-finds ulimits warning 'ulimit -n is 256' 'ulimit -n 4096'
-run bash -c 'ulimit -s 1024; exec "$0" doctor .' "$hortator"
-finds ulimits warning 'ulimit -s is 1.0 MiB' 'ulimit -s 8192'
-run bash -c 'ulimit -v 33554432; exec "$0" doctor .' "$hortator"
-finds ulimits warning 'ulimit -v is 32.0 GiB' 'ulimit -v unlimited'
-if (ulimit -u 400) 2>/dev/null; then
-  run bash -c 'ulimit -u 400; exec "$0" doctor .' "$hortator"
-  finds ulimits warning 'ulimit -u is 400' 'ulimit -u 4096'
-fi
-if (ulimit -s unlimited) 2>/dev/null; then
-  run bash -c 'ulimit -s unlimited; exec "$0" doctor .' "$hortator"
-  finds ulimits note 'ulimit -s is unlimited' 'ulimit -s 8192'
-fi
-faulty kernel "$hortator" doctor .
-finds kernel note '4\.18\.0.* is older than 5\.5' 'newer kernel'
-
-faulty shm "$hortator" doctor .
-expect_code 1
-finds 'shared memory' error '/dev/shm does not exist' 'shm-size'
-
-# libraries
-faulty torch "$hortator" doctor .
-expect_code 1
-finds LibTorch error 'LibTorch that was loaded is 2\.11\.7, this Hortator was built with LibTorch 2' 'out of LD_LIBRARY_PATH'
-if [ "$has_cuda" = 1 ]; then
-  faulty nccl "$hortator" doctor .
-  expect_code 1
-  finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'LD_LIBRARY_PATH is not the cause: check LD_PRELOAD'
-fi
-faulty hdf5 "$hortator" doctor .
-expect_code 1
-finds HDF5 error 'loaded HDF5 is HDF5 1\.99\.3, this Hortator was built with HDF5 1' 'load the HDF5 module'
-echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
-"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.99 -o "$scratch/libmpi.so.99"
-"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.99 -o "$scratch/libhdf5_serial.so.99"
-run env LD_PRELOAD="$scratch/libhdf5_serial.so.99" "$hortator" doctor .
-expect_code "$usual"
-finds 'HDF5 beside' note 'libhdf5_serial\.so\.99 beside /' 'no other'
-run env LD_PRELOAD="$scratch/libmpi.so.99" "$hortator" doctor .
-expect_code 1
-finds MPI error 'two MPIs, .*libmpi\.so\.99' 'no other'
-mkdir "$scratch/bin"
-printf '#!/bin/sh\necho "%s"\n' "$foreign" >"$scratch/bin/mpirun"
-chmod +x "$scratch/bin/mpirun"
-PATH=$scratch/bin:$PATH run "$hortator" doctor .
-expect_code "$usual"
-finds mpirun warning 'another MPI \(.*\) than Hortator.s' 'hortator launch, which uses [a-z/]'
 mkdir "$scratch/torch"
 touch "$scratch/torch/libtorch_cpu.so"
 LD_LIBRARY_PATH=$scratch/torch run bash -c 'exec "$0" doctor .' "$hortator"
@@ -100,19 +79,14 @@ if [ "$code" = 0 ] || [ "$code" = 1 ] && [[ $output == *LD_LIBRARY_PATH* ]]; the
 fi
 
 # ranks
-run env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 "$hortator" doctor .
-expect_code 1
-finds start error 'started 2 ranks, but MPI sees only 1 rank' 'srun --mpi=pmix'
 if [ "$(nproc)" -ge 2 ]; then
   run taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" mpirun -n 2 --oversubscribe --bind-to none "$hortator" doctor .
   expect_code 1
   finds 'CPU binding' error '2 ranks of this node on 1 CPU, though it has' 'cpus-per-task'
 fi
-run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=one_cpu LD_PRELOAD="$shim" "$hortator" doctor .
+run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULTS=one_cpu,clock@1,flock@0 LD_PRELOAD="$shim" "$hortator" doctor .
 finds 'CPU binding' note '2 ranks of this node on 4 CPUs, some with only one' 'cpus-per-task=2'
-run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=small LD_PRELOAD="$shim" "$hortator" doctor .
-finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks per node'
-run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=clock DOCTOR_RANK=1 LD_PRELOAD="$shim" "$hortator" doctor .
 finds clocks warning ' is (29\.[0-9]|30(\.[0-9]+)?) s ahead of' 'chronyc'
-run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=flock DOCTOR_RANK=0 LD_PRELOAD="$shim" "$hortator" doctor .
 finds 'file locks' warning 'no flock.*1 of 2 ranks' 'HDF5_USE_FILE_LOCKING'
+run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULTS=small LD_PRELOAD="$shim" "$hortator" doctor .
+finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks per node'

@@ -1,5 +1,5 @@
-// Preloaded. Simulates the fault DOCTOR_FAULT of a machine, on all ranks or only on DOCTOR_RANK. DOCTOR_GPUS: number of
-// devices that CUDA reports with the fault "gpus".
+// Preloaded. Simulates the faults of a machine that DOCTOR_FAULTS lists, separated by commas, each on all ranks or, as
+// in "clock@1", on one. DOCTOR_GPUS: number of devices that CUDA reports with the fault "gpus".
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -22,12 +24,17 @@ const char* own_rank() {
   return rank != nullptr ? rank : std::getenv("PMI_RANK");
 }
 
-bool has_fault(const char* name) {
-  const char* fault = std::getenv("DOCTOR_FAULT");
-  if (fault == nullptr || std::strcmp(fault, name) != 0) return false;
-  const char* only = std::getenv("DOCTOR_RANK");
-  const char* rank = own_rank();
-  return only == nullptr || (rank != nullptr && std::strcmp(only, rank) == 0);
+bool has_fault(std::string_view name) {
+  const char* listed = std::getenv("DOCTOR_FAULTS");
+  std::string_view left = listed != nullptr ? listed : "";
+  while (!left.empty()) {
+    const auto fault = left.substr(0, left.find(','));
+    left.remove_prefix(std::min(left.size(), fault.size() + 1));
+    if (fault.substr(0, fault.find('@')) != name) continue;
+    const char* rank = own_rank();
+    if (fault == name || (rank != nullptr && fault.substr(name.size() + 1) == rank)) return true;
+  }
+  return false;
 }
 
 template <typename Function>

@@ -13,13 +13,14 @@ marked_processes() {
   done
 }
 
-# Prints what is left after up to 10 s: launchers give their processes some seconds to end.
+# Prints what is left after up to 10 s: launchers give their processes some seconds to end, and tests that run at the same time may be just making
+# shared memory, whose names they remove at once.
 leftovers() {
   local found=""
   for _ in $(seq 50); do
-    found=$(marked_processes)
+    found=$(marked_processes; find /dev/shm -name '*hortator*' 2>/dev/null)
     [ -n "$found" ] || break
     sleep 0.2
   done
-  echo "$found$(find /dev/shm -name '*hortator*' 2>/dev/null)"
+  echo "$found"
 }

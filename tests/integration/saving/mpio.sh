@@ -14,7 +14,7 @@ while read -r io rank at; do
   fault="EIO under $io on rank $rank at call $at"
   without=romio
   [ "$io" = ompio ] || without=ompio
-  timeout -s KILL 30 env HORTATOR_TIMEOUT=4s OMPI_MCA_io=^$without FAULT_PATH="$work/run/second" FAULT_KIND=EIO FAULT_RANK="$rank" FAULT_AT="$at" LD_PRELOAD="$shim" \
+  timeout -s KILL 30 env HORTATOR_TIMEOUT=2s OMPI_MCA_io=^$without FAULT_PATH="$work/run/second" FAULT_KIND=EIO FAULT_RANK="$rank" FAULT_AT="$at" LD_PRELOAD="$shim" \
     "$@" mpio >output 2>&1 </dev/null
   code=$?
   ends[$code]=$((${ends[$code]:-0} + 1))

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -126,16 +127,19 @@ Kind kind_named(std::string_view name) {
   return name == "delay" ? Kind::delay : Kind::error;
 }
 
+bool is_wanted_rank() {
+  const auto* wanted = std::getenv("FAULT_RANK");
+  return wanted == nullptr || own_rank() == wanted;
+}
+
 // A preloaded library is configured by the environment when the program starts.
 struct FromEnvironment {
   FromEnvironment() {
     const auto* path = std::getenv("FAULT_PATH");
     const auto* kind = std::getenv("FAULT_KIND");
     const auto* at = std::getenv("FAULT_AT");
-    const auto* wanted = std::getenv("FAULT_RANK");
     const auto* seconds = std::getenv("FAULT_SECONDS");
-    if (path == nullptr || kind == nullptr || at == nullptr) return;
-    if (wanted != nullptr && own_rank() != wanted) return;
+    if (path == nullptr || kind == nullptr || at == nullptr || !is_wanted_rank()) return;
     arm(path, {.kind = kind_named(kind),
                .at = std::atol(at),
                .error = error_named(kind),
@@ -171,6 +175,22 @@ using hortator::faults::outcome_of;
 // NOLINTBEGIN(readability-identifier-naming, cert-dcl50-cpp): names and forms are the C library's.
 #pragma GCC visibility push(default)
 extern "C" {
+
+const char* hortator_next_fault() {
+  static std::string_view left = std::getenv("FAULT_SERIES") != nullptr ? std::getenv("FAULT_SERIES") : "";
+  static std::string fault;
+  hortator::faults::disarm();
+  if (left.empty()) return nullptr;
+  fault = left.substr(0, left.find(' '));
+  left.remove_prefix(std::min(left.size(), fault.size() + 1));
+  const auto at = fault.find('@');
+  if (hortator::faults::is_wanted_rank()) {
+    hortator::faults::arm(std::getenv("FAULT_PATH"), {.kind = hortator::faults::Kind::error,
+                                                      .at = std::atol(fault.c_str() + at + 1),
+                                                      .error = hortator::faults::error_named(fault.substr(0, at))});
+  }
+  return fault.c_str();
+}
 
 int open(const char* path, int flags, ...) {
   va_list arguments;

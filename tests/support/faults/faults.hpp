@@ -45,3 +45,8 @@ struct Call {
 std::vector<Call> recorded();
 
 }  // namespace hortator::faults
+
+/// Arms the next fault of FAULT_SERIES, as in "ENOSPC@1 EIO@4" (an errno, and the number of the call from now), and
+/// returns its text; a null pointer after the last. On other ranks than FAULT_RANK nothing is armed. A program finds
+/// this function by dlsym if the library is preloaded.
+extern "C" __attribute__((visibility("default"))) const char* hortator_next_fault();

@@ -66,7 +66,7 @@ if command -v script >/dev/null; then
   cp -r runs/a/status runs/e
   # it runs, on another machine: an identifier of another boot
   sed -i -E -e 's/"job":""(.*)"over":true(.*) {11}$/"job":"slurm 77"\1"over":false\2  /' -e 's/("process":")./\1x/' runs/e/status/ranks.jsonl
-  (sleep 2; echo '{"outcome": "finished"}' >runs/e/outcome.json) &
+  (sleep 1; echo '{"outcome": "finished"}' >runs/e/outcome.json) &
   PATH=$work/fakes:$PATH TERM=xterm timeout 60 script -qec "'$hortator' watch runs/e --interval 0.1" /dev/null </dev/null >out 2>err
   out=$(<out) err=$(cat questions) call='watch of a run in a job' code=0
   out_has 'ends in 1 h'
@@ -139,10 +139,11 @@ rm -rf runs/scale
 run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1; err_has 'ended with exit code'
 run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'
 # A step sleeps instead of computing, so that ranks which share cores do not slow each other down.
-while read -r kind milliseconds; do
-  run scale "$kind" --ranks 1,2,3,4 --peak-flops 1e9 --out "runs/$kind" -- "$sleeping" "$kind" 10 "$milliseconds"; code_is 0
-  out_has 'efficiency'; out_has "4 ranks, repeat 3 of 3"; out_has 'report: '; out_has 'MFU'
-  for file in report.md scaling.svg collectives.json point_4_3.json; do [ -s "runs/$kind/$file" ] || wrong "no $file"; done
+while read -r kind milliseconds repeats options; do
+  # shellcheck disable=SC2086
+  run scale "$kind" --ranks 1,2,3,4 --peak-flops 1e9 $options --out "runs/$kind" -- "$sleeping" "$kind" 10 "$milliseconds"; code_is 0
+  out_has 'efficiency'; out_has "4 ranks, repeat $repeats of $repeats"; out_has 'report: '; out_has 'MFU'
+  for file in report.md scaling.svg collectives.json "point_4_$repeats.json"; do [ -s "runs/$kind/$file" ] || wrong "no $file"; done
   [ "$cairo" != 1 ] || [ -s "runs/$kind/scaling.png" ] || wrong 'no scaling.png'
   # forward and the weights' gradients of a layer of 64 x 64, for 4 rows
   grep -q '"flops_per_update": 65536' "runs/$kind/point_1_1.json" || wrong 'the operations are not those of the program'
@@ -150,8 +151,8 @@ while read -r kind milliseconds; do
   errors=$(sed -nE 's/^\| [0-9].*\(([+-][0-9]+) %\) \|$/\1/p' "runs/$kind/report.md")
   [ "$(grep -c . <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
   for error in $errors; do [ "${error#[+-]}" -le 15 ] || wrong "the model errs by $error %: $(<"runs/$kind/report.md")"; done
-done <<<'strong 240
-weak 100'
+done <<<'strong 240 2 --repeats 2
+weak 150 1 --repeats 1'
 run scale strong --ranks 1,2 --out runs/strong -- "$sleeping" strong 5 5; code_is 2; err_has 'A study already exists'
 run plot runs/strong -o scaling.svg; code_is 0; grep -q 'Speed-up' scaling.svg || wrong 'no speed-up'
 rm runs/strong/point_2_1.json
@@ -167,6 +168,7 @@ printf '#!/bin/sh\necho "sbatch $*" >>"%s/asked"\necho 77\n' "$work" >fakes/sbat
 chmod +x fakes/sbatch
 PATH=$work/fakes:$PATH run scale strong --nodes 1,2,4 --ranks-per-node 2 --time 00:10:00 --account abc --out runs/jobs --submit -- "$sleeping" strong 5 5
 code_is 0; out_has 'submitted: 77'
+grep -q '"repeats": 3' runs/jobs/plan.json || wrong 'three runs of each size are the default'
 [ "$(wc -l <asked)" = 3 ] || wrong 'three jobs were expected'
 for line in '--nodes=4' '--account=abc'; do grep -q "^#SBATCH $line" runs/jobs/job_8.sh || wrong "the job does not have $line"; done
 grep -q "scale run $work/runs/jobs 8" runs/jobs/job_8.sh || wrong 'the command'
