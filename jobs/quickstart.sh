@@ -14,6 +14,32 @@ environment: HORTATOR_NO_INSTALL=1 installs and downloads nothing; LIBTORCH name
 parse_options "$@"
 ranks=${ranks:-2}
 
+minutes() { if [ "$1" = 1 ]; then echo '1 minute'; else echo "$1 minutes"; fi; }
+
+# Called by the set-up with the packages that it will install: prints what the quick start does and about how long that takes, on cores of 3 GHz and
+# with 100 Mbit/s.
+announce() {
+  local part='    %-9s %s\n' jobs bytes core_minutes=10
+  if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then return 0; fi
+  jobs=$(build_jobs)
+  log 'the quick start has these parts, and takes about this time here:'
+  # shellcheck disable=SC2059
+  {
+    if [ -n "$1" ]; then printf "$part" packages '1 minute; they are listed below'; fi
+    if [ -z "$found_libtorch" ]; then
+      bytes=$(missing_wheels "${build_wheels[@]}" | awk '{ bytes += $1 } END { print bytes + 0 }')
+      printf "$part" LibTorch "$(minutes $((bytes / 750000000 + 1))), a download of $((bytes / 1000000)) MB${1:+ beside the packages}"
+    fi
+    if [[ "${CXX:-$1}" == *clang* ]] || { [ -z "${CXX:-}" ] && newest_clang >/dev/null; }; then core_minutes=6; fi
+    if [ -x "$build/bin/gpt" ]; then
+      printf "$part" build 'only what has changed since the last one'
+    else
+      printf "$part" build "$(minutes $(((core_minutes + jobs - 1) / jobs))) with $jobs compiler processes"
+    fi
+    printf "$part" training "$(minutes 1) on $ranks ranks"
+  }
+}
+
 # Trains to the middle, stops on purpose, and resumes from the checkpoint.
 train() {
   local run=$1 steps=600
@@ -36,14 +62,18 @@ summary() {
   log 'done. Results:'
   echo "  $run/checkpoint    model, optimizer and position in the data, in parallel HDF5
   $run/loss.csv      the loss of every step"
+  log 'The command hortator on PATH, from here or from an installation:'
+  echo "  export PATH=$build/bin:\$PATH
+  cmake --install ${build#"$root"/} --prefix ~/hortator && export PATH=~/hortator/bin:\$PATH"
   log 'Next steps:'
-  echo "  $program/hortator launch -n $ranks $program/gpt --text FILES... --run-dir runs/mine    your own text
+  echo "  hortator launch -n $ranks $program/gpt --text FILES... --run-dir runs/mine    your own text
+  hortator new spiral                 a project of your own; share/doc/tutorial.md continues with it
   ./jobs/quickstart.sh --ranks 4      with more ranks
   $program/gpt --help                 the program's options
   ./tests/run.sh                      all tests"
 }
 
-set_up src/all gpt  # no more than it runs, so that it starts soon
+set_up
 cd "$root"
 train runs/quickstart
 summary runs/quickstart

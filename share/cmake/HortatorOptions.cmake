@@ -40,13 +40,18 @@ mark_as_advanced(HORTATOR_CCACHE)
 if(HORTATOR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HORTATOR_CCACHE})
+  # Clang's precompiled header holds the times of the headers, unless it may not: every new one would be another one for ccache.
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 add_feature_info(ccache HORTATOR_CCACHE "compiler cache: ${HORTATOR_CCACHE}")
 
 # Flags of Hortator's own targets; not exported to consumers.
 add_library(hortator_flags INTERFACE)
 target_compile_options(hortator_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # A function that only newer releases of LibTorch declare cannot be marked as an override.
+  target_compile_options(hortator_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-inconsistent-missing-override>)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns of overlapping copies in std::string that do not exist (GCC bug 105329).
   target_compile_options(hortator_flags INTERFACE -fpch-preprocess -Wno-restrict)
   if(CMAKE_UNITY_BUILD)

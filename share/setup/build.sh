@@ -13,13 +13,19 @@ choose_tests() {
   if [ "$1" = tests ] || grep -qs '^HORTATOR_BUILD_TESTS:BOOL=ON$' "$build/CMakeCache.txt"; then build_tests=ON; fi
 }
 
+# Whether the build has CUDA. In build/gpu it must have; with the downloaded LibTorch it has only there, so that build/release stays the same when
+# --gpu or the tests download more of it. With a LibTorch of the user's, CMake decides by what it finds.
+choose_cuda() {
+  with_cuda=AUTO
+  if [ "$gpu" = 1 ]; then with_cuda=ON; elif [ "$(cut -f 2 <<<"$found_libtorch")" = "$libtorch/torch" ]; then with_cuda=OFF; fi
+}
+
 # Prints everything outside the tree that a configuration depends on. While it stays the same, CMake itself detects what has changed.
 configuration() {
-  echo "$found_libtorch $mpi tests $build_tests"
-  ls "$libtorch/nvidia" 2>/dev/null || true  # with NCCL, the CUDA part can be built
-  command -v "${CXX:-g++}" mpicc cmake || true
+  echo "$found_libtorch $mpi tests $build_tests CUDA $with_cuda $compiler"
+  command -v mpicc cmake || true
   compgen -c clang++- | sort -u || true  # the tests install a clang of their own, possibly after a job has configured the build
-  env | grep -E '^(CXX|CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
+  env | grep -E '^(CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
   cksum "$root/CMakePresets.json"
 }
 
@@ -38,10 +44,15 @@ configure_and_build() {
   before=$(cat "$stamp" 2>/dev/null) || before=''
   if [ "$before" != "$now" ]; then
     # --fresh drops the results for another compiler or library; the stamp is written last, so that an interrupted configuration is repeated
-    if [ -n "$before" ]; then fresh=(--fresh); fi
-    (cd "$root" && cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "-DHORTATOR_BUILD_TESTS=$build_tests" "${fresh[@]}")
+    if [ -n "$before" ] || [ "${folder_compiler:-$compiler}" != "$compiler" ]; then fresh=(--fresh); fi
+    (cd "$root" && CXX=$compiler cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "-DHORTATOR_WITH_CUDA=$with_cuda" "-DHORTATOR_BUILD_TESTS=$build_tests" "${fresh[@]}")
     printf '%s\n' "$now" >"$stamp"
   fi
   cmake --build "$build" -j "$(build_jobs)" ${1:+--target "$@"}
-  [ -z "$prefix" ] || { cmake --install "$build" --prefix "$prefix" >/dev/null; log "installed into $prefix"; }
+}
+
+install_build() {
+  if [ -z "$prefix" ]; then return; fi
+  cmake --install "$build" --prefix "$prefix" >/dev/null
+  log "installed into $prefix. The command hortator: export PATH=$prefix/bin:\$PATH"
 }

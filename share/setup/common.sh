@@ -7,3 +7,4 @@ deps=$root/.deps
 log() { printf 'hortator: %s\n' "$*"; }
 fail() { printf 'hortator: %s\n' "$*" >&2; exit 1; }
 cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }  # without these variables, which limit nproc as well
+duration() { if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi; }  # of seconds

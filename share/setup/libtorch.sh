@@ -3,16 +3,15 @@
 
 libtorch=$deps/libtorch
 
-# Whether the pinned LibTorch needs its CUDA libraries: for --gpu, and for tests if a toolkit can build the CUDA part.
+# The sets of wheels in libtorch.txt that the build needs, and those that only programs on GPUs need, which are downloaded beside the build.
 choose_wheels() {
-  wheels_for_cuda=$gpu
-  if [ "${1:-}" = tests ] && [ -z "${HORTATOR_NO_INSTALL:-}" ] && version_at_least 13.0 "$(toolkit_version)"; then wheels_for_cuda=1; fi
+  build_wheels=(cpu) run_wheels=()
+  if [ "$gpu" = 1 ]; then build_wheels+=(gpu) run_wheels+=(gpu_run); fi
 }
 
-# Prints the pinned wheels that this build needs, as "bytes sha256 file".
+# pinned_wheels SET...: prints these wheels as "bytes sha256 file".
 pinned_wheels() {
-  awk -v arch="$(uname -m)" -v cuda="$wheels_for_cuda" '$1 !~ /^#/ && $2 == arch && ($1 == "cpu" || cuda) { print $3, $4, $5 }' \
-    "$root/share/setup/libtorch.txt"
+  awk -v arch="$(uname -m)" -v sets=" $* " '$1 !~ /^#/ && $2 == arch && index(sets, " " $1 " ") { print $3, $4, $5 }' "$root/share/setup/libtorch.txt"
 }
 
 # Prints the libraries in a wheel's record as "bytes path". Records may have DOS line ends.
@@ -27,11 +26,23 @@ wheel_is_whole() {
     [ "$(recorded_libraries "$record")" = "$(recorded_libraries "$record" | cut -d ' ' -f 2 | xargs -r stat -c '%s %n' 2>/dev/null)" ]
 }
 
+# missing_wheels SET...: prints those that are not completely unpacked
 missing_wheels() {
   local bytes digest wheel
   while read -r bytes digest wheel; do
     (wheel_is_whole "$wheel") || echo "$bytes $digest $wheel"
-  done < <(pinned_wheels)
+  done < <(pinned_wheels "$@")
+}
+
+# Prints the wheels that programs on GPUs need and that are missing, unless the LibTorch is the user's.
+missing_run_wheels() {
+  if [ -z "$found_libtorch" ] || [ "$(cut -f 2 <<<"$found_libtorch")" = "$libtorch/torch" ]; then missing_wheels "${run_wheels[@]}"; fi
+}
+
+# download_wheels NAME SET...: downloads what is missing of them. The lock serialises two set-ups in one tree.
+download_wheels() {
+  mkdir -p "$deps"
+  (flock 9 && missing_wheels "${@:2}" | python3 "$root/share/setup/wheels.py" "$libtorch" "$1") 9>"$deps/lock"
 }
 
 # Sets `found_libtorch` to "source<TAB>torch folder<TAB>version" of the LibTorch that CMake will use. Empty if it must be downloaded, which
@@ -46,16 +57,28 @@ look_for_libtorch() {
     found_libtorch=$("${search[@]}" 2>/dev/null) || found_libtorch=''
   fi
   if [ -z "$found_libtorch" ] || [ "$(cut -f 2 <<<"$found_libtorch")" = "$libtorch/torch" ]; then
-    [ -z "$(missing_wheels)" ] || found_libtorch=''
+    [ -z "$(missing_wheels "${build_wheels[@]}")" ] || found_libtorch=''
   fi
 }
 
+# Starts to download LibTorch beside the installation of packages, if it is certain that it will be needed: until CMake is installed, that is where
+# the user has named no LibTorch, and there was no Python that may have one.
+begin_libtorch() {
+  if [ -n "$found_libtorch" ] || [ -n "${CMAKE_PREFIX_PATH:-}" ] || ! have_download || [ -z "$(pinned_wheels cpu)" ]; then return 0; fi
+  if ! command -v cmake >/dev/null && python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then return 0; fi
+  begin download_wheels LibTorch "${build_wheels[@]}"
+  libtorch_download=$!
+}
+
+libtorch_download=''
 ensure_libtorch() {
   if [ -z "$found_libtorch" ]; then
-    [ -n "$(pinned_wheels)" ] || fail "No LibTorch to download for '$(uname -m)': only x86_64 and aarch64 have wheels. Set LIBTORCH to the torch folder of your own LibTorch"
-    # the lock serialises two set-ups in one tree
-    mkdir -p "$deps"
-    (flock 9 && missing_wheels | python3 "$root/share/setup/wheels.py" "$libtorch") 9>"$deps/lock" || exit
+    [ -n "$(pinned_wheels cpu)" ] || fail "No LibTorch to download for '$(uname -m)': only x86_64 and aarch64 have wheels. Set LIBTORCH to the torch folder of your own LibTorch"
+    if [ -n "$libtorch_download" ]; then
+      wait "$libtorch_download" || exit
+    else
+      download_wheels LibTorch "${build_wheels[@]}" || exit
+    fi
     look_for_libtorch
     [ -n "$found_libtorch" ] || fail "CMake does not find LibTorch in '$libtorch', where it was unpacked. Remove that folder and run the same command again"
   fi

@@ -5,7 +5,7 @@
 
 ranks='' gpu=0 prefix='' clean=0
 shared_usage="  --ranks N      %s
-  --gpu          build for CUDA: needs the CUDA toolkit, downloads the full LibTorch with its NCCL
+  --gpu          build for CUDA, in build/gpu: needs the CUDA toolkit, downloads the full LibTorch with its NCCL
   --prefix DIR   also install Hortator into DIR
   --clean        remove the build first (keeps the downloads in .deps)
   --help         print this

@@ -89,6 +89,7 @@ toolkit_version() { nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }
 have_cuda() { [ -n "$(toolkit_version)" ]; }
 have_download() { command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
+have_clang() { newest_clang >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
 have_mold() { command -v mold >/dev/null; }  # halves the time to link the test programs
@@ -101,11 +102,10 @@ have_h5py() { python3 -c 'import h5py' 2>/dev/null || /usr/bin/python3 -c 'impor
 have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
 have_doxygen() { command -v doxygen >/dev/null; }
 have_clang_tidy() { compgen -c clang-tidy- | grep -E "^clang-tidy-(1[6-9]|2[0-9])$" >/dev/null; }
-# a clang 16 or newer that compiles, and one of any release with libFuzzer's runtime: the same search as in tests/fuzz
+# a clang 16 or newer with libFuzzer's runtime: one release compiles and links, because newer objects need functions of a newer runtime
 have_fuzz() {
   local clang
-  compgen -c clang++- | grep -E '^clang\+\+-(1[6-9]|2[0-9])$' >/dev/null || return 1
-  for clang in $(compgen -c clang++- | grep -E '^clang\+\+-[0-9]+$' | sort -u); do
+  for clang in $(compgen -c clang++- | grep -E '^clang\+\+-(1[6-9]|[2-9][0-9])$' | sort -u); do
     ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
       "$clang" -fsanitize=fuzzer,address,undefined -x c++ - -o /dev/null 2>/dev/null || return 0
   done
@@ -145,19 +145,25 @@ as_root() {
   [ -t 0 ] && sudo -v && echo sudo
 }
 
+index_updated=0
 # install_packages SUDO PACKAGE...
 install_packages() {
   local sudo=$1
   shift
   # shellcheck disable=SC2086  # $sudo is empty, or a command with options
   if command -v apt-get >/dev/null; then
-    local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
-    $apt update </dev/null
-    # finish an interrupted installation first
-    if [ -n "$(dpkg --audit)" ]; then
-      $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >/dev/null || true
-      $apt install -y --fix-broken --no-install-recommends </dev/null >/dev/null
+    local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3" size
+    if [ "$index_updated" = 0 ]; then
+      $apt update </dev/null
+      index_updated=1
+      # finish an interrupted installation first
+      if [ -n "$(dpkg --audit)" ]; then
+        $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >/dev/null || true
+        $apt install -y --fix-broken --no-install-recommends </dev/null >/dev/null
+      fi
     fi
+    size=$(LC_ALL=C apt-get -q install --assume-no --no-install-recommends "$@" </dev/null 2>/dev/null | sed -n 's/^Need to get \(.*B\).* of archives.*/\1/p') || true
+    [ -z "$size" ] || log "the packages are a download of $size"
     $apt install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null
   elif command -v dnf >/dev/null; then
     # parallel HDF5, Catch2 and nlohmann-json are in EPEL and CRB
@@ -185,31 +191,45 @@ stop_for() {
   exit 1
 }
 
-# ensure_packages REQUIRED...: installs what is missing, or exits before anything is built
+# ensure_packages REQUIRED...: installs what is missing, or exits before anything is built. Downloads LibTorch in the meantime. A command that defines
+# `announce` says there what it will do; its argument is the list of packages.
 ensure_packages() {
   local list absent=() wanted=() sudo packages
   list=$lists/$(distribution).txt
   probe_headers
   mapfile -t absent < <(missing "$@")
-  [ ${#absent[@]} -gt 0 ] || return 0
-  mapfile -t wanted < <(missing extra compression images unicode)  # optional: installed together with required ones, but not by themselves
+  if [ ${#absent[@]} -eq 0 ]; then
+    announce_to_user ''
+    return 0
+  fi
+  mapfile -t wanted < <(missing extra clang compression images unicode)  # optional: installed together with required ones, but not by themselves
   packages=$(packages_of "$list" "${absent[@]}" "${wanted[@]}")
   if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${absent[@]}"; fi
+  announce_to_user "$packages"
   log "installing from $(distribution): $packages"
-  # shellcheck disable=SC2086
-  install_packages "$sudo" $packages || fail "Cannot install these packages (see above): $packages. Fix the cause, then run the same command again"
+  if ! have_download && [[ " $* " == *' download '* ]]; then install_required "$sudo" "$(packages_of "$list" download)"; fi
+  begin_libtorch
+  install_required "$sudo" "$packages"
   hash -r
   probe_headers
   mapfile -t absent < <(missing "$@")
   [ ${#absent[@]} -eq 0 ] || stop_for "$list" "${absent[@]}"
 }
+announce_to_user() { if declare -F announce >/dev/null; then announce "$1"; fi; }
+
+# install_required SUDO PACKAGES
+install_required() {
+  # shellcheck disable=SC2086
+  install_packages "$1" $2 || fail "Cannot install these packages (see above): $2. Fix the cause, then run the same command again"
+}
 
 # Installs what only the tests use. Never fails: tests whose tools are missing are skipped.
 ensure_test_packages() {
-  local absent=()
   install_test_packages "${test_capabilities[@]}"
   unpack_environment_modules
-  fetch_package_tools
+}
+report_test_packages() {
+  local absent=()
   mapfile -t absent < <(missing "${test_capabilities[@]}" environment_modules package_tools)
   [ ${#absent[@]} -eq 0 ] || log "not installed, so the tests that need it are skipped: ${absent[*]}"
 }

@@ -22,19 +22,25 @@ BLOCK = 1 << 20
 
 
 class Progress:
-    """A progress line: redrawn on a terminal, printed once at the end into a log."""
+    """A progress line: redrawn on a terminal, printed once for each quarter into a log."""
 
     def __init__(self, total, name):
         self.total, self.name, self.done, self.fetched = total, name, 0, 0
         self.start = self.drawn = time.monotonic()
+        self.quarters = 0  # that were printed into a log
         if not sys.stderr.isatty():
             print(f"hortator: {name}: downloading {total >> 20} MiB", file=sys.stderr, flush=True)
 
     def advance(self, size, fetched=True):
         self.done += size
         self.fetched += size if fetched else 0
-        if sys.stderr.isatty() and time.monotonic() - self.drawn > 0.2:
-            self.draw("\r")
+        if sys.stderr.isatty():
+            if time.monotonic() - self.drawn > 0.2:
+                self.draw("\r")
+        elif self.quarters < min(3, 4 * self.done // self.total):
+            self.quarters = min(3, 4 * self.done // self.total)
+            self.draw()
+            print(file=sys.stderr)
 
     def draw(self, start=""):
         self.drawn = time.monotonic()

@@ -9,7 +9,8 @@ trap 'rm -rf "$work"' EXIT
 
 package=$build
 if [ "$kind" = install ]; then
-  cmake --install "$build" --prefix "$work/first" >/dev/null
+  cmake --install "$build" --prefix "$work/first" >"$work/installation"
+  grep -qF "export PATH=$work/first/bin:\$PATH" <<<"$(tail -n 1 "$work/installation")"
   mv "$work/first" "$work/moved"
   package=$work/moved
   diff <(cd "$build/libexec/hortator" && ls) <(cd "$package/libexec/hortator" && ls)  # all verbs that are separate programs

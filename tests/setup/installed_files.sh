@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that the installation copies from the build folder is built by what setup.sh builds for users, who build no tests.
+# Everything that the installation copies from the build folder is built by what setup.sh and the quick start build for users, who build no tests.
+# If something is not built, `cmake --install` copies nothing.
 #   installed_files.sh BUILD
 set -euo pipefail
 build=$1
@@ -18,4 +19,11 @@ while read -r file; do
   # symbolic links of a library are made with it
   grep -qE "(^|/)${file//./\\.}([.0-9]*)$" <<<"$built" || { echo "not built for users, but installed: $file" >&2; missing=1; }
 done <<<"$installed"
-exit "$missing"
+[ "$missing" = 0 ] || exit 1
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+sed 's|hortator-doctor|hortator-not-built|' "$build/cmake_install.cmake" >"$scratch/install.cmake"
+if output=$(cmake "-DCMAKE_INSTALL_PREFIX=$scratch/prefix" -P "$scratch/install.cmake" 2>&1); then echo 'an incomplete build is installed' >&2; exit 1; fi
+[[ $output == *'Nothing was installed'*hortator_verb_doctor* ]] || { echo "unexpected error: $output" >&2; exit 1; }
+[ ! -e "$scratch/prefix" ] || { echo 'an incomplete build is installed in part' >&2; exit 1; }

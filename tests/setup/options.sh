@@ -20,6 +20,6 @@ for command in jobs/quickstart.sh tests/run.sh share/setup/setup.sh; do
 done
 
 run "$tree/tests/run.sh" --help
-expect_line '^ +--long '
+for option in --long --changed; do expect_line "^ +$option "; done
 run "$tree/jobs/quickstart.sh" --long
 expect_code 2

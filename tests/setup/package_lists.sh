@@ -8,7 +8,7 @@ set -euo pipefail
 . "$source_tree/share/setup/common.sh"
 # shellcheck source=share/setup/packages.sh
 . "$source_tree/share/setup/packages.sh"
-needed=(compiler cmake ninja mpi hdf5 boost catch2 json yaml download extra compression images unicode)
+needed=(compiler cmake ninja mpi hdf5 boost catch2 json yaml download extra clang compression images unicode)
 
 for list in "$lists"/*-*.txt "$lists"/tests/*.txt "$lists/modules.txt"; do
   name=${list#"$lists"/}

@@ -9,13 +9,12 @@ gpu=0
 . "$tree/share/setup/common.sh"
 . "$tree/share/setup/packages.sh"
 . "$tree/share/setup/libtorch.sh"
-unset HORTATOR_NO_INSTALL CUDA_HOME
-nvcc() { echo 'Cuda compilation tools, release 12.8, V12.8.93'; }
-choose_wheels tests
+choose_wheels
 
-wheels=$(pinned_wheels | awk '{ print $3 }')
+missing() { missing_wheels "${build_wheels[@]}"; }
+wheels=$(pinned_wheels "${build_wheels[@]}" | awk '{ print $3 }')
 [ -n "$wheels" ] || { echo "skipped: no wheels for $(uname -m)"; exit 77; }
-[ "$(missing_wheels | awk '{ print $3 }')" = "$wheels" ] || wrong 'not all wheels are missing in an empty folder'
+[ "$(missing | awk '{ print $3 }')" = "$wheels" ] || wrong 'not all wheels are missing in an empty folder'
 
 for wheel in $wheels; do
   IFS=- read -r name version _ <<<"$wheel"
@@ -24,24 +23,16 @@ for wheel in $wheels; do
   # records of some wheels have DOS line ends
   printf '%s/lib/lib%s.so.1,sha256=x,4\r\n' "$name" "$name" >"$libtorch/$name-$version.dist-info/RECORD"
 done
-[ -z "$(missing_wheels)" ] || wrong 'complete wheels are reported as missing'
+[ -z "$(missing)" ] || wrong 'complete wheels are reported as missing'
 
 printf 'cut' >"$libtorch/torch/lib/libtorch.so.1"
-[[ $(missing_wheels) == *torch-2* ]] || wrong 'a truncated library is not detected'
+[[ $(missing) == *torch-2* ]] || wrong 'a truncated library is not detected'
 rm "$libtorch/torch/lib/libtorch.so.1"
-[[ $(missing_wheels) == *torch-2* ]] || wrong 'a missing library is not detected'
+[[ $(missing) == *torch-2* ]] || wrong 'a missing library is not detected'
 
-# --gpu needs more wheels, and so do the tests where a toolkit can build the CUDA part
-needs_nccl() { [[ $(missing_wheels) == *nvidia_nccl* ]]; }
-# shellcheck disable=SC2034
+# only --gpu needs more wheels, whatever is installed, and for the build only NCCL: the others are downloaded beside it
 gpu=1
 choose_wheels
-needs_nccl || wrong '--gpu does not need NCCL'
-gpu=0
-nvcc() { echo 'Cuda compilation tools, release 13.0, V13.0.88'; }
-choose_wheels tests
-needs_nccl || wrong 'tests with a toolkit do not need NCCL'
-choose_wheels
-! needs_nccl || wrong 'a job with a toolkit needs NCCL'
-HORTATOR_NO_INSTALL=1 choose_wheels tests
-! needs_nccl || wrong 'NCCL is needed although nothing may be downloaded'
+[[ $(missing) == *nvidia_nccl* ]] || wrong '--gpu does not need NCCL'
+[[ $(missing) != *nvidia_cudnn* ]] || wrong 'the build waits for cuDNN'
+[[ $(missing_wheels "${run_wheels[@]}") == *nvidia_cudnn*nvidia_cublas* ]] || wrong "CUDA's libraries are not downloaded for --gpu"

@@ -15,8 +15,7 @@ in_set_up() {
   # shellcheck disable=SC2016  # the inner shell expands them
   run env -u HORTATOR_NO_INSTALL "PATH=$scratch/bin:$PATH" bash -c '
     set -euo pipefail
-    . "$1/share/setup/common.sh"
-    . "$1/share/setup/packages.sh"
+    for file in common background compiler packages; do . "$1/share/setup/$file.sh"; done
     distribution() { echo debian-12; }
     fetch_package_tools() { :; }
     for capability in "${test_capabilities[@]}" environment_modules package_tools; do eval "have_$capability() { false; }"; done
@@ -30,7 +29,7 @@ stub apt-get <<'SH'
 echo "E: no network: $*" >&2
 exit 100
 SH
-in_set_up ensure_test_packages
+in_set_up eval 'ensure_test_packages; report_test_packages'
 expect_code 0
 expect_line 'installing for the tests from debian-12: shellcheck'
 expect_line 'E: no network: .*install .*shellcheck'
