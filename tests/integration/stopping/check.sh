@@ -10,7 +10,8 @@ set -uo pipefail
 signal=$1 rank=$2
 shift 2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+whole=''
+trap '[ -z "$whole" ] || kill "$whole" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/whole" "$work/parts"
 steps=${STEPS:-100}
 read -ra arguments <<<"${ARGUMENTS:-}"
@@ -28,7 +29,8 @@ cd "$work/whole" || exit 1
 "$@" "$steps" >output 2>&1 &
 whole=$!
 wait_for_whole() {
-  wait $whole || fail "the run without a stop ended with $?"
+  wait "$whole" || fail "the run without a stop ended with $?"
+  whole=''
   cd "$work/whole" || exit 1
   [ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the run without a stop is not finished'
   cd "$work/parts" || exit 1
