@@ -10,7 +10,7 @@ export HOME=$work
 failures=0
 failed() {
   echo "failed: $1"
-  tail -n 40 run/jobs/*/*.out runs/*/jobs/*/*.out 2>/dev/null | sed 's/^/    /'
+  tail -n 40 run/jobs/*/*.out limit/run/jobs/*/*.out runs/*/jobs/*/*.out 2>/dev/null | sed 's/^/    /'
   failures=$((failures + 1))
 }
 expect() {
@@ -53,21 +53,25 @@ running() {
   return 1
 }
 
+# Jobs that mostly wait for Slurm run beside those after them.
+
 # A run that is not stopped, for comparison: long enough that the warning comes before its end
 mkdir whole
-(cd whole && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$steps" >../whole.out 2>&1) || failed 'the whole run'
-wanted=$(grep -a '^end' whole.out)
+(cd whole && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$steps" >../whole.out 2>&1) &
+whole=$!
 
 # A job that Slurm signals before its time limit saves, is requeued, resumes, and ends with the same result as the run that was not stopped.
+# It has a folder of its own, because this program always runs in the project folder `run`.
+mkdir limit
+cd limit || exit 1
 submit --name limit --time 00:02:00 --warning-seconds 118 --requeues 20 --run-dir run -- "$binaries/stopping" "$steps"
-if ! await 240; then failed "signalled: $(state) after four minutes"; scancel "$id"; fi
-got=$(grep -ah '^end' "$records/$id.out")
-if [ -n "$wanted" ] && [ "$got" = "$wanted" ] && grep -aq 'hortator job: requeued' "$records/$id.out" && [ -e "$records/finished" ]; then
-  ok "signalled, saved, requeued $(grep -ac 'hortator job: requeued' "$records/$id.out") times, resumed, same result as the run that was never stopped"
-else
-  failed "signalled: expected '$wanted', got '$got'"
-fi
-rm -rf run
+limit=("$id" "$PWD/$records")
+cd ..
+
+# A scaling study with one job per size: the last job writes the report.
+study=$work/study
+"$hortator" scale weak --scheduler slurm --nodes 1,2 --ranks-per-node 2 --repeats 1 --time 00:05:00 --out "$study" --submit -- \
+  "$binaries/sleeping" weak 12 50 >study.out 2>&1 || failed "no study: $(<study.out)"
 
 # A killed task ends the job, which is not requeued; the node of the task is reported.
 submit --name killed --time 00:05:00 --run-dir run -- "$binaries/stopping" 4000
@@ -94,40 +98,6 @@ else
   failed 'a task that throws'
 fi
 
-# After the loss of a node the run resumes from its checkpoint on the other node.
-submit --name lost --time 00:05:00 --max-restarts 1 --run-dir run -- "$binaries/stopping" "$steps"
-if running '^step 5$'; then
-  scontrol update nodename=n2 state=down reason=test
-  await 120 || failed 'a lost node does not end the run'
-  if grep -aq 'restarting from' "$records/$id.out" && grep -aq '^end' "$records/$id.out"; then ok 'a node that is lost'; else failed 'a node that is lost'; fi
-  scontrol update nodename=n2 state=resume
-else
-  failed 'a node that is lost: the run does not start'
-fi
-scancel "$id" 2>/dev/null
-for _ in $(seq 60); do [ "$(sinfo -h -N -t idle -o %N | wc -l)" -eq 2 ] && break; /bin/sleep 0.5; done
-
-# A scaling study with one job per size: the last job writes the report.
-study=$work/study
-"$hortator" scale weak --scheduler slurm --nodes 1,2 --ranks-per-node 2 --repeats 1 --time 00:05:00 --out "$study" --submit -- \
-  "$binaries/sleeping" weak 12 50 >study.out 2>&1 || failed "no study: $(<study.out)"
-for ((i = 0; i < 960; i++)); do [ ! -s "$study/report.md" ] || break; /bin/sleep 0.25; done
-# Builds without Cairo draw no scaling.png.
-if grep -q '^| 2 | 4 | ' "$study/report.md" && [ -s "$study/scaling.svg" ] &&
-  { [ -s "$study/scaling.png" ] || ! "$hortator" plot "$study" -o "$work/cairo.png" 2>/dev/null; }; then
-  ok "a study over jobs: $(grep '^| 2 | 4 ' "$study/report.md")"
-else
-  failed "a study over jobs: $(squeue --noheader --format='%i %T %r'; cat study.out "$study"/*.out "$study"/*/*.log 2>/dev/null)"
-fi
-
-# The same as steps in one allocation: the model's predictions for sizes that were not fitted are within 15 %.
-salloc --quiet -N2 -n4 "$hortator" scale weak --ranks 1,2,4 --repeats 2 --out "$work/steps" -- "$binaries/sleeping" weak 10 150 >steps.out 2>&1 || true
-near=0
-while read -r error; do
-  [ "${error#[+-]}" -gt 15 ] || near=$((near + 1))
-done < <(sed -nE 's/^\| [0-9].*\(([+-][0-9]+) %\) \|$/\1/p' "$work/steps/report.md" 2>/dev/null)
-expect 'a study in an allocation: predictions for sizes that were not fitted' "$near" 2 steps.out
-
 # In an allocation srun starts ranks on both nodes, and each sees all GPUs of its node.
 salloc --quiet -N2 -n4 "$hortator" launch "$binaries/place" >place.out 2>&1 || true
 expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 ' place.out)" 4 place.out
@@ -153,6 +123,48 @@ expect 'the exit code is that of the failed rank' "$code" 2 usage.out
 code=0
 salloc --quiet -N2 -n4 "$hortator" launch --mpi none "$binaries/stopping" 2 >single.out 2>&1 || code=$?
 expect 'srun would start separate one-rank runs: an error' "$(grep -ac 'each rank would be a world of its own' single.out)" 1 single.out
+
+# A scaling study as steps in one allocation: the model's predictions for sizes that were not fitted are within 15 %.
+salloc --quiet -N2 -n4 "$hortator" scale weak --ranks 1,2,4 --repeats 2 --out "$work/steps" -- "$binaries/sleeping" weak 10 150 >steps.out 2>&1 || true
+near=0
+while read -r error; do
+  [ "${error#[+-]}" -gt 15 ] || near=$((near + 1))
+done < <(sed -nE 's/^\| [0-9].*\(([+-][0-9]+) %\) \|$/\1/p' "$work/steps/report.md" 2>/dev/null)
+expect 'a study in an allocation: predictions for sizes that were not fitted' "$near" 2 steps.out
+
+# The ends of the jobs that have run beside these
+for ((i = 0; i < 960; i++)); do [ ! -s "$study/report.md" ] || break; /bin/sleep 0.25; done
+# Builds without Cairo draw no scaling.png.
+if grep -q '^| 2 | 4 | ' "$study/report.md" && [ -s "$study/scaling.svg" ] &&
+  { [ -s "$study/scaling.png" ] || ! "$hortator" plot "$study" -o "$work/cairo.png" 2>/dev/null; }; then
+  ok "a study over jobs: $(grep '^| 2 | 4 ' "$study/report.md")"
+else
+  failed "a study over jobs: $(squeue --noheader --format='%i %T %r'; cat study.out "$study"/*.out "$study"/*/*.log 2>/dev/null)"
+fi
+
+wait "$whole" || failed 'the whole run'
+wanted=$(grep -a '^end' whole.out)
+id=${limit[0]} records=${limit[1]}
+if ! await 240; then failed "signalled: $(state) after four minutes"; scancel "$id"; fi
+got=$(grep -ah '^end' "$records/$id.out")
+if [ -n "$wanted" ] && [ "$got" = "$wanted" ] && grep -aq 'hortator job: requeued' "$records/$id.out" && [ -e "$records/finished" ]; then
+  ok "signalled, saved, requeued $(grep -ac 'hortator job: requeued' "$records/$id.out") times, resumed, same result as the run that was never stopped"
+else
+  failed "signalled: expected '$wanted', got '$got'"
+fi
+
+# After the loss of a node the run resumes from its checkpoint on the other node.
+submit --name lost --time 00:05:00 --max-restarts 1 --run-dir run -- "$binaries/stopping" 600
+if running '^step 5$'; then
+  scontrol update nodename=n2 state=down reason=test
+  await 120 || failed 'a lost node does not end the run'
+  if grep -aq 'restarting from' "$records/$id.out" && grep -aq '^end' "$records/$id.out"; then ok 'a node that is lost'; else failed 'a node that is lost'; fi
+  scontrol update nodename=n2 state=resume
+else
+  failed 'a node that is lost: the run does not start'
+fi
+scancel "$id" 2>/dev/null
+for _ in $(seq 60); do [ "$(sinfo -h -N -t idle -o %N | wc -l)" -eq 2 ] && break; /bin/sleep 0.5; done
 
 if [ "$failures" -gt 0 ]; then
   echo "the controller's last lines:"

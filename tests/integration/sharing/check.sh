@@ -31,7 +31,7 @@ begin 100000 output_1
 kill -STOP $first
 "$hortator" checkpoint list run >output_list 2>&1 || fail 'list is refused'
 started=${EPOCHREALTIME/[.,]/}
-LD_PRELOAD=$fast_clock FAST_CLOCK=10 "$@" 100000 >output_2 2>&1
+timeout 60 env LD_PRELOAD="$fast_clock" FAST_CLOCK=10 "$@" 100000 >output_2 2>&1
 code=$?
 took=$(((${EPOCHREALTIME/[.,]/} - started) / 1000))
 [ $code -eq 2 ] || fail "expected exit code 2 of the second run, got $code"

@@ -10,7 +10,8 @@ set -uo pipefail
 signal=$1 rank=$2
 shift 2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+whole=''
+trap '[ -z "$whole" ] || kill "$whole" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/whole" "$work/parts"
 steps=${STEPS:-100}
 read -ra arguments <<<"${ARGUMENTS:-}"
@@ -23,9 +24,18 @@ fail() {
 }
 outcome() { grep -o '"outcome": "[a-z]*"' run/outcome.json; }
 
+# The run without a stop, beside the other one, but for slurm, which must have only one job
 cd "$work/whole" || exit 1
-"$@" "$steps" >output 2>&1 || fail "the run without a stop ended with $?"
-[ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the run without a stop is not finished'
+"$@" "$steps" >output 2>&1 &
+whole=$!
+wait_for_whole() {
+  wait "$whole" || fail "the run without a stop ended with $?"
+  whole=''
+  cd "$work/whole" || exit 1
+  [ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the run without a stop is not finished'
+  cd "$work/parts" || exit 1
+}
+[ "$rank" != slurm ] || wait_for_whole
 
 cd "$work/parts" || exit 1
 set -m  # the job has a process group of its own, and its SIGINT is not ignored
@@ -70,6 +80,7 @@ else
     if [ -n "${FIRST:-}" ]; then
       grep -q 'too soon for a save: the run stops, and the project has no checkpoint$' output || fail 'the lack of a checkpoint is not reported'
       [ ! -e run/checkpoint ] || fail 'there is a checkpoint'
+      wait_for_whole
       exit 0
     fi
     grep -q 'too soon for a save: the run stops, and can resume' output || fail 'the lack of time to save is not reported'
@@ -82,6 +93,7 @@ if [ "$(basename "$1")" = hortator ] && grep -E '^-{70}|ORTE_ERROR_LOG|aborted' 
 [ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the second part is not finished'
 first=$(grep -m 1 '^step' output_2)
 if [ -z "$first" ] || [ "$first" = 'step 0' ]; then fail "the second part did not resume: $first"; fi
+[ "$rank" = slurm ] || wait_for_whole
 for end in ../whole/end-*; do
   cmp "$end" "$(basename "$end")" || fail "the results differ: $(diff "$end" "$(basename "$end")" | head -n 4)"
 done
