@@ -64,7 +64,7 @@ add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 #                   [ALONE | PROGRAM] [NODES] [OPTIMIZED])
 # The test name.np<n> for each number of ranks, with the label np<n> and the given ones. LINKS: in place of hortator_static. TIMEOUT: of one case.
 # ALONE: a program of its own, because it replaces functions, measures memory or time, or starts in a way of its own; so are all tests with a label
-# other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked by itself, as
+# other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked on its own, as
 # test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes_by_variable.cpp).
 # OPTIMIZED: compiled as the library is, because its cases compute much in code of their own.
 function(hortator_add_test name)

@@ -5,8 +5,8 @@
 
 namespace hortator::core {
 
-/// Starts a thread that handles no signals, so that they interrupt only the program's own threads. Debuggers and top show
-/// its name, of which the system keeps 15 characters.
+/// Starts a thread that handles no signals, so that they interrupt only the program's own threads. Debuggers and top
+/// show its name, of which the system keeps 15 characters.
 std::thread start_without_signals(const char* name, const std::function<void()>& work);
 
 }  // namespace hortator::core

@@ -13,7 +13,9 @@ const Target* selected = nullptr;
 
 }  // namespace
 
-Target::Target(const char* target_name, Run target_run) : name(target_name), run(target_run), next(first) { first = this; }
+Target::Target(const char* target_name, Run target_run) : name(target_name), run(target_run), next(first) {
+  first = this;
+}
 
 }  // namespace fuzz
 
@@ -23,11 +25,15 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
     if (std::strcmp(target->name, name) == 0) fuzz::selected = target;
   }
   if (fuzz::selected == nullptr) {
-    std::fprintf(stderr, "HORTATOR_FUZZ_TARGET: expected one of these targets, got '%s':\n", name == nullptr ? "" : name);
-    for (const auto* target = fuzz::first; target != nullptr; target = target->next) std::fprintf(stderr, "  %s\n", target->name);
+    std::fprintf(stderr, "HORTATOR_FUZZ_TARGET: expected one of these targets, got '%s':\n",
+                 name == nullptr ? "" : name);
+    for (const auto* target = fuzz::first; target != nullptr; target = target->next)
+      std::fprintf(stderr, "  %s\n", target->name);
     std::exit(2);
   }
   return 0;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { return fuzz::selected->run(data, size); }
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::selected->run(data, size);
+}

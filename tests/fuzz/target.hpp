@@ -20,7 +20,7 @@ struct Target {
 }  // namespace fuzz
 
 // FUZZ_TARGET(name) { ... return 0; } defines a target with the parameters `data` and `size`.
-#define FUZZ_TARGET(name)                                                \
-  static int fuzz_##name(const std::uint8_t* data, std::size_t size);    \
-  static const fuzz::Target target_##name(#name, fuzz_##name);           \
+#define FUZZ_TARGET(name)                                             \
+  static int fuzz_##name(const std::uint8_t* data, std::size_t size); \
+  static const fuzz::Target target_##name(#name, fuzz_##name);        \
   static int fuzz_##name(const std::uint8_t* data, std::size_t size)

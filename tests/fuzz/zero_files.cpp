@@ -5,8 +5,8 @@
 
 #include "formats/torch/deepspeed/zero_files.hpp"
 #include "formats/torch/pickle/machine.hpp"
-#include "weights/deepspeed/flat_plan.hpp"
 #include "target.hpp"
+#include "weights/deepspeed/flat_plan.hpp"
 
 using namespace hortator;
 

@@ -2,9 +2,9 @@
 // ranks return the same exit code; a failure that would leave other ranks waiting aborts the job with a line of the
 // failed rank.
 //
-// In a batch (batch/batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0 logs
-// each case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A case
-// that fails ends the run on all ranks.
+// In a batch (batch/batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0
+// logs each case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A
+// case that fails ends the run on all ranks.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// Cases that fail in each way in which one can, for the test of batch.sh. They are hidden: it selects them by their tag.
+// Cases that fail in each way in which one can, for the test of batch.sh. They are hidden: it selects them by their
+// tag.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
