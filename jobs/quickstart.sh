@@ -22,7 +22,7 @@ announce() {
   local part='    %-9s %s\n' jobs bytes core_minutes=10
   if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then return 0; fi
   jobs=$(build_jobs)
-  log 'the quick start has these parts, and takes about this time here:'
+  log 'the quick start has these parts, and takes about this time on idle cores:'
   # shellcheck disable=SC2059
   {
     if [ -n "$1" ]; then printf "$part" packages '1 minute; they are listed below'; fi
@@ -36,7 +36,7 @@ announce() {
     else
       printf "$part" build "$(minutes $(((core_minutes + jobs - 1) / jobs))) with $jobs compiler processes"
     fi
-    printf "$part" training "$(minutes 1) on $ranks ranks"
+    printf "$part" training "$(minutes $((ranks > jobs ? 2 * ranks / jobs : 2))) on $ranks ranks"
   }
 }
 

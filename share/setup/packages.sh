@@ -88,7 +88,7 @@ nvcc() { command nvcc "$@" 2>/dev/null || "${CUDA_HOME:-/usr/local/cuda}/bin/nvc
 toolkit_version() { nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }  # empty without a toolkit
 have_cuda() { [ -n "$(toolkit_version)" ]; }
 have_download() { command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
-have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
+have_extra() { command -v ccache && command -v git && command -v make; } >/dev/null  # make: CMake's default for projects of the user's
 have_clang() { newest_clang >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }

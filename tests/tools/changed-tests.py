@@ -83,7 +83,8 @@ class Project:
         """The folders of tests, other than its own, with files that name this file, or its folder."""
         own, names = folder_of(path), {os.path.basename(path)} - {"CMakeLists.txt"}
         parts = path.split("/")
-        names |= {"/".join(parts[1:end]) for end in range(len(own.split("/")) + 1, len(parts))}
+        if own:
+            names |= {"/".join(parts[1:end]) for end in range(len(own.split("/")) + 1, len(parts))}
         found = set()
         for other in self.files("tests"):
             if folder_of(other) not in ("", own) and re.search(r"(CMakeLists\.txt|\.[ch]pp|\.sh|\.py)$", other):
