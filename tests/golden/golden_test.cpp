@@ -57,7 +57,7 @@ TEST_CASE("collectives") {
   if (ranks() != 2) return;
   CHECK(failures_of("collectives", 1, "/out/1/0", -13) == 1);
   CHECK(failures_of("collectives", 1, "/out_dtype", "float64") == 1);
-  CHECK(failures_of("collectives", 1, "/out_shape", {7}) == 1);
+  CHECK(failures_of("collectives", 1, "/out_shape", json::array({7})) == 1);
 }
 
 TEST_CASE("collectives differ from Accelerate only by the known rules") {
@@ -103,7 +103,7 @@ TEST_CASE("batch_sampler_shard") {
   const auto summary = replayed("batch_sampler_shard");
   CHECK(summary.passed == 2768);
   CHECK(summary.rules == std::map<std::string, int>{{"length_is_what_is_handed_out", 90}});
-  CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
+  CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", json::array({json::array({5})})) == 1);
 }
 
 TEST_CASE("iterable_dataset_shard") {
@@ -112,7 +112,7 @@ TEST_CASE("iterable_dataset_shard") {
   CHECK(summary.passed == 1404);
   CHECK(summary.rules ==
         std::map<std::string, int>{{"length_is_what_is_handed_out", 149}, {"one_sample_cannot_be_split", 120}});
-  CHECK(failures_of("iterable_dataset_shard", 600, "/ranks/0", {5}) == 1);
+  CHECK(failures_of("iterable_dataset_shard", 600, "/ranks/0", json::array({5})) == 1);
 }
 
 TEST_CASE("skip_first_batches") {
@@ -120,7 +120,7 @@ TEST_CASE("skip_first_batches") {
   const auto summary = replayed("skip_first_batches");
   CHECK(summary.passed == 631);
   CHECK(summary.rules == std::map<std::string, int>{{"length_is_never_negative", 185}, {"remainder_is_kept", 183}});
-  CHECK(failures_of("skip_first_batches", 100, "/ranks/0", {{5}}) == 1);
+  CHECK(failures_of("skip_first_batches", 100, "/ranks/0", json::array({json::array({5})})) == 1);
 }
 
 TEST_CASE("gather_for_metrics") {
@@ -129,7 +129,7 @@ TEST_CASE("gather_for_metrics") {
   CHECK_FALSE(summary.rules.contains("?"));
   if (ranks() > 1) return;
   CHECK(failures_of("gather_for_metrics", 0, "/gathered/0/0", 5) == 1);
-  CHECK(failures_of("gather_for_metrics", 0, "/ranks/0/0", {5}) == 1);
+  CHECK(failures_of("gather_for_metrics", 0, "/ranks/0/0", json::array({5})) == 1);
   CHECK(failures_of("gather_for_metrics", 0, "/remainder", 5) == 1);
 }
 
@@ -141,7 +141,8 @@ TEST_CASE("checkpoint_naming") {
         std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
   CHECK(judged("checkpoint_naming", R"({"id": 1, "total_limit": 0, "saves": 1, "start_iteration": 0,
                                          "after_each": [["checkpoint_0"]]})") == "a_limit_leaves_room_for_one");
-  CHECK(failures_of("checkpoint_naming", 1, "/after_each/2", {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) == 1);
+  CHECK(failures_of("checkpoint_naming", 1, "/after_each/2",
+                    json::array({"checkpoint_0", "checkpoint_1", "checkpoint_2"})) == 1);
 }
 
 TEST_CASE("seedable_sampler") {
@@ -149,7 +150,7 @@ TEST_CASE("seedable_sampler") {
   const auto summary = replayed("seedable_sampler");
   CHECK(summary.passed == 46);
   CHECK(summary.rules == std::map<std::string, int>{{"an_epoch_has_each_sample_once", 2}});
-  CHECK(failures_of("seedable_sampler", 0, "/order", {1}) == 1);
+  CHECK(failures_of("seedable_sampler", 0, "/order", json::array({1})) == 1);
 }
 
 TEST_CASE("safetensors") {
@@ -195,7 +196,7 @@ TEST_CASE("split_between_processes") {
   CHECK(summary.passed == std::map<int, int>{{1, 74 + 71}, {2, 75}, {3, 74}, {4, 76}}.at(ranks()));
   CHECK(summary.rules == std::map<std::string, int>{{"lists_of_every_kind_are_padded",
                                                      std::map<int, int>{{1, 5}, {2, 5}, {3, 3}, {4, 4}}.at(ranks())}});
-  if (ranks() == 2) CHECK(failures_of("split_between_processes", 46, "/ranks/1", {3}) == 1);
+  if (ranks() == 2) CHECK(failures_of("split_between_processes", 46, "/ranks/1", json::array({3})) == 1);
 }
 
 TEST_CASE("environment") {

@@ -225,7 +225,7 @@ def coverage(root, build, write):
     header, rows = lines[0], lines[1:]
     if header != ["section", "feature", "state", "path", "test", "text"]:
         return ["coverage.tsv: expected the columns section, feature, state, path, test, text"]
-    listing = subprocess.run(["ctest", "--test-dir", build, "-N"], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["ctest", "--test-dir", build, "-N", "-C", "single"], capture_output=True, text=True, check=True).stdout
     tests = {re.sub(r"\.np\d+$", "", name) for name in re.findall(r"Test +#\d+: (\S+)", listing)}
     tests |= set(re.findall(r"Test +#\d+: (\S+)", listing))
     problems, table, section, seen = [], "", "", set()

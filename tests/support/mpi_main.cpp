@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string>
 
+#include "support/environment_copy.hpp"
 #include "support/leftovers.hpp"
 
 #ifdef HORTATOR_CATCH2_V2
@@ -109,6 +110,28 @@ std::string name_of(Catch::TestCaseStats const& stats) {
   return stats.testInfo->name;
 #endif
 }
+
+}  // namespace
+
+// What a part of the tests does before each case (nodes_by_variable.cpp).
+extern "C" void hortator_test_before_case() __attribute__((weak));
+
+namespace {
+
+// Environment variables that a case sets are gone after it.
+struct OwnEnvironment : ListenerBase {
+  using ListenerBase::ListenerBase;
+
+  void testCaseStarting(Catch::TestCaseInfo const& /*info*/) override {
+    if (hortator_test_before_case != nullptr) hortator_test_before_case();
+    before_.emplace();
+  }
+  void testCaseEnded(Catch::TestCaseStats const& /*stats*/) override { before_->restore(); }
+
+ private:
+  std::optional<hortator::test::EnvironmentCopy> before_;
+};
+CATCH_REGISTER_LISTENER(OwnEnvironment)
 
 // Each case of a batch: its line in the log, its time limit, and what it must not leave behind.
 struct CaseOfBatch : ListenerBase {
