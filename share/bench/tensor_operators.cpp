@@ -13,7 +13,7 @@
 namespace hortator::bench {
 namespace {
 
-constexpr std::int64_t operators_a_step = 2000;
+constexpr std::int64_t calls_a_run = 2000;
 
 /// Small tensors, as parts of a tensor that one rank has: nothing is sent, and arithmetic is short.
 struct Tensors {
@@ -59,7 +59,7 @@ Result compare(const std::string& name, bool with_gradients, const Plan& plan, c
                const std::function<void()>& reference) {
   const auto many = [](const std::function<void()>& one) {
     return [&one] {
-      for (std::int64_t i = 0; i < operators_a_step; ++i) one();
+      for (std::int64_t i = 0; i < calls_a_run; ++i) one();
     };
   };
   const auto timing = time_in_pairs({.ours = many(ours), .reference = many(reference), .line_up = [] {}},
@@ -67,7 +67,7 @@ Result compare(const std::string& name, bool with_gradients, const Plan& plan, c
   return {.name = "tensor_operator",
           .params = {{"case", name},
                      {"gradients", with_gradients},
-                     {"added_us", (timing.ours.median_s - timing.reference.median_s) / operators_a_step * 1e6}},
+                     {"added_us", (timing.ours.median_s - timing.reference.median_s) / calls_a_run * 1e6}},
           .reference = "the same on an ordinary tensor",
           .timing = timing};
 }
