@@ -7,7 +7,8 @@ export HORTATOR_FUZZ_TARGET=$2
 shift 4
 [ -x "$program" ] || { echo "skipped: not built: needs clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), and no other sanitizer"; exit 77; }
 mkdir -p corpus
-export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
+# a failed allocation is an exception, as without the sanitizer
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1
 limit=-max_total_time=$seconds
 if [ -n "${HORTATOR_FUZZ_RUNS:-}" ]; then limit=-runs=$HORTATOR_FUZZ_RUNS; fi
 exec "$program" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"
