@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 #include "tools/command_line/typed_option.hpp"
 #include "tools/command_line/typed_values.hpp"
 

@@ -11,7 +11,7 @@
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "launch/job/quote.hpp"
-#include "launch/settings/request.hpp"
+#include "launch/request.hpp"
 #include "launch/waiting.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/command_line.hpp"

@@ -1,4 +1,4 @@
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
-#include "launch/settings/request.hpp"
+#include "launch/request.hpp"
 
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "launch/job/resources.hpp"
 #include "launch/placement.hpp"
+#include "launch/settings/resources.hpp"
 
 namespace hortator::launching {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 
 #include <algorithm>
 #include <array>
