@@ -3,8 +3,8 @@
 #include <hortator/error.hpp>
 
 #include "core/environment/environment.hpp"
-#include "tools/config/sources.hpp"
 #include "tools/programs.hpp"
+#include "tools/settings_sources.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "launch/settings/synonyms.hpp"
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 /// The scheduler or launcher at hand, which decides what a short flag means.
 namespace hortator::tools {

@@ -1,8 +1,8 @@
 #include "tools/flags.hpp"
 
 #include "core/text/text.hpp"
-#include "tools/config/sources.hpp"
 #include "tools/dialect.hpp"
+#include "tools/settings_sources.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "launch/settings/keys.hpp"
 #include "tools/command_line/given_settings.hpp"
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 namespace hortator::tools {
 

@@ -14,7 +14,7 @@
 #include "launch/request.hpp"
 #include "launch/waiting.hpp"
 #include "runtime/ending/deadline.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"

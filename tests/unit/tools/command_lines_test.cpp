@@ -8,7 +8,7 @@
 #include "launch/job/quote.hpp"
 #include "launch/request.hpp"
 #include "support/catch.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 
 using namespace hortator;

@@ -1,4 +1,4 @@
-#include "tools/config/sources.hpp"
+#include "tools/settings_sources.hpp"
 
 #include <yaml-cpp/yaml.h>
 

@@ -5,7 +5,7 @@
 #include "core/text/text.hpp"
 #include "launch/settings/accelerate_names.hpp"
 #include "launch/settings/synonyms.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -1,9 +1,9 @@
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 
 namespace hortator::tools {
 namespace {

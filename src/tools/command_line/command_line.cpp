@@ -1,4 +1,4 @@
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 namespace hortator::tools {
 
