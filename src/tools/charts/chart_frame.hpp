@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tools/plot/canvas.hpp"
-#include "tools/plot/chart.hpp"
+#include "tools/charts/canvas.hpp"
+#include "tools/charts/chart.hpp"
 
 /// The style of all charts, in pixels.
 namespace hortator::tools {

@@ -1,4 +1,4 @@
-#include "tools/plot/chart_ticks.hpp"
+#include "tools/charts/chart_ticks.hpp"
 
 #include <algorithm>
 #include <cmath>

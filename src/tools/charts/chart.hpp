@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/plot/canvas.hpp"
-#include "tools/plot/chart_ticks.hpp"
+#include "tools/charts/canvas.hpp"
+#include "tools/charts/chart_ticks.hpp"
 
 namespace hortator::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/plot/chart_frame.hpp"
+#include "tools/charts/chart_frame.hpp"
 
 #include <algorithm>
 #include <cmath>

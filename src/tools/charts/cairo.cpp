@@ -1,4 +1,4 @@
-#include "tools/plot/canvas.hpp"
+#include "tools/charts/canvas.hpp"
 
 #include <cairo-pdf.h>
 #include <cairo.h>

@@ -1,4 +1,4 @@
-#include "tools/plot/chart.hpp"
+#include "tools/charts/chart.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
-#include "tools/plot/canvas.hpp"
-#include "tools/plot/chart_frame.hpp"
+#include "tools/charts/canvas.hpp"
+#include "tools/charts/chart_frame.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/plot/canvas.hpp"
+#include "tools/charts/canvas.hpp"
 
 #include "core/text/text.hpp"
 #include "core/text/utf8.hpp"

@@ -1,7 +1,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "tools/plot/canvas.hpp"
+#include "tools/charts/canvas.hpp"
 
 namespace hortator::tools {
 
