@@ -1,4 +1,4 @@
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
-#include "models/fields_without_effect.hpp"
+#include "models/config/fields_without_effect.hpp"
 
 namespace hortator::models {
 namespace {
