@@ -6,6 +6,7 @@
 #include <exception>
 #include <hortator/error.hpp>
 
+#include "comm/kernels/element.hpp"
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"

@@ -3,8 +3,8 @@
 
 #include <sched.h>
 
+#include "comm/kernels/element.hpp"
 #include "comm/shm/communicator.hpp"
-#include "comm/shm/kernels/element.hpp"
 #include "comm/shm/node_exchange.hpp"
 #include "core/range.hpp"
 

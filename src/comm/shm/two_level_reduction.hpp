@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 
 /// A reduction in two levels: within each node, then over the nodes.
 namespace hortator::comm {

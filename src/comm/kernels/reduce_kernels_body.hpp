@@ -6,8 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "comm/shm/kernels/half_floats.hpp"
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/half_floats.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 
 /// The loops, included by one file for each instruction set. Internal linkage throughout: the linker must never take
 /// the loops of one file for another's.

@@ -1,4 +1,4 @@
-#include "comm/shm/kernels/reduce_kernels_body.hpp"
+#include "comm/kernels/reduce_kernels_body.hpp"
 
 namespace hortator::comm::kernels {
 

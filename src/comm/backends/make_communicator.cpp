@@ -1,6 +1,6 @@
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 
-#include "comm/backend_choice.hpp"
+#include "comm/backends/backend_choice.hpp"
 #include "comm/decorators/call_comparison.hpp"
 #include "comm/decorators/checked_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"

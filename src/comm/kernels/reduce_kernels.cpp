@@ -1,4 +1,4 @@
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 
 #include <array>
 

@@ -1,8 +1,8 @@
 // Compiled with -mavx2 -mf16c where the target is x86-64.
 #ifdef __AVX2__
-#include "comm/shm/kernels/reduce_kernels_body.hpp"
+#include "comm/kernels/reduce_kernels_body.hpp"
 #else
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 #endif
 
 namespace hortator::comm::kernels {

@@ -1,8 +1,8 @@
 // Compiled with -mavx512f and its companions where the target is x86-64.
 #ifdef __AVX512BW__
-#include "comm/shm/kernels/reduce_kernels_body.hpp"
+#include "comm/kernels/reduce_kernels_body.hpp"
 #else
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 #endif
 
 namespace hortator::comm::kernels {

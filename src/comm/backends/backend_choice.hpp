@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/registry.hpp"
+#include "comm/backends/registry.hpp"
 
 namespace hortator::comm {
 

@@ -1,4 +1,4 @@
-#include "comm/shm/kernels/element.hpp"
+#include "comm/kernels/element.hpp"
 
 #include <hortator/error.hpp>
 
@@ -37,6 +37,20 @@ kernels::Element element_of(at::ScalarType type) {
       throw UsageError({.what = text::concat("A tensor of type ", type, " was to be reduced"),
                         .why = "there is no arithmetic for it",
                         .hint = "convert it first"});
+  }
+}
+
+void check_reducible(at::ScalarType type, ReduceOp op) {
+  element_of(type);  // throws
+  if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {
+    throw UsageError({.what = text::concat("A mean of ", type, " was asked for"),
+                      .why = "whole numbers have no exact mean",
+                      .hint = "convert to a floating type first, or reduce with sum"});
+  }
+  if ((op == ReduceOp::max || op == ReduceOp::min) && at::isComplexType(type)) {
+    throw UsageError({.what = text::concat("The ", name(op), " of ", type, " was asked for"),
+                      .why = "complex numbers have no order",
+                      .hint = "reduce their absolute values"});
   }
 }
 
