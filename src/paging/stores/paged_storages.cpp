@@ -1,4 +1,4 @@
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/nn/module.h>
