@@ -1,10 +1,12 @@
 #include "comm/shm/team.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 
-#include "comm/shm/two_level_reduction.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/shared_name.hpp"
 
@@ -17,6 +19,28 @@ constexpr std::size_t small_bytes = 32768;
 std::shared_ptr<NodePeerGroups> make_peer_groups(const mpi::Communicator& comm, const mpi::Communicator& node) {
   if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
   return std::make_shared<NodePeerGroups>(comm, node);
+}
+
+// A reduction in two levels: within each node, then over the nodes.
+
+std::size_t bytes_of(std::int64_t elements, const kernels::Reduction& what) {
+  return static_cast<std::size_t>(elements) * kernels::size_of(what.element);
+}
+
+// Whether the division of a mean comes before the second level. This holds for 16-bit floats: the nodes' sums are
+// rounded to 16 bits before they travel, and must not overflow.
+bool divides_first(const kernels::Reduction& what) { return kernels::size_of(what.element) == 2; }
+
+// The first level.
+kernels::Reduction in_one_node(kernels::Reduction what) {
+  if (!divides_first(what)) what.divisor = 1;
+  return what;
+}
+
+// The second level.
+kernels::Reduction over_nodes(kernels::Reduction what) {
+  if (divides_first(what)) what.divisor = 1;
+  return what;
 }
 
 }  // namespace
