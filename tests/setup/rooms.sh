@@ -37,7 +37,7 @@ allowed src/accelerator/accelerator.cpp '"core/text/text.hpp"'
 allowed src/core/text/text.cpp '<hortator/error.hpp>'
 allowed src/core/text/text.cpp '<c10/util/Half.h>'
 refused src/core/text/text.cpp '"mpi/agree.hpp"'
-refused src/mpi/agree.cpp '"runtime/launcher.hpp"'
+refused src/mpi/agree.cpp '"runtime/identity/launcher.hpp"'
 refused src/step/model.cpp '"data/sampler.hpp"'
 refused src/step/model.cpp '"checkpoint/write/plan.hpp"'
 refused src/data/loader/loader.cpp '"step/model.hpp"'
@@ -69,7 +69,7 @@ expect_line 'src/mpi/agree.cpp:2: *MPIX_Query_cuda_support'
 expect_line 'not standard MPI\. Files that may use it: none'
 judge_line src/comm/mpi/mpi_communicator.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 [ "$code" != 0 ] || wrong "the launcher's variables may be read anywhere"
-judge_line src/runtime/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
+judge_line src/runtime/identity/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 expect_code 0
 judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'
 expect_code 0

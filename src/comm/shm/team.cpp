@@ -8,7 +8,7 @@
 
 #include "comm/kernels/reduce_kernels.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {

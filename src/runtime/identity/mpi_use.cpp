@@ -1,11 +1,11 @@
-#include "runtime/mpi_use.hpp"
+#include "runtime/identity/mpi_use.hpp"
 
 #include <atomic>
 #include <cstdlib>
 #include <exception>
 
 #include "mpi/environment.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
 namespace {

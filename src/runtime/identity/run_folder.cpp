@@ -1,4 +1,4 @@
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 #include <unistd.h>
 
@@ -15,11 +15,11 @@
 #include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/ending/claim.hpp"
-#include "runtime/ending/outcome.hpp"
-#include "runtime/folder_lock.hpp"
-#include "runtime/launcher.hpp"
-#include "runtime/mpi_use.hpp"
+#include "runtime/identity/claim.hpp"
+#include "runtime/identity/folder_lock.hpp"
+#include "runtime/identity/launcher.hpp"
+#include "runtime/identity/mpi_use.hpp"
+#include "runtime/identity/outcome.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/lock_holder.hpp"
+#include "runtime/identity/lock_holder.hpp"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/launcher.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/launcher.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "runtime/lock_holder.hpp"
+#include "runtime/identity/lock_holder.hpp"
 
 namespace hortator::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 #include <array>
 #include <hortator/error.hpp>

@@ -1,7 +1,7 @@
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 #include "core/text/text.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
 
