@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulation/settings/setting_node.hpp"
+#include "simulation/sections/setting_node.hpp"
 
 namespace hortator::simulation {
 

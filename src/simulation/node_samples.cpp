@@ -1,4 +1,4 @@
-#include "simulation/samples/node_samples.hpp"
+#include "simulation/node_samples.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>

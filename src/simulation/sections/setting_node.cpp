@@ -1,4 +1,4 @@
-#include "simulation/settings/setting_node.hpp"
+#include "simulation/sections/setting_node.hpp"
 
 #include <yaml-cpp/yaml.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/text/text.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -1,4 +1,4 @@
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 #include <algorithm>
 #include <cstdlib>
