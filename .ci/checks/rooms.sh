@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks which rooms (folders of src/, and share/bench) include which, and that only standard MPI is used. Prints each line that breaks a rule of rooms.txt, and the rule.
+# Checks which rooms (folders of src/, and share/bench) include which, that the folders inside them include each other in no circle but those that are
+# listed, and that only standard MPI is used. Prints each line that breaks a rule of rooms.txt, and the rule.
 set -euo pipefail
 rules=$(dirname "${BASH_SOURCE[0]}")/rooms.txt
 includes='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]'
@@ -29,7 +30,7 @@ git grep -nE "$includes" -- 'src/*' 'include/*' 'share/bench/*' | awk -v rules="
   function complain(rule) { print place ": " text "\n    " rule; bad = 1 }
   BEGIN {
     while ((getline line < rules) > 0) {
-      if (line ~ /^(#|name |folder |$)/) continue
+      if (line ~ /^(#|name |folder |circle |$)/) continue
       split(line, field, " ")
       if (field[1] == "only") { only[field[2]] = field[3]; continue }
       rooms[field[1]] = 1
@@ -54,4 +55,6 @@ git grep -nE "$includes" -- 'src/*' 'include/*' 'share/bench/*' | awk -v rules="
   }
   END { exit bad }
 ' || bad=1
+
+{ git grep -nE "$includes" -- 'src/*' || true; } | awk -v rules="$rules" -f "$(dirname "${BASH_SOURCE[0]}")/circles.awk" || bad=1
 exit "$bad"

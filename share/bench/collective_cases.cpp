@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "comm/backends/registry.hpp"
 #include "comm/decorators/checked_communicator.hpp"
-#include "comm/registry.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::bench {

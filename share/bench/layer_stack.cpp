@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "formats/file/raw_file.hpp"
-#include "paging/paged_storages.hpp"
 #include "paging/stores/file_store.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 namespace hortator::bench {
 namespace {

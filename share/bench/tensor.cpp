@@ -12,7 +12,7 @@
 #include "bench/bare_step.hpp"
 #include "bench/tensor_operators.hpp"
 #include "bench/transformer_layer.hpp"
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "core/text/text.hpp"
 #include "parallel/tensor/divided_module.hpp"
 

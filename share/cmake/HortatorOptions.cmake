@@ -15,7 +15,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 # -O3, CMake's default, takes a fifth longer to compile than -O2 and gains nothing: time is spent in LibTorch and in the loops of
-# comm/shm/kernels, which ask for -O3 themselves.
+# comm/kernels, which ask for -O3 themselves.
 if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 endif()

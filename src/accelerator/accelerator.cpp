@@ -11,7 +11,7 @@
 #include "mpi/agree.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator {
 namespace {

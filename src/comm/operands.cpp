@@ -5,7 +5,6 @@
 
 #include <hortator/error.hpp>
 
-#include "comm/shm/kernels/element.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::comm {
@@ -75,20 +74,6 @@ void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerT
     check_peer(peer, "receive from");
     check_result(tensor, device, "exchange", backend);
     for (const auto& other : sent) refuse_overlap(tensor, other.tensor);
-  }
-}
-
-void check_reducible(at::ScalarType type, ReduceOp op) {
-  element_of(type);  // throws
-  if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {
-    throw UsageError({.what = text::concat("A mean of ", type, " was asked for"),
-                      .why = "whole numbers have no exact mean",
-                      .hint = "convert to a floating type first, or reduce with sum"});
-  }
-  if ((op == ReduceOp::max || op == ReduceOp::min) && at::isComplexType(type)) {
-    throw UsageError({.what = text::concat("The ", name(op), " of ", type, " was asked for"),
-                      .why = "complex numbers have no order",
-                      .hint = "reduce their absolute values"});
   }
 }
 

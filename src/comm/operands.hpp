@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/reduce_op.hpp"
 
 /// Checks of tensors that all back ends make, with the same messages.
 namespace hortator::comm {
@@ -28,9 +27,6 @@ void check_root(int root, int ranks);
 /// Throws unless every peer is one of `ranks` ranks and every tensor can be sent or received.
 void check_exchange(const std::vector<PeerTensor>& sent, const std::vector<PeerTensor>& received, c10::Device device,
                     int ranks, std::string_view backend);
-
-/// Throws where the operation is undefined for this type: a mean of integers, a maximum of complex numbers.
-void check_reducible(at::ScalarType type, ReduceOp op);
 
 /// Throws unless `whole` has `parts` times as many elements as `part` and the same type.
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int parts, std::string_view operation);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/text/text.hpp"
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 
 namespace hortator::launching {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 
 namespace hortator::models {
 

@@ -10,7 +10,7 @@
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 namespace hortator {
 

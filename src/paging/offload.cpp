@@ -9,9 +9,9 @@
 #include "machine/device/memory.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/offload_state.hpp"
-#include "paging/paged_storages.hpp"
 #include "paging/stores/file_store.hpp"
 #include "paging/stores/host_stores.hpp"
+#include "paging/stores/paged_storages.hpp"
 #include "paging/stores/staged_store.hpp"
 
 namespace hortator {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "machine/memory/recycling_allocator.hpp"
-#include "paging/paged_storages.hpp"
 #include "paging/pager.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 namespace hortator {
 

@@ -15,7 +15,7 @@
 #include "paging/access_order.hpp"
 #include "paging/cast_history.hpp"
 #include "paging/frame_pool.hpp"
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 #include "paging/stores/store.hpp"
 
 namespace hortator::paging {

@@ -10,7 +10,7 @@
 #include "paging/access_order.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/page_traffic.hpp"
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 #include "paging/stores/store.hpp"
 
 namespace hortator::paging {

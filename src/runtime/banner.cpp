@@ -11,7 +11,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/whole_file.hpp"
 #include "machine/device/device.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator {
 namespace {

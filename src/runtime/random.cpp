@@ -7,7 +7,7 @@
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/draw_together.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator {
 namespace {

@@ -9,9 +9,9 @@
 #include "runtime/ending/early_end.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/late_failure.hpp"
-#include "runtime/ending/outcome.hpp"
 #include "runtime/ending/stop_signal.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/outcome.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator {
 namespace {

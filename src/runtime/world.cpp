@@ -19,9 +19,9 @@
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
+#include "runtime/identity/run_folder.hpp"
 #include "runtime/log_level.hpp"
-#include "runtime/run_folder.hpp"
 #include "runtime/stream_checks.hpp"
 #include "runtime/watchdog/time_limit.hpp"
 

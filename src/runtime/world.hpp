@@ -9,8 +9,8 @@
 #include "machine/cpu/cpu_set.hpp"
 #include "machine/cpu/threads.hpp"
 #include "mpi/communicator.hpp"
-#include "runtime/mpi_use.hpp"
-#include "runtime/topology.hpp"
+#include "runtime/identity/mpi_use.hpp"
+#include "runtime/identity/topology.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 
 namespace hortator::runtime {

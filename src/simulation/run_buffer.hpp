@@ -6,7 +6,7 @@
 #include "accelerator/training/prepared.hpp"
 #include "mpi/communicator.hpp"
 #include "simulation/handles.hpp"
-#include "simulation/samples/node_samples.hpp"
+#include "simulation/node_samples.hpp"
 #include "simulation/samples/sample_buffer.hpp"
 #include "simulation/trained_model.hpp"
 

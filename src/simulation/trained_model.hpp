@@ -13,8 +13,8 @@
 #include "simulation/networks/network.hpp"
 #include "simulation/samples/feature_statistics.hpp"
 #include "simulation/samples/tensor_batch.hpp"
+#include "simulation/sections/section.hpp"
 #include "simulation/settings/loss.hpp"
-#include "simulation/settings/section.hpp"
 
 namespace hortator::simulation {
 

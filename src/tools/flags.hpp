@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launch/settings/settings.hpp"
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 /// Flags that set settings, the same for every verb that has them.
 namespace hortator::tools {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 /// The `hortator` command: one file for each verb.
 namespace hortator::tools {

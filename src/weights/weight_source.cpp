@@ -15,11 +15,11 @@
 #include "formats/file/file_error.hpp"
 #include "formats/safetensors/source.hpp"
 #include "formats/torch/pickle/file.hpp"
-#include "weights/deepspeed/zero_weights.hpp"
 #include "weights/distributed_weights.hpp"
 #include "weights/gguf_weights.hpp"
 #include "weights/offload_folder_weights.hpp"
 #include "weights/weight_shards.hpp"
+#include "weights/zero_weights.hpp"
 
 namespace hortator::weights {
 

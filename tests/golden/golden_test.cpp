@@ -1,6 +1,6 @@
 // Replays the golden files of this folder; each case runs on the number of ranks that it needs.
 #include "replay.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 #include "support/catch.hpp"
 
 #include <mpi.h>

@@ -5,7 +5,7 @@
 #include "core/text/text.hpp"
 #include "launch/settings/config_path.hpp"
 #include "replay.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator::golden {
 namespace {

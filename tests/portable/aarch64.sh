@@ -14,7 +14,7 @@ cd "$root"
 # their place where they are missing.
 mapfile -t portable < <(grep -rE '^ *# *(include|pragma once)|^namespace' src include --include='*.cpp' --include='*.hpp' |
   awk -f "$here/no_libtorch.awk" | grep -vE '^src/tools/([^/]*|(checkpoint|completion|config|doctor|env|estimate|job|launch|new|test)/.*|.*_verb\.cpp)$|^src/formats/compressed/(gzip|zstd)\.cpp$|^include/' | sort)
-for file in src/comm/shm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/shm/kernels/reduce_kernels_portable.cpp src/machine/memory/stream_copy.cpp src/tools/plot/svg.cpp; do
+for file in src/comm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/kernels/reduce_kernels_portable.cpp src/machine/memory/stream_copy.cpp src/tools/charts/svg.cpp; do
   [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not in the list of portable files" >&2; exit 1; }
 done
 compile() { # NAME: compiles work/NAME.cpp

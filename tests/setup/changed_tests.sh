@@ -8,7 +8,7 @@ for program in git python3; do command -v "$program" >/dev/null || { echo "skipp
 # A project with three rooms, where tools may include models and models core; and what ctest lists for it.
 tree=$scratch/tree
 mkdir -p "$tree"/{src,tests/unit}/{core,models,tools} "$tree"/{include/hortator/detail,.ci/checks,tests/setup,tests/guide/pages,tests/unit/far,share/setup}
-printf 'tools  models\nmodels core\ncore\n\nonly mpi.h ^src/core/\n' >"$tree/.ci/checks/rooms.txt"
+printf 'tools  models\nmodels core\ncore\n\nonly mpi.h ^src/core/\ncircle models models/layers\n' >"$tree/.ci/checks/rooms.txt"
 echo '#include <hortator/detail/value.hpp>' >"$tree/include/hortator/model.hpp"
 touch "$tree/include/hortator/detail/value.hpp" "$tree/tests/guide/pages/one.md" "$tree/share/setup/setup.sh"
 echo '#include <hortator/model.hpp>' >"$tree/src/models/model.cpp"

@@ -9,6 +9,7 @@ cd "$scratch"
 git init -q .
 mkdir -p .ci
 cp -r "$source_tree/.ci/checks" .ci
+sed -i '/^circle /d' .ci/checks/rooms.txt # the trees below have only their own
 
 # judge FILE INCLUDE: runs the check on a tree with only this file and include
 judge() {
@@ -36,7 +37,7 @@ allowed src/accelerator/accelerator.cpp '"core/text/text.hpp"'
 allowed src/core/text/text.cpp '<hortator/error.hpp>'
 allowed src/core/text/text.cpp '<c10/util/Half.h>'
 refused src/core/text/text.cpp '"mpi/agree.hpp"'
-refused src/mpi/agree.cpp '"runtime/launcher.hpp"'
+refused src/mpi/agree.cpp '"runtime/identity/launcher.hpp"'
 refused src/step/model.cpp '"data/sampler.hpp"'
 refused src/step/model.cpp '"checkpoint/write/plan.hpp"'
 refused src/data/loader/loader.cpp '"step/model.hpp"'
@@ -68,7 +69,7 @@ expect_line 'src/mpi/agree.cpp:2: *MPIX_Query_cuda_support'
 expect_line 'not standard MPI\. Files that may use it: none'
 judge_line src/comm/mpi/mpi_communicator.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 [ "$code" != 0 ] || wrong "the launcher's variables may be read anywhere"
-judge_line src/runtime/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
+judge_line src/runtime/identity/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 expect_code 0
 judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'
 expect_code 0
@@ -86,3 +87,37 @@ expect_code 0
 fill 36
 [ "$code" != 0 ] || wrong 'a folder of 36 sources is accepted'
 expect_line 'src/core: 36 sources'
+
+# circles of folders: none but those that are listed, and these must be there
+judge_circles() { # CIRCLE FROM:TO...: runs the check with this circle in the list, if it is not empty, on folders that include each other like this
+  rm -rf src include share
+  sed -i '/^circle /d' .ci/checks/rooms.txt
+  [ -z "$1" ] || echo "circle  $1" >>.ci/checks/rooms.txt
+  local arrow to
+  for arrow in "${@:2}"; do
+    to=${arrow#*:}
+    mkdir -p "src/${arrow%:*}"
+    echo "#include \"$to/part.hpp\"" >>"src/${arrow%:*}/${to##*/}.cpp"
+  done
+  git add -A
+  run .ci/checks/rooms.sh
+}
+judge_circles '' step:step/schedule step/schedule:step/metrics step:step/metrics
+expect_code 0
+judge_circles '' step:step/schedule step/schedule:step/metrics step/metrics:step step/metrics:parallel/mesh
+[ "$code" != 0 ] || wrong 'a circle of three folders is accepted'
+expect_line '^src/step/metrics/step.cpp:1:#include "step/part.hpp"'
+expect_no_line 'parallel/mesh'
+expect_line '^circle  step step/metrics step/schedule$'
+judge_circles 'step step/schedule step/metrics' step:step/schedule step/schedule:step/metrics step/metrics:step
+expect_code 0
+judge_circles 'step step/metrics' step:step/schedule step/schedule:step/metrics step/metrics:step
+[ "$code" != 0 ] || wrong 'a known circle may grow'
+expect_line '^src/step/schedule/metrics.cpp:1'
+expect_no_line 'metrics/step.cpp'
+judge_circles 'step step/schedule step/metrics' step:step/schedule step/schedule:step step/schedule:step/metrics
+[ "$code" != 0 ] || wrong 'a circle stays in the list when a folder has left it'
+expect_line 'only: circle  step step/schedule$'
+judge_circles 'step step/schedule' step:step/schedule
+[ "$code" != 0 ] || wrong 'a circle stays in the list when it is gone'
+expect_line 'only: nothing$'

@@ -38,7 +38,7 @@ class Project:
         below = {}
         for line in self.read(".ci/checks/rooms.txt").splitlines():
             room, *lower = line.split("#")[0].split() or [""]
-            if room not in ("", "only", "name", "folder"):
+            if room not in ("", "only", "name", "folder", "circle"):
                 below[room] = lower
 
         def reach(room):

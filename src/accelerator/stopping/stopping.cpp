@@ -4,8 +4,8 @@
 
 #include "core/log.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/ending/outcome.hpp"
 #include "runtime/ending/stop_signal.hpp"
+#include "runtime/identity/outcome.hpp"
 
 namespace hortator::accelerator {
 

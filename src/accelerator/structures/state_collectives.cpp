@@ -4,7 +4,7 @@
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/structures/padding.hpp"
 #include "accelerator/structures/reducing.hpp"
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/world.hpp"
 

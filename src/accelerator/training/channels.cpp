@@ -1,7 +1,7 @@
 #include "accelerator/training/channels.hpp"
 
 #include "accelerator/state/random_state.hpp"
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "core/log.hpp"
 #include "parallel/mesh/mesh_plan.hpp"
 #include "runtime/draw_together.hpp"

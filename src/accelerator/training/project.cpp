@@ -8,7 +8,7 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::accelerator {
 

@@ -6,7 +6,7 @@
 #include "core/environment/environment.hpp"
 #include "mpi/agree.hpp"
 #include "observe/progress/progress_bar.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -12,7 +12,7 @@
 #include "checkpoint/write/background_save.hpp"
 #include "observe/progress/noted_progress.hpp"
 #include "observe/trackers/trackers.hpp"
-#include "runtime/folder_lock.hpp"
+#include "runtime/identity/folder_lock.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {

@@ -11,9 +11,9 @@
 #include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "runtime/build_identity.hpp"
-#include "runtime/folder_lock.hpp"
-#include "runtime/lock_holder.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/folder_lock.hpp"
+#include "runtime/identity/lock_holder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::accelerator {
 namespace {

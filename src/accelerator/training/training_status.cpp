@@ -7,7 +7,7 @@
 #include "core/log.hpp"
 #include "core/time.hpp"
 #include "data/loader/loader_core.hpp"
-#include "runtime/ending/outcome.hpp"
+#include "runtime/identity/outcome.hpp"
 
 namespace hortator::accelerator {
 namespace {

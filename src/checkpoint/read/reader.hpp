@@ -2,16 +2,22 @@
 
 #include <filesystem>
 #include <hortator/training/state_dict.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/read/block_reader.hpp"
-#include "checkpoint/read/mismatch.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
+
+using TensorSpecs = std::map<std::string, formats::TensorSpec>;
+
+/// Returns one line for each name that is missing, unexpected, or differs in shape or type. Pure.
+std::vector<std::string> mismatches(const TensorSpecs& expected, const TensorSpecs& found);
 
 /// Whether there is a complete checkpoint that a Reader can open.
 bool exists(const std::filesystem::path& folder);

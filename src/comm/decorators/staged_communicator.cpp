@@ -5,6 +5,7 @@
 
 #include <hortator/error.hpp>
 
+#include "comm/kernels/element.hpp"
 #include "comm/operands.hpp"
 
 namespace hortator::comm {

@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "comm/exchange_agreement.hpp"
+#include "comm/kernels/element.hpp"
 #include "comm/mpi/mpi_datatype.hpp"
 #include "comm/mpi/mpi_exchange.hpp"
 #include "comm/operands.hpp"

@@ -1,7 +1,7 @@
 #include "comm/nccl/alarm.hpp"
 
 #include "core/log.hpp"
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 namespace hortator::comm {
 

@@ -7,6 +7,7 @@
 
 #include "comm/exchange_agreement.hpp"
 #include "comm/exchange_plan.hpp"
+#include "comm/kernels/element.hpp"
 #include "comm/nccl/datatype.hpp"
 #include "comm/nccl/memory.hpp"
 #include "comm/nccl/operation.hpp"

@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "comm/exchange_plan.hpp"
+#include "comm/kernels/element.hpp"
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 

@@ -6,7 +6,7 @@
 #include "comm/shm/wait.hpp"
 #include "machine/cpu/cpu_set.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {

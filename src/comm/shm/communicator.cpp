@@ -2,11 +2,18 @@
 
 #include <ATen/ops/empty.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <exception>
 #include <hortator/error.hpp>
 
+#include "comm/kernels/element.hpp"
 #include "comm/operands.hpp"
+#include "comm/shm/node_exchange.hpp"
+#include "comm/shm/node_problem.hpp"
+#include "core/hash.hpp"
+#include "core/range.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
@@ -22,6 +29,15 @@ at::Tensor receiver_of(const at::Tensor& tensor) {
   const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
   return is_plain ? tensor.detach() : at::empty(tensor.sizes(), tensor.options());
 }
+
+std::uint64_t hash_of(const NodePost& post) {
+  auto hash = core::hash(text::concat(static_cast<int>(post.verb), ' ', static_cast<int>(post.op), ' ', post.type, ' ',
+                                      post.root, ' ', post.shape.dimensions));
+  for (const auto size : post.shape.sizes) hash = core::mix(hash, static_cast<std::uint64_t>(size));
+  return hash;
+}
+
+std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 
 }  // namespace
 
@@ -158,6 +174,221 @@ NodePost NodeCommunicator::post_of(const Operation& operation) const {
   const auto length = std::min(operation.problem.size(), post.text.size() - 1);
   std::copy_n(operation.problem.begin(), length, post.text.begin());
   return post;
+}
+
+// Pending operations, from stage to stage.
+
+void NodeCommunicator::advance() {
+  if (abandoned_ || pending_.empty()) return;
+  if (!team_.has_one_node()) start_agreements();
+  for (auto& operation : pending_) {
+    if (operation.stage == Stage::done) continue;
+    if (!check_agreed(operation) || !operation.is_in_window || !advance_own_part(operation)) return;
+  }
+}
+
+// By number, the same order on all ranks. An operation that is not done does not hold up the agreement on later ones.
+void NodeCommunicator::start_agreements() {
+  for (auto& operation : pending_) {
+    if (operation.stage != Stage::posted) continue;
+    if (!team_.board().all_arrived(operation.number)) return;
+    const auto post = post_of(operation);
+    operation.agreement =
+        NodeAgreementPtr(new NodeAgreement(agreements_, {.is_in_window = is_in_window_of_node(operation),
+                                                         .is_refused = post.verb == Verb::refused,
+                                                         .hash = hash_of(post)}));
+    operation.stage = Stage::met;
+  }
+}
+
+bool NodeCommunicator::check_agreed(Operation& operation) const {
+  if (team_.has_one_node()) {
+    if (!team_.board().all_arrived(operation.number) || problem_on_node(operation)) return false;
+    operation.is_in_window = is_in_window_of_node(operation);
+    operation.stage = std::max(operation.stage, Stage::agreed);
+    return true;
+  }
+  if (operation.stage == Stage::posted) return false;
+  if (!operation.agreement->is_complete() || !operation.agreement->is_alike()) return false;
+  operation.is_in_window = operation.agreement->is_in_window();
+  operation.stage = std::max(operation.stage, Stage::agreed);
+  return true;
+}
+
+void NodeCommunicator::complete(std::uint64_t number) {
+  if (abandoned_) team_.board().throw_if_aborted();
+  while (!pending_.empty() && pending_.front().number <= number) {
+    auto& operation = pending_.front();
+    const bool is_agreed = operation.stage == Stage::done || wait_for_agreement(operation);
+    if (is_agreed && operation.stage != Stage::done) do_own_part(operation);
+    if (is_agreed) team_.board().wait_for_done(operation.number, meanwhile());
+    const bool was_packed = operation.target.defined() && !operation.output.is_alias_of(operation.target);
+    if (is_agreed && was_packed) operation.target.copy_(operation.output);
+    pending_.pop_front();
+  }
+  if (const auto found = problems_.extract(number)) {
+    const auto& problem = found.mapped();
+    throw UsageError(problem.problem).on_rank(problem.rank);
+  }
+}
+
+// Keeps traffic between nodes moving while this rank waits within its node.
+std::function<void()> NodeCommunicator::meanwhile() {
+  if (team_.has_one_node()) return {};
+  return [this] { advance(); };
+}
+
+// A collective on which the ranks differ ends on all of them. complete() throws the reason to the caller that waits.
+bool NodeCommunicator::wait_for_agreement(Operation& operation) {
+  team_.board().wait_for_arrival(operation.number, meanwhile());
+  while (!team_.has_one_node() && (advance(), !operation.agreement->is_complete())) sched_yield();
+  if (check_agreed(operation)) return true;
+  auto problem = team_.has_one_node() ? problem_on_node(operation) : problem_over_nodes(operation);
+  problems_.emplace(operation.number, *std::move(problem));
+  team_.board().mark_done(operation.number);
+  return false;
+}
+
+std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& operation) const {
+  std::vector<const NodePost*> posts;
+  std::vector<int> ranks;
+  for (int peer = 0; peer < team_.size(); ++peer) {
+    posts.push_back(&team_.board().post_of(peer, operation.number));
+    ranks.push_back(comm_.family_rank(team_.board().global_rank(peer)));
+  }
+  return find_problem(posts, ranks);
+}
+
+NodeProblem NodeCommunicator::problem_over_nodes(const Operation& operation) const {
+  const auto all = mpi::all_gather(comm_, post_of(operation));
+  std::vector<const NodePost*> posts;
+  std::vector<int> ranks;
+  for (const auto& post : all) {
+    ranks.push_back(comm_.family_rank(static_cast<int>(posts.size())));
+    posts.push_back(&post);
+  }
+  return find_problem(posts, ranks).value();
+}
+
+bool NodeCommunicator::is_in_window_of_node(const Operation& operation) const {
+  if (!operation.position) return false;
+  const bool reduces_common_memory = operation.position->segment->is_common && is_reduction(operation.verb);
+  if (reduces_common_memory) return false;  // the ranks would overwrite each other's input
+  for (int peer = 0; peer < team_.size(); ++peer) {
+    const auto& post = team_.board().post_of(peer, operation.number);
+    if (post.memory != operation.position->segment->id || post.offset != operation.position->offset) return false;
+  }
+  return true;
+}
+
+// This rank's part of an operation, done at once or in the background.
+
+// Runs `work`, which returns whether the part is done. An exception in the middle would leave the other ranks waiting,
+// so it is published to them first.
+void NodeCommunicator::work_on(Operation& operation, const std::function<bool()>& work) {
+  try {
+    if (work()) operation.stage = Stage::done;
+  } catch (const Abandoned&) {
+    throw;  // another rank has left and has published the reason
+  } catch (const std::exception& error) {
+    team_.board().raise_abort(error.what());
+    throw;
+  }
+  if (operation.stage == Stage::done) team_.board().mark_done(operation.number);
+}
+
+void NodeCommunicator::do_own_part(Operation& operation) {
+  while (can_move_in_background(operation) && !advance_own_part(operation))
+    sched_yield();  // to ranks that share this one's core
+  if (operation.stage == Stage::done) return;
+  work_on(operation, [&] {
+    is_reduction(operation.verb) ? reduce(operation) : move(operation);
+    return true;
+  });
+}
+
+// What would wait for other nodes is left to do_own_part.
+bool NodeCommunicator::advance_own_part(Operation& operation) {
+  if (!team_.has_one_node() && !can_move_in_background(operation)) return false;
+  if (team_.has_one_node()) {
+    do_own_part(operation);
+    return true;
+  }
+  work_on(operation, [&] {
+    if (operation.stage < Stage::moving) {
+      operation.transfer = start_transfer(operation);
+      operation.stage = Stage::moving;
+    }
+    return !operation.transfer || operation.transfer->advance();
+  });
+  return operation.stage == Stage::done;
+}
+
+// advance() moves one operation at a time: operations of a peer group go in the same order on all of its ranks.
+bool NodeCommunicator::can_move_in_background(const Operation& operation) const {
+  if (!operation.is_in_window) return false;
+  if (operation.verb == Verb::all_reduce) return team_.can_move_in_background();
+  const bool is_in_parts = operation.verb == Verb::reduce_scatter || operation.verb == Verb::all_gather;
+  return is_in_parts && team_.can_move_parts_in_background();
+}
+
+PendingTransferPtr NodeCommunicator::start_transfer(const Operation& operation) {
+  const auto& position = *operation.position;
+  if (operation.verb == Verb::all_gather) return team_.start_gather(position, operation.input);
+  const auto what = reduction_of(operation);
+  if (operation.verb == Verb::reduce_scatter) return team_.start_reduce_part(position, operation.output, what);
+  return team_.start_reduce(position, operation.output.numel(), operation.input.scalar_type(), what);
+}
+
+kernels::Reduction NodeCommunicator::reduction_of(const Operation& operation) const {
+  return {.element = element_of(operation.input.scalar_type()),
+          .op = operation.op,
+          .divisor = operation.op == ReduceOp::mean ? size() : 1};
+}
+
+void NodeCommunicator::reduce(const Operation& operation) {
+  const auto what = reduction_of(operation);
+  const auto type = operation.input.scalar_type();
+  const auto elements = operation.output.numel();
+  const bool in_window = operation.is_in_window;
+  if (operation.verb == Verb::all_reduce) {
+    if (in_window) return team_.reduce_in_window(*operation.position, elements, type, what);
+    return team_.reduce_staged(data_of(operation.output), elements, type, what);
+  }
+  if (!team_.has_one_node()) return mpi_.reduce_scatter(operation.output, operation.input, operation.op).wait();
+  if (in_window) return team_.reduce_part_in_window(*operation.position, data_of(operation.output), elements, what);
+  team_.reduce_part_staged(data_of(operation.input), data_of(operation.output), elements, what);
+}
+
+void NodeCommunicator::move(const Operation& operation) {
+  const bool in_window = operation.is_in_window;
+  if (operation.verb == Verb::barrier) return;  // done once all ranks have arrived
+  if (operation.verb == Verb::exchange) {
+    if (auto problem = exchange_over_nodes(comm_, team_, operation.sent, operation.received))
+      problems_.emplace(operation.number, *std::move(problem));
+    return;
+  }
+  if (operation.verb == Verb::all_gather) {
+    if (!team_.has_one_node()) return gather_over_nodes(operation);
+    if (in_window)
+      return team_.gather_in_window(*operation.position, data_of(operation.input), operation.input.nbytes());
+    return team_.gather_staged(data_of(operation.output), data_of(operation.input), operation.input.nbytes());
+  }
+  if (!team_.has_one_node()) return mpi_.broadcast(operation.output, operation.root).wait();
+  if (in_window) return team_.broadcast_in_window(*operation.position, operation.output.nbytes(), operation.root);
+  team_.broadcast_staged(data_of(operation.output), operation.output.nbytes(), operation.root);
+}
+
+// MPI must not write to memory that several of its ranks share: it writes to private memory, from which each rank of
+// the node then copies a slice to the common memory.
+void NodeCommunicator::gather_over_nodes(const Operation& operation) {
+  const bool is_common = operation.position && operation.position->segment->is_common;
+  if (!is_common) return mpi_.all_gather(operation.output, operation.input).wait();
+  const auto whole = at::empty({operation.output.numel()}, operation.output.options());
+  mpi_.all_gather(whole, operation.input).wait();
+  team_.board().meet();  // no rank sends from the common memory any more
+  const auto mine = core::balanced(whole.numel(), team_.size(), team_.rank());
+  operation.output.view({-1}).narrow(0, mine.begin, mine.size()).copy_(whole.narrow(0, mine.begin, mine.size()));
 }
 
 }  // namespace hortator::comm

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "comm/kernels/reduce_kernels.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
-#include "comm/shm/kernels/reduce_kernels.hpp"
 #include "comm/shm/pending_transfer.hpp"
 #include "mpi/communicator.hpp"
 

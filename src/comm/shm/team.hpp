@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/exchange_plan.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 #include "comm/shm/board.hpp"
-#include "comm/shm/kernels/reduce_kernels.hpp"
 #include "comm/shm/peer_groups.hpp"
 #include "comm/shm/window.hpp"
 #include "core/range.hpp"

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {

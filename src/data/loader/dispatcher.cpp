@@ -4,7 +4,7 @@
 #include <hortator/training/objects.hpp>
 
 #include "mpi/collectives.hpp"
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 namespace hortator::data {
 namespace {

@@ -79,19 +79,6 @@ std::shared_ptr<const Sampler> randperm_sampler() {
   });
 }
 
-std::vector<std::int64_t> samples_at(const Order& order, const Positions& positions, std::int64_t dataset_size) {
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.size()));
-  for (std::int64_t i = 0; i < positions.size(); ++i) {
-    const auto sample = order.sample_at(positions[i]);
-    if (sample < 0 || sample >= dataset_size) {
-      throw UsageError({.what = text::concat("The sampler has sample ", sample, " at position ", positions[i],
-                                             ", but the data set has ", text::count(dataset_size, "sample"))});
-    }
-    samples[static_cast<std::size_t>(i)] = sample;
-  }
-  return samples;
-}
-
 std::uint64_t draws_of(const EpochKey& epoch, std::uint64_t purpose) {
   return core::mix(core::mix(core::mix(0, purpose), epoch.seed), static_cast<std::uint64_t>(epoch.epoch));
 }

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "data/sharding/batch_shard.hpp"
-
 /// The orders that loaders choose themselves, and what all orders share. Each order of the public header has its own
 /// file.
 namespace hortator::data {
@@ -35,9 +33,6 @@ std::unique_ptr<const Order> order_of(std::function<std::int64_t(std::int64_t po
 
 /// The order given by a list.
 std::unique_ptr<const Order> listed_order(std::vector<std::int64_t> samples);
-
-/// The samples at these positions. Throws UsageError for a sample that the data set does not have.
-std::vector<std::int64_t> samples_at(const Order& order, const Positions& positions, std::int64_t dataset_size);
 
 /// The start of the random numbers of one epoch, different for each `purpose`.
 std::uint64_t draws_of(const EpochKey& epoch, std::uint64_t purpose);

@@ -22,6 +22,20 @@ void check(const std::vector<std::int64_t>& batch, std::size_t number, std::int6
                     .hint = "samples are counted from 0"});
 }
 
+// The samples at these positions. Throws UsageError for a sample that the data set does not have.
+std::vector<std::int64_t> samples_at(const Order& order, const Positions& positions, std::int64_t dataset_size) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.size()));
+  for (std::int64_t i = 0; i < positions.size(); ++i) {
+    const auto sample = order.sample_at(positions[i]);
+    if (sample < 0 || sample >= dataset_size) {
+      throw UsageError({.what = text::concat("The sampler has sample ", sample, " at position ", positions[i],
+                                             ", but the data set has ", text::count(dataset_size, "sample"))});
+    }
+    samples[static_cast<std::size_t>(i)] = sample;
+  }
+  return samples;
+}
+
 }  // namespace
 
 std::shared_ptr<const BatchList> ChosenBatches::of(std::uint64_t seed, std::int64_t epoch) const {

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "formats/file/file_bytes.hpp"
 #include "formats/tar/header.hpp"
@@ -50,5 +52,8 @@ class TarMembers {
   std::optional<std::uint64_t> archive_bytes_;
   std::uint64_t position_;
 };
+
+/// The records of a pax header, "<length> <key>=<value>\n" one after the other. Throws TarFault. Pure.
+std::map<std::string, std::string> parse_pax_records(std::string_view text);
 
 }  // namespace hortator::formats

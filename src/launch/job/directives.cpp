@@ -5,7 +5,7 @@
 
 #include "core/text/text.hpp"
 #include "launch/job/conflicts.hpp"
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 
 namespace hortator::launching {
 namespace {

@@ -8,8 +8,8 @@
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/job/template.hpp"
-#include "launch/job/walltime.hpp"
-#include "launch/settings/request.hpp"
+#include "launch/request.hpp"
+#include "launch/settings/walltime.hpp"
 
 namespace hortator::launching {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "launch/command.hpp"
-#include "launch/job/resources.hpp"
 #include "launch/job/sweep.hpp"
+#include "launch/settings/resources.hpp"
 #include "launch/settings/settings.hpp"
 
 /// Job scripts, made from the same settings as a launch.

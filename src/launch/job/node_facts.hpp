@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 
 /// What schedulers report about their nodes.
 namespace hortator::launching {

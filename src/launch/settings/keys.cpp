@@ -8,9 +8,9 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "launch/job/resources.hpp"
-#include "launch/job/walltime.hpp"
+#include "launch/settings/resources.hpp"
 #include "launch/settings/synonyms.hpp"
+#include "launch/settings/walltime.hpp"
 
 namespace hortator::launching {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 
 namespace hortator::models {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 #include "models/layers/plain_tensor.hpp"
 
 namespace hortator::models {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 #include "models/tokenizer/aligned_text.hpp"
 
 /// The parts of a tokenizer, each made from its object in tokenizer.json.

@@ -12,7 +12,7 @@
 #include "formats/image/image.hpp"
 #include "observe/trackers/event.hpp"
 #include "observe/trackers/event_cut.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::observe {
 namespace {

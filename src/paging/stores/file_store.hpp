@@ -10,7 +10,7 @@
 
 #include "formats/file/cache_filler.hpp"
 #include "formats/file/fixed_file.hpp"
-#include "paging/io_thread.hpp"
+#include "paging/stores/io_thread.hpp"
 #include "paging/stores/scratch.hpp"
 #include "paging/stores/store.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "comm/work.hpp"
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 namespace hortator::paging {
 

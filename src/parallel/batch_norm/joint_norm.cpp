@@ -15,7 +15,7 @@
 #include "parallel/batch_norm/shared_statistics.hpp"
 #include "parallel/mesh/current_mesh.hpp"
 #include "parallel/mesh/mesh.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::parallel {
 namespace {

@@ -21,7 +21,6 @@
 #include "paging/interception/operator_handlers.hpp"
 #include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/operator_call.hpp"
-#include "parallel/tensor/rules/rules.hpp"
 #include "parallel/tensor/trial.hpp"
 
 namespace hortator::parallel {
@@ -37,7 +36,7 @@ const OperatorFacts& facts_of(const c10::OperatorHandle& op) {
   thread_local std::unordered_map<const c10::FunctionSchema*, OperatorFacts> known;
   const auto* schema = &op.schema();
   if (const auto found = known.find(schema); found != known.end()) return found->second;
-  const OperatorFacts facts{.rule = rules::find_rule(op),
+  const OperatorFacts facts{.rule = find_rule(op),
                             .is_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)};
   return known.emplace(schema, facts).first->second;
 }

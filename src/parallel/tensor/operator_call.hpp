@@ -70,4 +70,8 @@ class OperatorCall {
 /// Computes the result of an operator for divided arguments. False, without any change, if it cannot.
 using OperatorRule = bool (*)(OperatorCall&);
 
+/// The rule of an operator, by its name with overload ("aten::sum.dim_IntList"); null if it has none. The table is
+/// rules/rule_table.cpp.
+OperatorRule find_rule(const c10::OperatorHandle& op);
+
 }  // namespace hortator::parallel

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 namespace hortator::parallel {
 

@@ -17,8 +17,8 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
-#include "runtime/ending/claim.hpp"
-#include "runtime/watchdog/last_signal.hpp"
+#include "runtime/ending/last_signal.hpp"
+#include "runtime/identity/claim.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "core/environment/environment.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
 

@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "core/log.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
 namespace {

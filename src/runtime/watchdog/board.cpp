@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "mpi/communicator.hpp"
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 #include "runtime/watchdog/process.hpp"
 
 namespace hortator::runtime {

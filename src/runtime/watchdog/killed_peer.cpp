@@ -6,7 +6,7 @@
 
 #include "core/signal_name.hpp"
 #include "core/text/text.hpp"
-#include "runtime/watchdog/last_signal.hpp"
+#include "runtime/ending/last_signal.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/environment/environment.hpp"
 #include "core/thread.hpp"
+#include "runtime/ending/last_signal.hpp"
 #include "runtime/ending/stop_signal.hpp"
-#include "runtime/watchdog/last_signal.hpp"
 #include "runtime/watchdog/living.hpp"
 
 namespace hortator::runtime {

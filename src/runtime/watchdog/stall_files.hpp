@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/ending/claim.hpp"
+#include "runtime/identity/claim.hpp"
 
 namespace hortator::runtime {
 

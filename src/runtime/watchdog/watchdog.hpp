@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/topology.hpp"
+#include "runtime/identity/topology.hpp"
 #include "runtime/watchdog/board.hpp"
 #include "runtime/watchdog/stall.hpp"
 #include "runtime/watchdog/stall_files.hpp"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "simulation/networks/network.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace torch::inductor {
 class AOTIModelPackageLoader;

@@ -6,7 +6,7 @@
 
 #include "simulation/networks/activation.hpp"
 #include "simulation/networks/network.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "simulation/networks/network.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

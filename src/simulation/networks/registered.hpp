@@ -3,7 +3,7 @@
 #include <torch/nn/modules/container/any.h>
 
 #include "simulation/networks/network.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

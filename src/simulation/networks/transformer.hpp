@@ -4,7 +4,7 @@
 #include <torch/nn/modules/transformercoder.h>
 
 #include "simulation/networks/network.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -11,7 +11,7 @@
 #include "simulation/samples/priority_keys.hpp"
 #include "simulation/samples/sample_store.hpp"
 #include "simulation/samples/slots.hpp"
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

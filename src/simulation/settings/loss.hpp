@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "simulation/networks/network.hpp"
+#include "simulation/sections/section.hpp"
 #include "simulation/settings/loss.hpp"
-#include "simulation/settings/section.hpp"
 
 namespace hortator::simulation {
 

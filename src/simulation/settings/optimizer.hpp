@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -4,7 +4,7 @@
 #include <hortator/training/accelerator_options.hpp>
 #include <string>
 
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "simulation/settings/choice_of.hpp"
+#include "simulation/sections/choice_of.hpp"
 
 namespace hortator::simulation {
 namespace {

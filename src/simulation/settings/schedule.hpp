@@ -3,7 +3,7 @@
 #include <hortator/schedule.hpp>
 #include <optional>
 
-#include "simulation/settings/section.hpp"
+#include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 

@@ -3,21 +3,25 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <filesystem>
 #include <hortator/error.hpp>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "accelerator/weights/checkpoint_weights.hpp"
+#include "checkpoint/read/reader.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/difference.hpp"
 #include "tools/checkpoint/listing.hpp"
-#include "tools/checkpoint/whole_checkpoint.hpp"
+#include "weights/weight_source.hpp"
 
 namespace hortator::tools::checkpoints {
 namespace {
@@ -27,6 +31,25 @@ namespace fs = std::filesystem;
 using Source = std::unique_ptr<weights::WeightSource>;
 
 constexpr std::size_t max_threads = 16;
+
+/// All tensors of a checkpoint as weights, under their full names.
+class WholeCheckpoint final : public weights::WeightSource {
+ public:
+  explicit WholeCheckpoint(const std::filesystem::path& folder) : reader_(folder) {
+    for (const auto& [name, spec] : reader_.tensors()) names_.push_back(name);
+  }
+  const std::filesystem::path& path() const override { return reader_.folder(); }
+  const std::vector<std::string>& names() const override { return names_; }
+  formats::TensorSpec spec(const std::string& name) const override { return reader_.tensors().at(name); }
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
+    reader_.read_elements(name, elements, to);
+  }
+  const StateDict& values() const { return reader_.values(); }
+
+ private:
+  checkpoint::Reader reader_;
+  std::vector<std::string> names_;
+};
 
 Options diff_options() {
   Options options;

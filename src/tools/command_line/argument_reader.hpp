@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "tools/command_line/options.hpp"
 #include "tools/command_line/typed_option.hpp"
-#include "tools/options.hpp"
 
 namespace hortator::tools {
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <iostream>
+#include <utility>
 
 #include "core/text/text.hpp"
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 #include "tools/command_line/typed_option.hpp"
 #include "tools/command_line/typed_values.hpp"
 
@@ -27,6 +28,19 @@ void refuse_number_as_name(const launching::Key& key, const std::string& value, 
 }
 
 }  // namespace
+
+std::optional<std::size_t> GivenSettings::add(const std::string& flag, Option option) {
+  const auto [entry, is_first] = options_.try_emplace(flag, option);
+  if (is_first) return {};
+  auto& earlier = entry->second;
+  if (earlier.typed != option.typed && earlier.value != option.value) {
+    throw UsageError({.what = text::concat(earlier.typed, " and ", option.typed, " both set --", flag, ", to ",
+                                           text::quote(earlier.value), " and to ", text::quote(option.value)),
+                      .hint = "leave out one of them"});
+  }
+  earlier.value = std::move(option.value);
+  return earlier.position;
+}
 
 Dialect ParserArguments::dialect() {
   if (!dialect_) dialect_ = options_.dialect != nullptr ? options_.dialect(typed_) : Dialect::slurm;

@@ -1,15 +1,33 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "launch/settings/keys.hpp"
-#include "tools/command_line/given_settings.hpp"
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 namespace hortator::tools {
+
+/// The options of a command line that set settings with one value. The last value of an option counts, as for Slurm.
+class GivenSettings {
+ public:
+  struct Option {
+    std::string typed;
+    std::string value;
+    std::size_t position = 0;  ///< where its argument is in the parser's list
+  };
+
+  /// Notes that `option` sets `flag`; returns the position of the argument that it replaces. Throws UsageError if
+  /// another spelling has set it to another value.
+  std::optional<std::size_t> add(const std::string& flag, Option option);
+
+ private:
+  std::map<std::string, Option> options_;
+};
 
 /// The arguments that Boost's parser gets: flags of settings, and what the verb itself understands. In an argument
 /// `typed` is the option that the user typed, for messages.

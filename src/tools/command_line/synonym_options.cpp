@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 #include "tools/command_line/typed_values.hpp"
 
 namespace hortator::tools {

@@ -4,7 +4,7 @@
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 
 namespace hortator::tools {
 

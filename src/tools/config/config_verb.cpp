@@ -8,9 +8,9 @@
 #include "core/whole_file.hpp"
 #include "launch/placement.hpp"
 #include "tools/config/questions.hpp"
-#include "tools/config/sources.hpp"
 #include "tools/config/updated_file.hpp"
 #include "tools/flags.hpp"
+#include "tools/settings_sources.hpp"
 #include "tools/verbs.hpp"
 #include "tools/written_file.hpp"
 

@@ -4,8 +4,8 @@
 
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/launcher.hpp"
-#include "runtime/mpi_use.hpp"
+#include "runtime/identity/launcher.hpp"
+#include "runtime/identity/mpi_use.hpp"
 #include "tools/doctor/cards.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/job/making.hpp"
 #include "tools/verbs.hpp"
 

@@ -9,10 +9,10 @@
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/directives.hpp"
+#include "launch/job/node_facts.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/srun_mpi.hpp"
 #include "tools/flags.hpp"
-#include "tools/job/node_facts.hpp"
 #include "tools/job/submitting.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/programs.hpp"
@@ -137,6 +137,35 @@ int submit_all(launching::Job& job, int chain_length) {
     std::cout << "submitted: " << id << "  " << file.string() << "\n";
   }
   return 0;
+}
+
+std::vector<launching::NodeFacts> ask_slurm(const launching::Settings& settings) {
+  if (!find_program("sinfo")) return {};
+  std::string command = "sinfo -h -e -o '%c|%G'";
+  if (const auto queue = settings.word("queue")) command += " -p " + launching::shell_quote(*queue);
+  const auto answer = run_command(command + " 2>/dev/null");
+  return answer.code == 0 ? launching::parse_sinfo(answer.output) : std::vector<launching::NodeFacts>{};
+}
+
+std::vector<launching::NodeFacts> ask_pbs() {
+  if (!find_program("pbsnodes")) return {};
+  const auto answer = run_command("pbsnodes -a 2>/dev/null");
+  return answer.code == 0 ? launching::parse_pbsnodes(answer.output) : std::vector<launching::NodeFacts>{};
+}
+
+// Sets the CPUs of a node that the settings leave open, to those of the nodes that the job may get. They are asked
+// from the scheduler, since this machine may be unlike its nodes. Warns if it does not answer: then each rank gets one
+// CPU.
+void complete_cpus(launching::Job& job) {
+  if (job.request.threads || job.cpus_per_node) return;
+  const bool is_slurm = job.scheduler == launching::Scheduler::slurm;
+  const auto nodes = is_slurm ? ask_slurm(job.settings) : ask_pbs();
+  job.cpus_per_node =
+      launching::cpus_of_any(nodes, {.count = job.request.gpus_per_node.value_or(0), .types = job.request.gpu_types});
+  job.cpus_source = is_slurm ? "sinfo" : "pbsnodes";
+  if (job.cpus_per_node) return;
+  std::cerr << "hortator: warning: the job asks for one CPU per rank, since " << job.cpus_source
+            << " reports no node that it could get; use --threads N or --cpus-per-node N\n";
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "launch/job/job.hpp"
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 /// What `hortator job` and `hortator sweep` have in common.
 namespace hortator::tools {

@@ -3,7 +3,7 @@
 
 #include "core/text/text.hpp"
 #include "launch/job/sweep.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/job/making.hpp"
 #include "tools/verbs.hpp"
 

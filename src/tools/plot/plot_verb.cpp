@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
-#include "tools/plot/chart.hpp"
+#include "tools/charts/chart.hpp"
 #include "tools/scale/study_folder.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"

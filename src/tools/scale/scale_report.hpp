@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/plot/chart.hpp"
+#include "tools/charts/chart.hpp"
 #include "tools/scale/scale_model.hpp"
 
 namespace hortator::tools {

@@ -5,14 +5,14 @@
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
-#include "tools/command_line.hpp"
-#include "tools/config/sources.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/job/submitting.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/scale/runs.hpp"
 #include "tools/scale/study_folder.hpp"
+#include "tools/settings_sources.hpp"
 #include "tools/verbs.hpp"
 
 namespace hortator::tools {

@@ -5,7 +5,7 @@
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "tools/plot/canvas.hpp"
+#include "tools/charts/canvas.hpp"
 
 namespace hortator::tools {
 namespace {

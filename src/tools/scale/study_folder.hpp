@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/plot/chart.hpp"
+#include "tools/charts/chart.hpp"
 #include "tools/scale/scale_plan.hpp"
 #include "tools/scale/scale_report.hpp"
 

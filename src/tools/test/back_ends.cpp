@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "comm/registry.hpp"
+#include "comm/backends/registry.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/plot/metrics.hpp"
+#include "tools/watch/metrics.hpp"
 #include "tools/watch/watch_view.hpp"
 
 /// Reads what a run has written in its folder, without any effect on the running job.

@@ -11,7 +11,7 @@
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "observe/status/status_record.hpp"
-#include "tools/plot/metrics.hpp"
+#include "tools/watch/metrics.hpp"
 
 /// Formats the state of a run as a page of text.
 namespace hortator::tools {

@@ -18,7 +18,7 @@
 
 #include "mpi/agree.hpp"
 #include "runtime/ending/stop_signal.hpp"
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 #include "runtime/world.hpp"
 
 namespace {

@@ -22,7 +22,7 @@
 #include <string>
 #include <thread>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "core/activity/activity.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 #include "runtime/world.hpp"
 
 int main(int argc, char** argv) {

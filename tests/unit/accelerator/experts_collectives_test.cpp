@@ -8,7 +8,7 @@
 #include <hortator/error.hpp>
 #include <new>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "experts_models.hpp"
 #include "mpi/agree.hpp"
 #include "parallel/collectives/differentiable.hpp"

@@ -1,4 +1,4 @@
-#include "checkpoint/read/mismatch.hpp"
+#include "checkpoint/read/reader.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "comm/backend_choice.hpp"
+#include "comm/backends/backend_choice.hpp"
 
 #include <hortator/error.hpp>
 #include <string>

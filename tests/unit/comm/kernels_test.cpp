@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "comm/shm/kernels/element.hpp"
-#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/kernels/element.hpp"
+#include "comm/kernels/reduce_kernels.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

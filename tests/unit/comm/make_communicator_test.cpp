@@ -1,4 +1,4 @@
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 
 #include <cstdlib>
 #include <hortator/error.hpp>

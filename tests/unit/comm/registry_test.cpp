@@ -1,4 +1,4 @@
-#include "comm/registry.hpp"
+#include "comm/backends/registry.hpp"
 
 #include <set>
 

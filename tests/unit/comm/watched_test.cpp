@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "comm/self/self_communicator.hpp"
 #include "support/catch.hpp"
 

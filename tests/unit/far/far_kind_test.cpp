@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/training/recordable.hpp"
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "machine/device/device.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/world.hpp"

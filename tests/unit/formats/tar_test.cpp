@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "formats/tar/members.hpp"
-#include "formats/tar/pax_records.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

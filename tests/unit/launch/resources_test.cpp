@@ -1,8 +1,8 @@
-#include "launch/job/resources.hpp"
+#include "launch/settings/resources.hpp"
 
 #include <hortator/error.hpp>
 
-#include "launch/job/walltime.hpp"
+#include "launch/settings/walltime.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::launching;

@@ -2,10 +2,10 @@
 
 #include <hortator/error.hpp>
 
-#include "launch/job/walltime.hpp"
 #include "launch/placement.hpp"
+#include "launch/request.hpp"
 #include "launch/settings/file.hpp"
-#include "launch/settings/request.hpp"
+#include "launch/settings/walltime.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::launching;

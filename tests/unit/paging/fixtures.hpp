@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "paging/paged_storages.hpp"
 #include "paging/pager.hpp"
 #include "paging/stores/host_stores.hpp"
+#include "paging/stores/paged_storages.hpp"
 
 /// Helpers of the paging tests.
 namespace hortator::testing {

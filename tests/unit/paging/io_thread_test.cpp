@@ -1,4 +1,4 @@
-#include "paging/io_thread.hpp"
+#include "paging/stores/io_thread.hpp"
 
 #include <future>
 #include <vector>

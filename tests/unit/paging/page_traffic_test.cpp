@@ -1,4 +1,3 @@
-// Of page_traffic.cpp and page_traffic_eviction.cpp.
 #include "paging/page_traffic.hpp"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <set>
 
-#include "paging/paged_storages.hpp"
+#include "paging/stores/paged_storages.hpp"
 #include "support/catch.hpp"
 
 namespace hortator::paging {

@@ -10,7 +10,7 @@
 #include <hortator/parallel/collectives.hpp>
 #include <vector>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "mpi/communicator.hpp"
 #include "support/catch.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "parallel/context/sequence_layout.hpp"
 #include "parallel/mesh/rank_group.hpp"
 

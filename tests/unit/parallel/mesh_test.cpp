@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/ending/claim.hpp"
+#include "runtime/identity/claim.hpp"
 
 #include <fstream>
 

@@ -2,7 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/ending/claim.hpp"
+#include "runtime/identity/claim.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,4 +1,4 @@
-#include "runtime/folder_lock.hpp"
+#include "runtime/identity/folder_lock.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "runtime/launcher.hpp"
+#include "runtime/identity/launcher.hpp"
 
 #include <hortator/error.hpp>
 #include <map>

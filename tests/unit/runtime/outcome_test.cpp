@@ -1,4 +1,4 @@
-#include "runtime/ending/outcome.hpp"
+#include "runtime/identity/outcome.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
-#include "runtime/shared_name.hpp"
+#include "runtime/identity/shared_name.hpp"
 
 #include <map>
 
-#include "runtime/run_folder.hpp"
+#include "runtime/identity/run_folder.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

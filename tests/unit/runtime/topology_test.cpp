@@ -1,4 +1,4 @@
-#include "runtime/topology.hpp"
+#include "runtime/identity/topology.hpp"
 
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"

@@ -11,7 +11,7 @@
 #include "core/whole_file.hpp"
 #include "launch/settings/deepspeed_file.hpp"
 #include "support/catch.hpp"
-#include "tools/config/sources.hpp"
+#include "tools/settings_sources.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;

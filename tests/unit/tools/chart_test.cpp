@@ -1,4 +1,4 @@
-#include "tools/plot/chart.hpp"
+#include "tools/charts/chart.hpp"
 
 #include <cmath>
 #include <hortator/error.hpp>
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "support/catch.hpp"
-#include "tools/plot/canvas.hpp"
+#include "tools/charts/canvas.hpp"
 
 using namespace hortator::tools;
 

@@ -6,9 +6,9 @@
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
-#include "launch/settings/request.hpp"
+#include "launch/request.hpp"
 #include "support/catch.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 
 using namespace hortator;

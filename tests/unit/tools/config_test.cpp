@@ -10,9 +10,9 @@
 
 #include "support/catch.hpp"
 #include "tools/config/questions.hpp"
-#include "tools/config/sources.hpp"
 #include "tools/config/updated_file.hpp"
 #include "tools/launch/supervise.hpp"
+#include "tools/settings_sources.hpp"
 
 using namespace hortator::tools;
 namespace launching = hortator::launching;

@@ -1,4 +1,4 @@
-#include "tools/plot/metrics.hpp"
+#include "tools/watch/metrics.hpp"
 
 #include <cmath>
 

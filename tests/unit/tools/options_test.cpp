@@ -1,10 +1,10 @@
-#include "tools/options.hpp"
+#include "tools/command_line/options.hpp"
 
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
 #include "support/catch.hpp"
-#include "tools/command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/verbs.hpp"
 

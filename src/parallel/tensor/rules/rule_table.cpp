@@ -66,16 +66,19 @@ const std::unordered_map<std::string, OperatorRule>& rules_by_name() {
 }
 
 }  // namespace
+}  // namespace hortator::parallel::rules
+
+namespace hortator::parallel {
 
 OperatorRule find_rule(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
   const auto whole_name = name.overload_name.empty() ? name.name : text::concat(name.name, ".", name.overload_name);
-  const auto found = rules_by_name().find(whole_name);
-  if (found != rules_by_name().end()) return found->second;
+  const auto found = rules::rules_by_name().find(whole_name);
+  if (found != rules::rules_by_name().end()) return found->second;
   // aten::equal is called pointwise as well, and returns a bool.
   const auto& returns = op.schema().returns();
   const bool makes_tensor = returns.size() == 1 && returns[0].type()->isSubtypeOf(*c10::TensorType::get());
-  return makes_tensor && op.hasTag(at::Tag::pointwise) ? elementwise : nullptr;
+  return makes_tensor && op.hasTag(at::Tag::pointwise) ? rules::elementwise : nullptr;
 }
 
-}  // namespace hortator::parallel::rules
+}  // namespace hortator::parallel

@@ -7,9 +7,6 @@
 /// What operators do with divided tensors. Each rule runs under PartsOnly: operators that it calls see parts.
 namespace hortator::parallel::rules {
 
-/// The rule of an operator, by its name with overload ("aten::sum.dim_IntList"); null if it has none.
-OperatorRule find_rule(const c10::OperatorHandle& op);
-
 /// An operand as it meets a result of `dims` dimensions that is divided by `division`: its part, or a whole tensor that
 /// the dimension does not concern, whose gradient is then summed over the ranks.
 at::Tensor beside(const Operand& operand, const Division& division, std::int64_t dims, const SharedRanks& ranks);

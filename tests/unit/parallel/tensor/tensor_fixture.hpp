@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/make_communicator.hpp"
+#include "comm/backends/make_communicator.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/tensor/interception.hpp"

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "runtime/watchdog/last_signal.hpp"
+#include "runtime/ending/last_signal.hpp"
 #include "support/catch.hpp"
 #include "unit/runtime/watchdog/stalls.hpp"
 

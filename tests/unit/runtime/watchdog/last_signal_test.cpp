@@ -1,4 +1,4 @@
-#include "runtime/watchdog/last_signal.hpp"
+#include "runtime/ending/last_signal.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/identity/run_folder.hpp"
+
+/// The outcome of a run that has not failed.
+namespace hortator::runtime {
+
+/// hortator::run returns it after should_stop() was true: the run can be resumed. EX_TEMPFAIL of sysexits.h.
+constexpr int stopped_exit_code = 75;
+
+/// Records that the program has been asked to stop and can be resumed in another job.
+void note_stopped();
+bool was_stopped();
+
+/// Records at the end of a run's work how many updates it made, and after which one it had resumed, if it had.
+void note_updates(std::optional<std::int64_t> resumed_after, std::int64_t made);
+
+/// The content of outcome.json. `already_finished`: the update at which an earlier run had finished, if this one has
+/// resumed there and had none left to do.
+std::string outcome_record(const Run& run, bool stopped, std::optional<std::int64_t> already_finished = {});
+
+/// Writes outcome.json to the run folder and replaces that of an earlier run. If it cannot be written, it logs a
+/// warning: the run itself has succeeded.
+void write_outcome();
+/// Removes the outcome of an earlier run, and remembers whether it had finished. Called when a run begins.
+void remove_stale_outcome(const std::filesystem::path& folder);
+
+}  // namespace hortator::runtime
