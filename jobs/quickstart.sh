@@ -36,13 +36,13 @@ announce() {
     else
       printf "$part" build "$(minutes $(((core_minutes + jobs - 1) / jobs))) with $jobs compiler processes"
     fi
-    printf "$part" training "$(minutes $((ranks > jobs ? 2 * ranks / jobs : 2))) on $ranks ranks"
+    printf "$part" training "$(minutes $((ranks > jobs ? ranks / jobs : 1))) on $ranks ranks"
   }
 }
 
 # Trains to the middle, stops on purpose, and resumes from the checkpoint.
 train() {
-  local run=$1 steps=600
+  local run=$1 steps=300
   local gpt=("$build/bin/hortator" launch -n "$ranks" "$build/bin/gpt" --run-dir "$run" --steps "$steps" --batch-size $((16 * ranks)))
 
   # keep the previous run: repeating the command must not delete a user's results
