@@ -9,6 +9,7 @@
 #include "machine/cpu/cpu_set.hpp"
 #include "machine/cpu/threads.hpp"
 #include "mpi/communicator.hpp"
+#include "runtime/ending/stop_signal.hpp"
 #include "runtime/identity/mpi_use.hpp"
 #include "runtime/identity/topology.hpp"
 #include "runtime/watchdog/watchdog.hpp"
@@ -42,6 +43,7 @@ class World {
   void move_beside_device();
 
   MpiUse mpi_;
+  StopSignals signals_;  ///< also in programs without hortator::run
   mpi::Communicator comm_;
   mpi::Communicator node_;
   Topology topology_;

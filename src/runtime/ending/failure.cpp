@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +59,11 @@ void speak(const Run& run, const Failure& failure) {
   if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
     log::write_last_line("Could not write " + (run.folder / "failure.json").string());
   }
+}
+
+std::atomic<bool>& reported_before_exit() {
+  static std::atomic<bool> value = false;
+  return value;
 }
 
 }  // namespace
@@ -125,5 +131,12 @@ void report(const Failure& failure) {
   if (others_may_speak) std::this_thread::sleep_for(head_start_of_rank_0);
   speak(run, failure);
 }
+
+void report_before_exit(const Failure& failure) {
+  reported_before_exit() = true;
+  report(failure);
+}
+
+bool was_reported_before_exit() { return reported_before_exit(); }
 
 }  // namespace hortator::runtime

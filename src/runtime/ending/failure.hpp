@@ -38,4 +38,8 @@ std::string failure_record(const Run& run, const Failure& failure);
 /// job: at once if this rank has reported, otherwise after the time in which the reporting rank should have ended it.
 void report(const Failure& failure);
 
+/// The same for a program that then ends itself by exit(), whose exit is not reported as another failure.
+void report_before_exit(const Failure& failure);
+bool was_reported_before_exit();
+
 }  // namespace hortator::runtime

@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <mutex>
 
 #include "core/log.hpp"
+#include "runtime/ending/outcome.hpp"
 #include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
@@ -14,6 +17,7 @@ namespace {
 
 // The only objects that the signal handlers access.
 std::atomic<bool> minutes_are_left = false;
+std::atomic<bool> was_interrupted = false;
 std::atomic<std::int64_t> seconds_signal_at = 0;  ///< milliseconds of the monotonic clock
 std::atomic<bool> is_listening = false;           ///< a loop checks for SIGTERM
 std::atomic<bool (*)()> seconds_observer = nullptr;
@@ -38,6 +42,7 @@ void remember_seconds(int signal) {
 // Like SIGTERM, the next one ends the process.
 void remember_interrupt(int signal) {
   minutes_are_left = true;
+  was_interrupted = true;
   std::signal(signal, SIG_DFL);
 }
 
@@ -52,14 +57,57 @@ bool has_handler_but(int signal, void (*ours)(int)) {
   return current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN && current.sa_handler != ours;
 }
 
+/// What a signal did before it was recorded.
+struct HandlerBefore {
+  int signal = 0;
+  void (*ours)(int) = nullptr;
+  struct sigaction before {};
+  bool is_replaced = false;
+};
+
+struct Handlers {
+  std::mutex mutex;
+  int holders = 0;
+  std::array<HandlerBefore, 3> all = {HandlerBefore{.signal = SIGUSR1, .ours = remember_minutes},
+                                      HandlerBefore{.signal = SIGTERM, .ours = remember_seconds},
+                                      HandlerBefore{.signal = SIGINT, .ours = remember_interrupt}};
+};
+
+Handlers& handlers() {
+  static Handlers instance;
+  return instance;
+}
+
+/// Whether the first signal has come, after which our handler leaves the next one to the default action.
+bool has_come(int signal) {
+  return signal == SIGTERM ? seconds_signal_at != 0 : signal == SIGINT ? was_interrupted.load() : false;
+}
+
 // A script that ignores a signal (trap '' USR1) passes that on to all processes that it starts, which is not intended
 // for the ranks.
 void remember(int signal, void (*handler)(int)) {
-  if (has_handler_but(signal, handler)) return;
+  if (has_handler_but(signal, handler) || has_come(signal)) return;
   struct sigaction ours {};
+  struct sigaction before {};
   ours.sa_handler = handler;
   ours.sa_flags = SA_RESTART;
-  sigaction(signal, &ours, nullptr);
+  sigaction(signal, &ours, &before);
+  const std::scoped_lock lock(handlers().mutex);
+  for (auto& one : handlers().all) {
+    if (one.signal != signal || one.is_replaced || before.sa_handler == handler) continue;
+    one.before = before;
+    one.is_replaced = true;
+  }
+}
+
+// A handler that the program has installed since then stays.
+void put_back(HandlerBefore& one) {
+  if (!one.is_replaced) return;
+  one.is_replaced = false;
+  struct sigaction current {};
+  if (sigaction(one.signal, nullptr, &current) != 0) return;
+  const bool is_ours = current.sa_handler == one.ours || (current.sa_handler == SIG_DFL && has_come(one.signal));
+  if (is_ours) sigaction(one.signal, &one.before, nullptr);
 }
 
 void report_other_handler(int signal, const char* name, void (*ours)(int)) {
@@ -68,7 +116,7 @@ void report_other_handler(int signal, const char* name, void (*ours)(int)) {
 }
 
 void begin_to_listen() {
-  is_listening = true;
+  if (is_listening.exchange(true)) return;
   remember(SIGTERM, remember_seconds);
   if (!is_ignored(SIGINT)) remember(SIGINT, remember_interrupt);
   publish_that_it_stops();
@@ -79,9 +127,28 @@ void begin_to_listen() {
 
 }  // namespace
 
-void survive_minutes_signal() { remember(SIGUSR1, remember_minutes); }
+StopSignals::StopSignals() {
+  {
+    const std::scoped_lock lock(handlers().mutex);
+    ++handlers().holders;
+  }
+  remember(SIGUSR1, remember_minutes);
+}
 
-void survive_seconds_signal() { [[maybe_unused]] static const bool once = (begin_to_listen(), true); }
+StopSignals::~StopSignals() {
+  const std::scoped_lock lock(handlers().mutex);
+  if (--handlers().holders > 0) return;
+  is_listening = false;
+  // Where ranks were asked to stop, the signal may reach this one late, while it leaves.
+  const bool was_asked = minutes_are_left || was_stopped();
+  for (auto& one : handlers().all) {
+    if (one.signal != SIGUSR1 || !was_asked) put_back(one);
+  }
+}
+
+void survive_minutes_signal() { [[maybe_unused]] static const StopSignals* const forever = new StopSignals(); }
+
+void survive_seconds_signal() { begin_to_listen(); }
 
 void observe_seconds_signal(bool (*observer)()) {
   seconds_observer = observer;

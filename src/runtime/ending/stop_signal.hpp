@@ -7,13 +7,25 @@
 /// then SIGKILL follows. SIGINT, from Ctrl-C: no SIGKILL follows, so that it counts as SIGUSR1.
 namespace hortator::runtime {
 
-/// Records SIGUSR1, which then no longer ends the process. Also where it was ignored: a script ignores it to protect
-/// itself, not its ranks. A handler of the application stays.
+/// While one of these objects lives, SIGUSR1 is recorded and does not end the process. Also where it was ignored: a
+/// script ignores it to protect itself, not its ranks. A handler of the application stays. The last one puts back what
+/// the three signals did before, except for SIGUSR1 in a run that was asked to stop, to which a second one may come
+/// late.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+};
+
+/// The same until the process ends, for programs of hortator::run, whose process is the run.
 void survive_minutes_signal();
 
-/// The same for SIGTERM and SIGINT; reports to the launcher that the program stops when asked. Called once a loop
-/// checks for it. A second signal of the two ends the process. Where the application has a handler for one of the three
-/// signals, this code never sees it; rank 0 logs that. A SIGINT that is ignored, as in a background job, stays ignored.
+/// The same for SIGTERM and SIGINT, as long as a StopSignals lives; reports to the launcher that the program stops when
+/// asked. Called where a loop checks for it. A second signal of the two ends the process. Where the application has a
+/// handler for one of the three signals, this code never sees it; rank 0 logs that. A SIGINT that is ignored, as in a
+/// background job, stays ignored.
 void survive_seconds_signal();
 
 /// Calls `observer` in the signal handler of the first SIGTERM, and no longer lets that end the process on its own

@@ -106,6 +106,13 @@ bool make_folders(const fs::path& folder, std::vector<fs::path>& made) {
                             path.string())});
 }
 
+[[noreturn]] void refuse_in_job(const fs::path& path, const LockHolder& holder) {
+  throw UsageError({.what = text::concat("Another run of this job uses the folder ", path.parent_path().string(), ": ",
+                                         holder.part.empty() ? "" : holder.part + ", ", to_string(holder)),
+                    .why = "each would replace the other's checkpoints and logs",
+                    .hint = "give each run a run_dir of its own in its settings, or end the other run first"});
+}
+
 void warn_once(const fs::path& folder, const std::string& reason) {
   static std::once_flag warned;
   std::call_once(warned, [&] {
@@ -186,7 +193,8 @@ class FolderLock::LockedFile {
       }
       if (attempt == Attempt::replaced) continue;
       const auto holder = read_holder(file);
-      if (is_same_run(holder, self)) return std::nullopt;
+      if (is_same_run(holder, self) && holder.part == self.part) return std::nullopt;
+      if (is_same_run(holder, self)) refuse_in_job(path, holder);
       if (is_over && !is_superseded(holder, self)) refuse(path, holder);
       std::error_code ignored;
       if (is_over) fs::remove(path, ignored);  // a lock that outlived its host: the next attempt makes a new file

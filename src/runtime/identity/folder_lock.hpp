@@ -19,13 +19,13 @@ std::filesystem::path one_path_of(const std::filesystem::path& folder);
 
 /// Keeps other runs out of a folder: a lock on the file run.lock in it, which the operating system releases when this
 /// process ends, however it ends. Further locks of the same folder in this process share it; other processes of the
-/// same run are let in without one. At the end the file is removed, and so are the folders that were made for it, if
-/// empty.
+/// same run are let in without one, unless the holder is another part of it. At the end the file is removed, and so are
+/// the folders that were made for it, if empty.
 class FolderLock {
  public:
   /// Makes the folder if necessary. Throws UsageError, naming the holder, if another run still holds the folder after
-  /// `patience`. Without a lock, and after one warning, where the file system has none; silently where the folder
-  /// cannot be written.
+  /// `patience`, and at once if the other run belongs to the same job. Without a lock, and after one warning, where the
+  /// file system has none; silently where the folder cannot be written.
   FolderLock(const std::filesystem::path& folder, const LockHolder& self,
              std::chrono::milliseconds patience = lock_patience);
 

@@ -38,8 +38,9 @@ LockHolder lock_holder(const core::Variables& variables) {
 }
 
 std::string to_json(const LockHolder& holder) {
-  const nlohmann::ordered_json record = {{"run", holder.run}, {"host", holder.host},         {"pid", holder.pid},
-                                         {"job", holder.job}, {"restarts", holder.restarts}, {"since", holder.since}};
+  nlohmann::ordered_json record = {{"run", holder.run}, {"host", holder.host},         {"pid", holder.pid},
+                                   {"job", holder.job}, {"restarts", holder.restarts}, {"since", holder.since}};
+  if (!holder.part.empty()) record["part"] = holder.part;
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -58,7 +59,8 @@ LockHolder parse_holder(const std::string& json) {
           .pid = number("pid"),
           .job = text_of("job"),
           .restarts = static_cast<int>(number("restarts")),
-          .since = text_of("since")};
+          .since = text_of("since"),
+          .part = text_of("part")};
 }
 
 std::string to_string(const LockHolder& holder) {

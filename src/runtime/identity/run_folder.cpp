@@ -92,7 +92,8 @@ std::string new_run_id() {
 Run current_run() {
   const std::scoped_lock lock(shared().mutex);
   auto run = shared().run;
-  // A program without hortator::run has not given its name.
+  // A program without hortator::run has given neither its name nor its host.
+  if (run.host.empty()) run.host = mpi::host_name();
   if (run.folder.empty()) run.folder = std::filesystem::absolute(default_folder(program_invocation_short_name));
   return run;
 }

@@ -36,11 +36,14 @@ void start() {
   if (core::variable("HORTATOR_RUN_NOTE") || sem_init(&seconds_signal, 0, 0) != 0) return;
   watched_process = getpid();
   core::start_without_signals("hortator-peers", watch).detach();
-  observe_seconds_signal(wake_watch);
 }
 
 }  // namespace
 
-void watch_for_killed_peers() { [[maybe_unused]] static const bool once = (start(), true); }
+// The handler is put back when a run has ended, and installed again for the next one.
+void watch_for_killed_peers() {
+  [[maybe_unused]] static const bool once = (start(), true);
+  if (watched_process == getpid()) observe_seconds_signal(wake_watch);
+}
 
 }  // namespace hortator::runtime

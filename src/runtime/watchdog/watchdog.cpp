@@ -104,9 +104,11 @@ void Watchdog::leave() {
 void Watchdog::leave_early() {
   leave();
   if (process_ != getpid() || mpi::is_aborting() || !mpi::is_usable()) return;
-  runtime::report({.problem =
-                       "the program has left by exit() while its State or Accelerator was in use (the other ranks "
-                       "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
+  if (!was_reported_before_exit()) {
+    runtime::report({.problem =
+                         "the program has left by exit() while its State or Accelerator was in use (the other ranks "
+                         "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
+  }
   // Not every launcher treats a rank that has not finalised MPI as failed: MPICH's does not.
   if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
 }

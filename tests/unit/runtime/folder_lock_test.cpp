@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 
@@ -64,6 +65,24 @@ TEST_CASE("a folder that another process holds is refused with its holder and th
                     ContainsSubstring("Another run uses the folder " + folder.path.string()) &&
                         ContainsSubstring("pid 77 on n1, job slurm 12, since 2026-11-25T03:00:00Z") &&
                         ContainsSubstring("if it is certainly gone, remove " + (folder.path / "run.lock").string()));
+}
+
+TEST_CASE("another part of the same run is refused at once, with the name of the part that has the folder") {
+  const test::OwnFolder folder("lock");
+  auto of_solvers = self;
+  of_solvers.part = "the run of solvers.yaml (1)";
+  auto of_trainers = self;
+  of_trainers.part = "the run of trainers.yaml (2)";
+  const OtherProcess process(folder.path, of_solvers);
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& one : {of_trainers, self}) {
+    CHECK_THROWS_WITH(FolderLock(folder.path, one, 20s),
+                      ContainsSubstring("Another run of this job uses the folder " + folder.path.string() +
+                                        ": the run of solvers.yaml (1), pid 78 on n2") &&
+                          ContainsSubstring("give each run a run_dir of its own"));
+  }
+  CHECK(std::chrono::steady_clock::now() - start < 10s);
+  CHECK_FALSE(FolderLock(folder.path, of_solvers, 0ms).is_held());
 }
 
 TEST_CASE("the lock of a killed process is free at once, and one of a process that ends is waited for") {
@@ -148,6 +167,10 @@ TEST_CASE("a holder is read back as it was written, and any other content is an 
   const auto read = runtime::parse_holder(runtime::to_json(other));
   CHECK(runtime::to_string(read) == runtime::to_string(other));
   CHECK(read.run == "other");
+  CHECK(read.part.empty());
+  auto part = other;
+  part.part = "the run of sim.yaml";
+  CHECK(runtime::parse_holder(runtime::to_json(part)).part == "the run of sim.yaml");
   for (const auto* text : {"", "{", "[1]", R"({"pid": "x", "host": 3})"})
     CHECK(runtime::to_string(runtime::parse_holder(text)) == "its lock file does not say which");
 }
