@@ -81,7 +81,7 @@ Expression ExpressionParser::tuple() {
   if (!is_op(",")) return first;
   std::vector<Expression> parts = {std::move(first)};
   while (take_op(",") && !is_at_end()) parts.push_back(expression());
-  return list_of(std::move(parts));
+  return tuple_of(std::move(parts));
 }
 
 Expression ExpressionParser::expression() {

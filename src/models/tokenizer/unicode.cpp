@@ -12,6 +12,7 @@
 
 #include "core/text/text.hpp"
 #include "models/tokenizer/characters.hpp"
+#include "models/tokenizer/regex/oniguruma.hpp"
 
 namespace hortator::models {
 namespace {
@@ -189,21 +190,14 @@ struct Pattern::Compiled {
 };
 
 Pattern::Pattern(const std::string& expression) {
-  std::u16string utf16;
-  for (const auto c : code_points(expression)) {
-    if (c < 0x10000) {
-      utf16.push_back(static_cast<char16_t>(c));
-    } else {
-      utf16.push_back(U16_LEAD(c));
-      utf16.push_back(U16_TRAIL(c));
-    }
-  }
+  const auto translated = icu_expression(expression);
+  const std::u16string utf16(translated.begin(), translated.end());  // ASCII
   UErrorCode error = U_ZERO_ERROR;
   UParseError where{};
   auto* compiled = uregex_open(utf16.data(), static_cast<std::int32_t>(utf16.size()), 0, &where, &error);
   if (U_FAILURE(error)) {
-    throw UsageError({.what = text::concat("ICU cannot read the regular expression ", text::quote(expression), ": ",
-                                           u_errorName(error), " at character ", where.offset)});
+    throw UsageError({.what = text::concat("ICU cannot compute the regular expression ", text::quote(expression), ": ",
+                                           u_errorName(error))});
   }
   const auto owner = std::make_shared<Compiled>();
   owner->expression = compiled;
@@ -211,6 +205,7 @@ Pattern::Pattern(const std::string& expression) {
 }
 
 std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
+  if (text.empty()) return {};
   std::u16string utf16;
   std::vector<std::size_t> index;  // of the character at each UTF-16 unit, and the end
   utf16.reserve(text.size());
@@ -237,7 +232,9 @@ std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
   std::vector<TextRange> all;
   while (U_SUCCESS(error) && uregex_findNext(own.get(), &error)) {
     const auto begin = uregex_start(own.get(), 0, &error), end = uregex_end(own.get(), 0, &error);
-    if (end > begin) all.push_back({index[static_cast<std::size_t>(begin)], index[static_cast<std::size_t>(end)]});
+    const TextRange found{index[static_cast<std::size_t>(begin)], index[static_cast<std::size_t>(end)]};
+    const bool is_repeated = found.size() == 0 && !all.empty() && all.back().end == found.end;
+    if (!is_repeated) all.push_back(found);
   }
   if (U_FAILURE(error))
     throw Error({.what = text::concat("A regular expression failed on a text: ", u_errorName(error))});

@@ -21,13 +21,13 @@ enum class NormalizationForm { nfc, nfd, nfkc, nfkd };
 /// The normalised text, with the change that each character makes.
 std::vector<CharacterChange> normalized(const std::u32string& text, NormalizationForm form);
 
-/// A regular expression.
+/// A regular expression as Hugging Face tokenizers has them: Oniguruma's.
 class Pattern {
  public:
-  /// Throws UsageError for an expression that ICU does not know.
+  /// Throws UsageError for an expression that ICU cannot compute as Oniguruma does.
   explicit Pattern(const std::string& expression);
 
-  /// The matches that are not empty, in order.
+  /// The matches, in order. One may be empty, but not where another one ends. An empty text has none.
   std::vector<TextRange> matches(const std::u32string& text) const;
 
  private:
