@@ -7,6 +7,7 @@
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
 #include "accelerator/training/launched.hpp"
+#include "accelerator/training/own_parameters.hpp"
 #include "accelerator/training/prepared_before.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
@@ -77,6 +78,7 @@ void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = mac
 std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& module, const PrepareModelOptions& chosen) {
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
   training_->settle_seed();
+  if (!chosen.evaluation_mode && !options().ddp.find_unused_parameters) accelerator::require_own_parameters(module);
   if (!chosen.evaluation_mode) recompute_as_launched(module);
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;

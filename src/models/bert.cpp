@@ -6,6 +6,7 @@
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
@@ -79,7 +80,8 @@ TORCH_MODULE(BertLayer);
 class Bert final : public PretrainedModel {
  public:
   Bert(const BertShape& shape, bool pools)
-      : dropout_(shape.dropout),
+      : rows_{.tokens = shape.vocabulary, .positions = shape.positions, .types = shape.types},
+        dropout_(shape.dropout),
         words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width, shape.padding))),
         positions_(place(*this, "embeddings.position_embeddings", embedding(shape.positions, shape.width))),
         types_(place(*this, "embeddings.token_type_embeddings", embedding(shape.types, shape.width))),
@@ -90,6 +92,7 @@ class Bert final : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
+    require_text_inputs(inputs, rows_);
     const auto& ids = inputs.input_ids;
     auto positions = inputs.position_ids, types = inputs.token_type_ids;
     if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
@@ -105,6 +108,7 @@ class Bert final : public PretrainedModel {
   const at::Tensor& token_embedding() const { return words_->weight; }
 
  private:
+  EmbeddingRows rows_;
   double dropout_;
   torch::nn::Embedding words_, positions_, types_;
   torch::nn::LayerNorm norm_;

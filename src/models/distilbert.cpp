@@ -6,6 +6,7 @@
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
@@ -77,7 +78,8 @@ TORCH_MODULE(DistilBertLayer);
 class DistilBert final : public PretrainedModel {
  public:
   explicit DistilBert(const DistilBertShape& shape)
-      : dropout_(shape.dropout),
+      : rows_{.tokens = shape.vocabulary, .positions = shape.positions},
+        dropout_(shape.dropout),
         words_(place(*this, "embeddings.word_embeddings", embedding(shape.vocabulary, shape.width, shape.padding))),
         positions_(place(*this, "embeddings.position_embeddings", embedding(shape.positions, shape.width))),
         norm_(place(*this, "embeddings.LayerNorm", layer_norm(shape.width, distilbert_epsilon))),
@@ -86,6 +88,7 @@ class DistilBert final : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
+    require_text_inputs(inputs, rows_);
     const auto& ids = inputs.input_ids;
     auto positions = inputs.position_ids;
     if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
@@ -98,6 +101,7 @@ class DistilBert final : public PretrainedModel {
   const at::Tensor& token_embedding() const { return words_->weight; }
 
  private:
+  EmbeddingRows rows_;
   double dropout_;
   torch::nn::Embedding words_, positions_;
   torch::nn::LayerNorm norm_;

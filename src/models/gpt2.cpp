@@ -10,6 +10,7 @@
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
@@ -104,7 +105,9 @@ TORCH_MODULE(Gpt2Block);
 class Gpt2 final : public PretrainedModel {
  public:
   explicit Gpt2(const Gpt2Shape& shape)
-      : dropout_(shape.embedding_dropout),
+      : vocabulary_(shape.vocabulary),
+        positions_(shape.positions),
+        dropout_(shape.embedding_dropout),
         wte_(register_module("wte", embedding(shape.vocabulary, shape.width))),
         wpe_(register_module("wpe", embedding(shape.positions, shape.width))),
         h_(register_module("h", torch::nn::ModuleList())),
@@ -115,6 +118,7 @@ class Gpt2 final : public PretrainedModel {
   ModelOutputs forward(const ModelInputs& inputs) override {
     const auto& ids = inputs.input_ids;
     const auto past = inputs.cache != nullptr ? inputs.cache->time() : 0;
+    require_text_inputs(inputs, {.tokens = vocabulary_, .positions = positions_}, past);
     const auto all = past + ids.size(1);
     auto positions = inputs.position_ids;
     if (!positions.defined()) positions = runtime::default_positions(past, ids.size(1), ids.device()).unsqueeze(0);
@@ -138,6 +142,7 @@ class Gpt2 final : public PretrainedModel {
   bool has_recomputable_layers() const override { return true; }
 
  private:
+  std::int64_t vocabulary_, positions_;
   double dropout_;
   torch::nn::Embedding wte_, wpe_;
   torch::nn::ModuleList h_;

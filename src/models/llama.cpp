@@ -11,6 +11,7 @@
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 #include "models/layers/projection.hpp"
 #include "models/layers/rotary.hpp"
@@ -198,7 +199,8 @@ TORCH_MODULE(LlamaDecoderLayer);
 class Llama final : public PretrainedModel {
  public:
   Llama(const LlamaShape& shape, RotaryEmbedding rotary)
-      : windows_(shape.windows),
+      : vocabulary_(shape.vocabulary),
+        windows_(shape.windows),
         computes_balance_(shape.computes_balance),
         rotary_(std::move(rotary)),
         embed_tokens_(register_module("embed_tokens", embedding(shape.vocabulary, shape.width, shape.padding))),
@@ -210,6 +212,7 @@ class Llama final : public PretrainedModel {
   ModelOutputs forward(const ModelInputs& inputs) override {
     const auto& ids = inputs.input_ids;
     const auto past = inputs.cache != nullptr ? inputs.cache->time() : 0;
+    require_text_inputs(inputs, {.tokens = vocabulary_}, past);
     const auto all = past + ids.size(1);
     auto positions = inputs.position_ids;
     if (!positions.defined()) positions = runtime::default_positions(past, ids.size(1), ids.device()).unsqueeze(0);
@@ -241,6 +244,7 @@ class Llama final : public PretrainedModel {
   bool has_recomputable_layers() const override { return true; }
 
  private:
+  std::int64_t vocabulary_;
   std::vector<std::optional<std::int64_t>> windows_;
   bool computes_balance_;
   RotaryEmbedding rotary_;

@@ -13,6 +13,7 @@
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 
 namespace hortator::models {
@@ -120,6 +121,7 @@ class ResNet : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
+    require_images(inputs);
     require_channels(inputs.pixel_values);
     auto x = at::max_pool2d(activation_(stem_(inputs.pixel_values)), 3, 2, 1);
     for (auto& block : blocks_) x = block.forward(x, activation_);

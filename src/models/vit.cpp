@@ -10,6 +10,7 @@
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 
 namespace hortator::models {
@@ -106,6 +107,7 @@ class Vit final : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
+    require_images(inputs);
     const auto& pixels = inputs.pixel_values;
     require_size(pixels);
     auto x = patches_(pixels).flatten(2).transpose(1, 2);

@@ -33,6 +33,21 @@ run "${launcher[@]}" "$generate" --model model --prompts prompts --answers many-
 expect_code 0
 cmp one-random many-random || wrong 'several ranks draw different tokens'
 if cmp -s one one-random; then wrong 'the tokens are not random'; fi
+printf 'the galley\nthe galley\nthe galley\n' >equal
+run "${launcher[@]}" "$generate" --model model --prompts equal --answers equal-random --batch-size 2 "${random[@]}"
+expect_code 0
+[ "$(sort -u equal-random | wc -l)" = 3 ] || wrong 'equal prompts have equal random answers'
+
+# what the checkpoint asks for counts where the command line says nothing
+echo '{"do_sample": true, "temperature": 2.0, "top_k": 20, "top_p": 0.95, "max_new_tokens": 9, "no_repeat_ngram_size": 3}' >model/generation_config.json
+run "$generate" --model model --prompts prompts --answers asked --batch-size 1 --seed 5
+expect_code 0
+expect_line 'generation_config.json asks for what generate.. does not have: no_repeat_ngram_size .3.'
+cmp one-random asked || wrong 'generation_config.json does not choose how tokens are chosen'
+run "$generate" --model model --prompts prompts --answers asked --batch-size 1 --sample=false
+expect_code 0
+cmp one asked || wrong 'the command line does not come before generation_config.json'
+rm model/generation_config.json
 
 # a model that is divided among ranks
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
@@ -83,6 +98,27 @@ run "$generate" --model model --prompts prompts --answers many --beams 2 --sampl
 expect_code 2
 expect_line '--beams: .*--sample cannot be given'
 
+# wrong options end the run before any answer
+refused() {
+  local line=$1
+  shift
+  run "${launcher[@]}" "$generate" --model model --prompts prompts --answers none "$@"
+  expect_code 2
+  expect_line "$line"
+  [ ! -e none ] || wrong "there are answers with $*"
+}
+refused '--temperature: expected a number above 0' --sample --temperature 0
+refused '--temperature, --top-k and --top-p: expected --sample' --temperature 0.5
+refused '--top-p: expected a number above 0 up to 1' --sample --top-p 0
+refused '--top-k: expected a whole number from 0' --sample --top-k -1
+refused '--max-new-tokens: expected a whole number from 1' --max-new-tokens 0
+refused '--stop: every answer contains an empty text' --stop ''
+refused '500 beams need 1000 tokens' --beams 500
+
+echo '[[999999]]' >ids.json
+run "$generate" --model model --ids ids.json --logits logits.safetensors
+expect_code 2
+expect_line 'input_ids: expected numbers from 0 to 60, got 999999'
 echo '[[3, 4, 5], [6, 7]]' >ids.json
 run "$generate" --model model --ids ids.json --logits logits.safetensors --hidden hidden.safetensors
 expect_code 0

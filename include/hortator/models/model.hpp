@@ -46,6 +46,7 @@ struct ModelOutputs {
 struct ModelConfig {
   std::string architecture = {};                 ///< "LlamaForCausalLM"
   std::string json = {};                         ///< the text of config.json
+  std::string generation_json = {};              ///< the text of generation_config.json; empty if there is none
   std::int64_t vocabulary = 0;                   ///< number of tokens; 0 for image models
   std::int64_t max_positions = 0;                ///< the longest text that the model was made for; 0 for image models
   bool is_causal = false;                        ///< it predicts the next token

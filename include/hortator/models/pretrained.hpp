@@ -26,14 +26,14 @@ struct PretrainedOptions {
   std::string head = {};
 };
 
-/// Makes the model of a folder with config.json and weights (model.safetensors, pytorch_model.bin, an index of
-/// several files, or one GGUF file, which describes the model if there is no config.json; the path may also be that of
-/// a GGUF file), in evaluation mode. Weights are read into the parameters directly. A new head has random weights, and
-/// a warning names them. Throws an error with all names that do not fit for weights of another model, and one that
-/// lists the known names for an architecture, a field or a value that is not supported. Local to this process: all
-/// ranks that train the model call it. Within construct_deferred() each weight of 1 MiB or more is read when it is
-/// needed: in prepare(), the first rank reads one after the other and sends it to all, so that no rank holds more than
-/// its part of the model and one weight.
+/// Makes the model of a folder with config.json, generation_config.json for generate(), and weights (model.safetensors,
+/// pytorch_model.bin, an index of several files, or one GGUF file, which describes the model if there is no
+/// config.json; the path may also be that of a GGUF file), in evaluation mode. Weights are read into the parameters
+/// directly. A new head has random weights, and a warning names them. Throws an error with all names that do not fit
+/// for weights of another model, and one that lists the known names for an architecture, a field or a value that is not
+/// supported. Local to this process: all ranks that train the model call it. Within construct_deferred() each weight of
+/// 1 MiB or more is read when it is needed: in prepare(), the first rank reads one after the other and sends it to all,
+/// so that no rank holds more than its part of the model and one weight.
 HORTATOR_API std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& folder,
                                                               const PretrainedOptions& options = {});
 
@@ -46,13 +46,13 @@ struct SavePretrainedOptions {
   std::string max_shard_size = "10GB";  ///< files grow no larger, except for a single tensor that is larger
 };
 
-/// Writes config.json and safetensors files that transformers loads. A reader finds the older or the newer model, also
-/// when the process is killed. One rank calls it. Parameters that ZeRO has sharded are written by
-/// Accelerator::save_model; save_config() completes its folder.
+/// Writes config.json, generation_config.json if the model came with one, and safetensors files that transformers
+/// loads. A reader finds the older or the newer model, also when the process is killed. One rank calls it. Parameters
+/// that ZeRO has sharded are written by Accelerator::save_model; save_config() completes its folder.
 HORTATOR_API void save_pretrained(const PretrainedModel& model, const std::filesystem::path& folder,
                                   const SavePretrainedOptions& options = {});
 
-/// Writes config.json only. One rank calls it.
+/// Writes config.json, and generation_config.json if the model came with one. One rank calls it.
 HORTATOR_API void save_config(const PretrainedModel& model, const std::filesystem::path& folder);
 
 /// Writes tensors to a safetensors file, which must not exist yet.

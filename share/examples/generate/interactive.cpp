@@ -1,5 +1,6 @@
 #include "interactive.hpp"
 
+#include <cstdint>
 #include <hortator/error.hpp>
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/generate_texts.hpp>
@@ -47,13 +48,16 @@ void converse(const Options& options) {
   const auto model = models::from_pretrained(options.checkpoint);
   model->to(state.device());
   const models::Tokenizer tokenizer(options.checkpoint);
+  models::require_valid(*model, options.generation);
   Conversation conversation(options);
   models::TextOptions text{
       .generation = options.generation, .stop_strings = options.stop, .add_special_tokens = !options.chat};
   text.on_text = [](std::size_t, std::string_view more) { std::cout << more << std::flush; };
+  std::uint64_t number = 0;
   std::cout << "> " << std::flush;
   for (std::string line; std::getline(std::cin, line); std::cout << "\n> " << std::flush) {
     if (line.empty()) continue;
+    text.generation.prompt_numbers = {number++};  // a line that comes again gets other random tokens
     conversation.add_answer(models::generate_texts(*model, tokenizer, {conversation.prompt(line)}, text).front());
   }
   std::cout << '\n';

@@ -36,12 +36,12 @@ auto dispatch(const hortator::State& state, const generate::Options& options) {
 }
 
 /// Answers all prompts on all ranks and writes the answers.
-template <typename Complete>
-void answer_all(const hortator::State& state, const generate::Options& options, Complete&& complete) {
-  const auto prompts = read_lines(options.prompts);
+template <typename Prompt, typename Complete>
+void answer_all(const hortator::State& state, const generate::Options& options, const std::vector<Prompt>& prompts,
+                Complete&& complete) {
   std::vector<std::string> answers;
   try {
-    answers = hortator::answer_prompts(state, prompts, complete(prompts), options.answering);
+    answers = hortator::answer_prompts(state, prompts, complete, options.answering);
   } catch (const hortator::IncompleteAnswers<std::string>& error) {  // an empty line for each prompt without an answer
     for (const auto& one : error.answers()) answers.push_back(one.value_or(""));
     state.on_main_process([&] { write_lines(options.answers, answers); });
@@ -60,17 +60,17 @@ void answer(const generate::Options& options) {
   if (!dispatched) model->to(state.device());
 
   const auto together = dispatched ? dispatched->together() : nullptr;
-  answer_all(state, options, [&](const std::vector<std::string>&) {
-    return [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); };
+  answer_all(state, options, read_lines(options.prompts), [&](const std::vector<std::string>& batch) {
+    return generate::complete(model, batch, options.max_bytes);
   });
 }
 
 void answer_with_checkpoint(const generate::Options& options) {
   hortator::Accelerator accelerator({.cpu = options.cpu, .parallel = {.tensor = options.tensor}});
   const generate::Completer completer(options, accelerator);
-  answer_all(accelerator, options, [&](const std::vector<std::string>& prompts) {
-    return [&](const std::vector<std::string>& batch) { return completer.complete(batch, prompts); };
-  });
+  const auto prompts = generate::numbered(read_lines(options.prompts));
+  answer_all(accelerator, options, prompts,
+             [&](const std::vector<generate::NumberedPrompt>& batch) { return completer.complete(batch); });
 }
 
 }  // namespace

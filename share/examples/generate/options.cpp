@@ -1,7 +1,10 @@
 #include "options.hpp"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <cmath>
 #include <hortator/error.hpp>
+#include <optional>
 #include <sstream>
 
 namespace generate {
@@ -12,6 +15,11 @@ namespace po = boost::program_options;
 template <typename T>
 auto into(T& value) {
   return po::value(&value)->default_value(value);
+}
+
+template <typename T>
+auto into(std::optional<T>& value) {
+  return po::value<T>()->notifier([&value](const T& given) { value = given; });
 }
 
 struct Paths {
@@ -39,10 +47,14 @@ po::options_description described(Options& options, Paths& paths) {
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("tensor", into(options.tensor)->value_name("N"),
       "with --model: ranks among which its layers are divided; they compute each prompt together");
-  add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"), "with --model: length of an answer");
+  add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"),
+      "with --model: length of an answer; by default that of the checkpoint's generation_config.json, or 64, as for "
+      "the "
+      "next options");
   add("min-new-tokens", into(options.generation.min_new_tokens)->value_name("N"),
       "with --model: no answer ends earlier");
-  add("sample", po::bool_switch(&options.generation.sample), "with --model: random tokens, not the likeliest");
+  add("sample", into(options.generation.sample)->implicit_value(true)->value_name("true|false"),
+      "with --model: random tokens, not the likeliest; --sample=false where the checkpoint asks for them");
   add("temperature", into(options.generation.temperature)->value_name("T"),
       "with --sample: below 1 for likelier tokens");
   add("top-k", into(options.generation.top_k)->value_name("N"), "with --sample: only the N likeliest tokens; 0: all");
@@ -68,6 +80,28 @@ po::options_description described(Options& options, Paths& paths) {
 
 void check(bool fits, const char* what) {
   if (!fits) throw hortator::UsageError({.what = what, .hint = "generate --help lists the options"});
+}
+
+bool has_generation_options(const hortator::models::GenerateOptions& generation) {
+  return generation.max_new_tokens || generation.min_new_tokens || generation.sample || generation.temperature ||
+         generation.top_k || generation.top_p || generation.num_beams;
+}
+
+/// Checks the options of answers that a checkpoint gives.
+void check_generation(const hortator::models::GenerateOptions& generation, const std::vector<std::string>& stop) {
+  const bool samples = generation.sample.value_or(false);
+  check(generation.max_new_tokens.value_or(1) >= 1, "--max-new-tokens: expected a whole number from 1");
+  check(generation.min_new_tokens.value_or(0) >= 0, "--min-new-tokens: expected a whole number from 0");
+  check(generation.num_beams.value_or(1) >= 1, "--beams: expected a whole number from 1");
+  const auto temperature = generation.temperature.value_or(1);
+  check(std::isfinite(temperature) && temperature > 0,
+        "--temperature: expected a number above 0 (for the likeliest token, leave out --sample)");
+  check(generation.top_k.value_or(0) >= 0, "--top-k: expected a whole number from 0");
+  const auto top_p = generation.top_p.value_or(1);
+  check(top_p > 0 && top_p <= 1, "--top-p: expected a number above 0 up to 1");
+  check(samples || !(generation.temperature || generation.top_k || generation.top_p),
+        "--temperature, --top-k and --top-p: expected --sample as well: without it the likeliest token follows");
+  check(std::ranges::none_of(stop, &std::string::empty), "--stop: every answer contains an empty text");
 }
 
 }  // namespace
@@ -97,7 +131,7 @@ Options parse_options(int argc, const char* const* argv) {
   check(paths.ids.empty() == (paths.logits.empty() && paths.hidden.empty()),
         "--ids, with --logits or --hidden: expected both");
   check(paths.ids.empty() || (!options.interactive && !options.chat && options.stop.empty() &&
-                              options.generation.num_beams == 1 && paths.prompts.empty()),
+                              !options.generation.num_beams && paths.prompts.empty()),
         "--ids: writes the logits of given ids, so --prompts, --interactive, --chat, --stop and --beams cannot be "
         "given as well");
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
@@ -106,12 +140,16 @@ Options parse_options(int argc, const char* const* argv) {
         "--interactive, --chat and --stop: expected --model DIR as well");
   check(options.tensor == 1 || (!paths.checkpoint.empty() && !options.interactive),
         "--tensor: expected --model DIR as well, with --prompts");
-  check(!paths.checkpoint.empty() || options.generation.num_beams == 1, "--beams: expected --model DIR as well");
-  check(options.generation.num_beams == 1 || !options.generation.sample,
+  check(
+      !paths.checkpoint.empty() || !has_generation_options(options.generation),
+      "--max-new-tokens, --min-new-tokens, --sample, --temperature, --top-k, --top-p and --beams: expected --model DIR "
+      "as well");
+  check_generation(options.generation, options.stop);
+  check(options.generation.num_beams.value_or(1) == 1 || !options.generation.sample.value_or(false),
         "--beams: beams search for the likeliest answer, so --sample cannot be given as well");
   check(!options.interactive || (paths.prompts.empty() && paths.answers.empty()),
         "--interactive: reads the standard input, so neither --prompts nor --answers can be given");
-  check(!options.interactive || options.generation.num_beams == 1,
+  check(!options.interactive || options.generation.num_beams.value_or(1) == 1,
         "--interactive: shows tokens as they come, so --beams cannot be given as well");
   if (options.interactive) return options;
   check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers: expected both");

@@ -76,21 +76,26 @@ hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options&
 
 }  // namespace
 
+std::vector<NumberedPrompt> numbered(const std::vector<std::string>& texts) {
+  std::vector<NumberedPrompt> all;
+  for (const auto& text : texts) all.push_back({.text = text, .number = all.size()});
+  return all;
+}
+
 Completer::Completer(const Options& options, hortator::Accelerator& accelerator)
     : options_{.generation = options.generation, .stop_strings = options.stop, .add_special_tokens = !options.chat},
       model_(prepare(options, accelerator)),
       tokenizer_(options.checkpoint) {
+  models::require_valid(model_.module(), options.generation);
   if (options.chat) chat_.emplace(options.checkpoint);
 }
 
-std::vector<std::string> Completer::complete(const std::vector<std::string>& batch,
-                                             const std::vector<std::string>& all) const {
+std::vector<std::string> Completer::complete(const std::vector<NumberedPrompt>& batch) const {
   std::vector<std::string> prompts;
   auto options = options_;
-  for (const auto& text : batch) {
+  for (const auto& [text, number] : batch) {
     prompts.push_back(chat_ ? chat_->render({{"user", text}}) : text);
-    const auto place = std::find(all.begin(), all.end(), text) - all.begin();
-    options.generation.prompt_numbers.push_back(static_cast<std::uint64_t>(place));
+    options.generation.prompt_numbers.push_back(number);
   }
   auto answers = models::generate_texts(model_.module(), tokenizer_, prompts, options);
   for (auto& answer : answers) std::replace(answer.begin(), answer.end(), '\n', ' ');  // one line an answer

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <hortator/accelerator.hpp>
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/generate_texts.hpp>
@@ -8,21 +9,32 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "options.hpp"
 
 namespace generate {
 
+/// A text to continue, and its number among all of the run: equal texts have different random tokens.
+struct NumberedPrompt {
+  std::string text = {};
+  std::uint64_t number = 0;
+
+  std::size_t size() const { return text.size(); }
+  auto fields() { return std::tie(text, number); }
+};
+std::vector<NumberedPrompt> numbered(const std::vector<std::string>& texts);
+
 /// A Hugging Face checkpoint with its tokenizer.
 class Completer {
  public:
-  /// The model on the accelerator's device, divided among ranks if parallel.tensor is above 1. @collective
+  /// The model on the accelerator's device, divided among ranks if parallel.tensor is above 1. Throws
+  /// hortator::UsageError for options that it cannot answer with. @collective
   Completer(const Options& options, hortator::Accelerator& accelerator);
 
-  /// Returns the continuation of each text of a batch. `all` are the texts of the run: the random tokens of a text
-  /// depend on its place there. @collective over the ranks of a divided model
-  std::vector<std::string> complete(const std::vector<std::string>& batch, const std::vector<std::string>& all) const;
+  /// Returns the continuation of each prompt of a batch. @collective over the ranks of a divided model
+  std::vector<std::string> complete(const std::vector<NumberedPrompt>& batch) const;
 
  private:
   hortator::models::TextOptions options_;

@@ -95,7 +95,7 @@ Expression ExpressionParser::tuple() {
   if (!is_op(",")) return first;
   std::vector<Expression> parts = {std::move(first)};
   while (take_op(",") && !is_at_end()) parts.push_back(expression());
-  return list_of(std::move(parts));
+  return tuple_of(std::move(parts));
 }
 
 Expression ExpressionParser::expression() {
@@ -254,6 +254,14 @@ Expression list_of(std::vector<Expression> parts) {
   };
 }
 
+Expression tuple_of(std::vector<Expression> parts) {
+  return [list = list_of(std::move(parts))](Rendering& rendering) {
+    auto value = list(rendering);
+    value.is_tuple = true;
+    return value;
+  };
+}
+
 Expression ExpressionParser::postfix() {
   auto value = primary();
   while (true) {
@@ -313,7 +321,7 @@ Expression ExpressionParser::primary() {
     if (is_op(",")) {
       std::vector<Expression> parts = {std::move(value)};
       while (take_op(",") && !is_op(")")) parts.push_back(expression());
-      value = list_of(std::move(parts));
+      value = tuple_of(std::move(parts));
     }
     require_op(")");
     return value;

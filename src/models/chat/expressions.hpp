@@ -13,6 +13,7 @@ namespace hortator::models::chat {
 
 Expression constant(Value value);
 Expression list_of(std::vector<Expression> parts);
+Expression tuple_of(std::vector<Expression> parts);
 
 /// Reads the tokens of one tag.
 class ExpressionParser {
@@ -21,7 +22,7 @@ class ExpressionParser {
 
   Expression expression();  ///< with `a if b else c`
   Expression or_expression();
-  Expression tuple();  ///< one expression, or several with commas: a list
+  Expression tuple();  ///< one expression, or several with commas
 
   bool is_at_end() const { return peek().kind == TokenKind::end; }
   bool is_name(std::string_view text) const { return peek().kind == TokenKind::name && peek().text == text; }

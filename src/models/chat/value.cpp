@@ -127,7 +127,10 @@ std::string representation(const Json& json) {
 std::string text_of(const Value& value) {
   if (!value.is_defined) return "";
   if (!value.is_plain()) fail(text::concat(type_of(value), " cannot be printed"));
-  return value.is_string() ? value.string() : representation(value.json);
+  if (value.is_string()) return value.string();
+  auto text = representation(value.json);
+  if (!value.is_tuple) return text;
+  return "(" + text.substr(1, text.size() - 2) + (value.json.size() == 1 ? ",)" : ")");
 }
 
 std::vector<std::string> characters(const std::string& utf8) {
@@ -212,7 +215,9 @@ Value slice_of(const Value& value, const Value& begin, const Value& end, const V
       list.push_back(one.json);
     }
   }
-  return value.is_string() ? Json(text) : list;
+  Value part = value.is_string() ? Json(text) : list;
+  part.is_tuple = value.is_tuple;
+  return part;
 }
 
 std::int64_t integer_of(const Value& value, const char* what) {
@@ -226,8 +231,9 @@ Value arithmetic(const std::string& op, const Value& a, const Value& b) {
   if (op == "~") return Json(text_of(a) + text_of(b));
   if (op == "+" && a.is_string() && b.is_string()) return Json(a.string() + b.string());
   if (op == "+" && a.is_plain() && b.is_plain() && a.json.is_array() && b.json.is_array()) {
-    auto all = a.json;
-    all.insert(all.end(), b.json.begin(), b.json.end());
+    if (a.is_tuple != b.is_tuple) fail("'+' does not take a list and a tuple");
+    Value all = a;
+    all.json.insert(all.json.end(), b.json.begin(), b.json.end());
     return all;
   }
   const auto is_number = [](const Value& x) { return x.is_plain() && (x.json.is_number() || x.json.is_boolean()); };

@@ -37,6 +37,7 @@ struct Value {
 
   Json json = {};
   bool is_defined = false;
+  bool is_tuple = false;  ///< a list that prints as (1, 2); one within a list has become a list
   Function function = {};
   std::shared_ptr<std::map<std::string, Value>> names = {};  ///< of a namespace
 };

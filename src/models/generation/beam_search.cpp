@@ -3,12 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <hortator/error.hpp>
 #include <hortator/models/key_value_cache.hpp>
 #include <set>
 #include <span>
 
-#include "core/text/text.hpp"
 #include "models/generation/beams.hpp"
 #include "models/generation/next_scores.hpp"
 #include "models/generation/prompts.hpp"
@@ -23,7 +21,7 @@ class BeamSearch {
  public:
   BeamSearch(PretrainedModel& model, std::span<const Tokens> prompts, std::size_t first, const GenerateOptions& options)
       : model_(model), options_(options), device_(model.parameters().front().device()) {
-    const auto ends = options.eos_token_ids.value_or(model.config().eos_token_ids);
+    const auto ends = *options.eos_token_ids;
     ends_.insert(ends.begin(), ends.end());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       beams_.emplace_back(options, [this, prompt = first + i](const Tokens& text) {
@@ -49,7 +47,7 @@ class BeamSearch {
 
   void take(std::vector<Tokens>& texts) const {
     for (const auto& beams : beams_) {
-      for (std::int64_t i = 0; i < options_.num_return_sequences; ++i)
+      for (std::int64_t i = 0; i < *options_.num_return_sequences; ++i)
         texts.push_back(beams.finished().at(static_cast<std::size_t>(i)).text);
     }
   }
@@ -63,9 +61,9 @@ class BeamSearch {
 
   /// Offers each prompt its best continuations: more than there are beams, so that enough go on when some end.
   void advance() {
-    auto scores = penalised(scores_, texts_, options_.repetition_penalty);
-    if (steps_++ < options_.min_new_tokens) scores = without_tokens(scores, ends_);
-    const auto each = std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(ends_.size())) * options_.num_beams;
+    auto scores = penalised(scores_, texts_, *options_.repetition_penalty);
+    if (steps_++ < *options_.min_new_tokens) scores = without_tokens(scores, ends_);
+    const auto each = std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(ends_.size())) * *options_.num_beams;
     std::int64_t row = 0;
     rows_before_.clear();
     for (const auto prompt : searched_) {
@@ -138,20 +136,10 @@ class BeamSearch {
   KeyValueCache cache_;
 };
 
-void require_vocabulary(const PretrainedModel& model, const GenerateOptions& options) {
-  const auto ends = options.eos_token_ids.value_or(model.config().eos_token_ids).size();
-  const auto needed = static_cast<std::int64_t>(std::max<std::size_t>(2, 1 + ends)) * options.num_beams;
-  if (needed <= model.config().vocabulary) return;
-  throw UsageError({.what = text::concat("num_beams: ", options.num_beams, " beams need ", needed, " tokens"),
-                    .why = text::concat("the model's vocabulary has ", model.config().vocabulary),
-                    .hint = "lower num_beams"});
-}
-
 }  // namespace
 
 std::vector<Tokens> search_beams(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                  const GenerateOptions& options) {
-  require_vocabulary(model, options);
   const auto together = options.max_batch_size > 0 ? static_cast<std::size_t>(options.max_batch_size) : prompts.size();
   std::vector<Tokens> texts;
   for (std::size_t first = 0; first < prompts.size(); first += together) {

@@ -7,10 +7,10 @@
 namespace hortator::models {
 
 Beams::Beams(const GenerateOptions& options, Ends ends)
-    : count_(static_cast<std::size_t>(options.num_beams)),
-      max_length_(static_cast<std::size_t>(options.max_new_tokens)),
-      length_penalty_(options.length_penalty),
-      early_stopping_(options.early_stopping),
+    : count_(static_cast<std::size_t>(*options.num_beams)),
+      max_length_(static_cast<std::size_t>(*options.max_new_tokens)),
+      length_penalty_(*options.length_penalty),
+      early_stopping_(*options.early_stopping),
       ends_(std::move(ends)),
       running_(1) {}
 

@@ -44,8 +44,8 @@ Decoding::Decoding(PretrainedModel& model, const std::vector<Tokens>& prompts, c
       device_(model.parameters().front().device()),
       numbers_(options.prompt_numbers),
       new_(prompts.size()),
-      cache_(options.static_cache ? columns_of(prompts) + options.max_new_tokens : 0) {
-  const auto ends = options.eos_token_ids.value_or(model.config().eos_token_ids);
+      cache_(options.static_cache ? columns_of(prompts) + *options.max_new_tokens : 0) {
+  const auto ends = *options.eos_token_ids;
   ends_.insert(ends.begin(), ends.end());
   for (auto row = numbers_.size(); row < prompts.size(); ++row) numbers_.push_back(row);
 }
@@ -120,7 +120,7 @@ bool Decoding::has_ended(std::size_t prompt) const {
   const auto& text = new_[prompt];
   const auto length = static_cast<std::int64_t>(text.size());
   const bool is_asked = options_.ends && options_.ends(prompt, text);
-  return is_asked || length == options_.max_new_tokens || ends_.contains(text.back());
+  return is_asked || length == *options_.max_new_tokens || ends_.contains(text.back());
 }
 
 /// Removes the rows of texts that have ended.
@@ -159,8 +159,8 @@ void Decoding::forward() {
 }
 
 at::Tensor Decoding::chosen() const {
-  const auto scores = without_ends(penalised(scores_, texts_, options_.repetition_penalty));
-  if (!options_.sample) return scores.argmax(-1);
+  const auto scores = without_ends(penalised(scores_, texts_, *options_.repetition_penalty));
+  if (!*options_.sample) return scores.argmax(-1);
   std::vector<double> random;
   for (const auto prompt : rows_) random.push_back(uniform(options_.seed, numbers_[prompt], new_[prompt].size()));
   return drawn(restricted(scores, options_), at::tensor(random, ids_options().dtype(at::kDouble)));
@@ -170,7 +170,7 @@ at::Tensor Decoding::chosen() const {
 at::Tensor Decoding::without_ends(const at::Tensor& scores) const {
   std::vector<std::int64_t> early;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    if (static_cast<std::int64_t>(new_[rows_[row]].size()) < options_.min_new_tokens)
+    if (static_cast<std::int64_t>(new_[rows_[row]].size()) < *options_.min_new_tokens)
       early.push_back(static_cast<std::int64_t>(row));
   }
   if (early.empty() || ends_.empty()) return scores;

@@ -8,6 +8,8 @@
 
 namespace hortator::models {
 
+// Options are those that with_defaults() returns.
+
 /// Throws UsageError for options out of range.
 void require_valid(const GenerateOptions& options);
 

@@ -3,6 +3,8 @@
 #include <hortator/models/generate_texts.hpp>
 #include <utility>
 
+#include "models/generation/settings.hpp"
+
 namespace hortator::models {
 namespace {
 
@@ -17,6 +19,14 @@ std::size_t end_of_stop(const std::string& text, const std::vector<std::string>&
   return first;
 }
 
+/// The text of all tokens, up to the end of a stop string. Bytes that are not UTF-8 may look different from what came
+/// token by token: they are decoded with those that follow.
+std::string finished_text(const Tokenizer& tokenizer, const Tokens& tokens, const std::vector<std::string>& stops) {
+  auto text = tokenizer.decode(tokens);
+  text.resize(std::min(text.size(), end_of_stop(text, stops, 0)));
+  return text;
+}
+
 /// The text of one prompt while its tokens come.
 class GrowingText {
  public:
@@ -27,7 +37,6 @@ class GrowingText {
   std::string_view finish() { return add(stream_.finish()); }
 
   bool is_stopped() const { return is_stopped_; }
-  const std::string& text() const { return text_; }
 
  private:
   std::string_view add(const std::string& more) {
@@ -57,11 +66,11 @@ std::vector<std::string> one_by_one(PretrainedModel& model, const Tokenizer& tok
     show(prompt, texts[prompt].push(tokens.back()));
     return texts[prompt].is_stopped() || (options.generation.ends && options.generation.ends(prompt, tokens));
   };
-  generate(model, prompts, generation);
+  const auto tokens = generate(model, prompts, generation);
   std::vector<std::string> all;
   for (std::size_t prompt = 0; prompt < texts.size(); ++prompt) {
     show(prompt, texts[prompt].finish());
-    all.push_back(texts[prompt].text());
+    all.push_back(finished_text(tokenizer, tokens[prompt], options.stop_strings));
   }
   return all;
 }
@@ -78,11 +87,8 @@ std::vector<std::string> by_beams(PretrainedModel& model, const Tokenizer& token
     return is_stopped || (options.generation.ends && options.generation.ends(prompt, tokens));
   };
   std::vector<std::string> all;
-  for (const auto& tokens : generate(model, prompts, generation)) {
-    auto text = tokenizer.decode(tokens);
-    text.resize(std::min(text.size(), end_of_stop(text, options.stop_strings, 0)));
-    all.push_back(std::move(text));
-  }
+  for (const auto& tokens : generate(model, prompts, generation))
+    all.push_back(finished_text(tokenizer, tokens, options.stop_strings));
   return all;
 }
 
@@ -95,7 +101,7 @@ std::vector<std::string> generate_texts(PretrainedModel& model, const Tokenizer&
   std::vector<Tokens> tokens;
   const auto whole = tokenizer.without_limits();  // a prompt is neither cut nor padded, whatever tokenizer.json says
   for (const auto& prompt : prompts) tokens.push_back(whole.encode(prompt, options.add_special_tokens).ids);
-  const bool searches = options.generation.num_beams > 1;
+  const bool searches = *with_defaults(options.generation, model.config()).num_beams > 1;
   return searches ? by_beams(model, tokenizer, tokens, options) : one_by_one(model, tokenizer, tokens, options);
 }
 

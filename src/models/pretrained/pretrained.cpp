@@ -108,6 +108,13 @@ std::shared_ptr<PretrainedModel> made(const Described& model) {
   return module;
 }
 
+/// The text of the folder's generation_config.json; empty if there is none.
+std::string generation_json_of(const std::filesystem::path& folder) {
+  const auto path = folder / "generation_config.json";
+  if (!std::filesystem::is_regular_file(path)) return {};
+  return ConfigFields::read(path).dump();
+}
+
 /// Counters stay whole numbers, which Module::to(dtype) would convert.
 void convert(PretrainedModel& module, c10::ScalarType dtype) {
   const at::NoGradGuard no_grad;
@@ -133,6 +140,9 @@ std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& fo
     log::warn("new weights, which the files in ", folder, " do not have: ", text::join(missing),
               ". They are random: train the model before you use it");
   }
+  auto config = module->config();
+  config.generation_json = generation_json_of(folder);
+  module->set_config(std::move(config));
   module->eval();
   return module;
 }

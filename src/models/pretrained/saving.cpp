@@ -47,6 +47,12 @@ void require_whole(const std::string& name, const at::Tensor& tensor) {
                     .hint = "use Accelerator::save_model, which all ranks call, and save_config"});
 }
 
+void write_text(const std::filesystem::path& folder, const std::string& name, const std::string& content) {
+  const auto path = folder / name;
+  if (core::write_whole(path, folder / ("." + name + ".new"), content)) return;
+  throw formats::FileError({.what = text::concat("Cannot write ", path)});
+}
+
 }  // namespace
 
 void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::filesystem::path& file) {
@@ -55,9 +61,9 @@ void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::f
 
 void save_config(const PretrainedModel& model, const std::filesystem::path& folder) {
   formats::make_folder_durably(folder);
-  const auto path = folder / "config.json";
-  if (core::write_whole(path, folder / ".config.json.new", model.config().json)) return;
-  throw formats::FileError({.what = text::concat("Cannot write ", path)});
+  const auto& config = model.config();
+  write_text(folder, "config.json", config.json);
+  if (!config.generation_json.empty()) write_text(folder, "generation_config.json", config.generation_json);
 }
 
 void save_pretrained(const PretrainedModel& model, const std::filesystem::path& folder,

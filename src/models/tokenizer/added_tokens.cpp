@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/tokenizer/unicode.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 
 namespace hortator::models {
 

@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -83,7 +83,8 @@ std::optional<Padding> make_padding(const ConfigFields& fields) {
   } else {
     fields.require_value("strategy", "BatchLongest");
   }
-  padding.multiple_of = limited(fields, "pad_to_multiple_of", 1);
+  const bool has_multiple = fields.token("pad_to_multiple_of").value_or(0) != 0;
+  padding.multiple_of = has_multiple ? limited(fields, "pad_to_multiple_of", 1) : 1;
   padding.id = fields.token("pad_id").value_or(0);
   padding.type_id = fields.token("pad_type_id").value_or(0);
   padding.token = fields.text("pad_token", "[PAD]");
@@ -95,6 +96,11 @@ void truncate(const Truncation& truncation, std::size_t added, Encoding& first, 
   const auto limit = truncation.max_length > added ? truncation.max_length - added : 0;
   const auto total = first.ids.size() + (second ? second->ids.size() : 0);
   if (total <= limit) return;
+  if (limit == 0) {  // special tokens only, whatever the strategy
+    cut(first, 0, truncation.cuts_left);
+    if (second) cut(*second, 0, truncation.cuts_left);
+    return;
+  }
   if (truncation.strategy == Truncation::Strategy::longest_first && second) {
     const auto [first_length, second_length] = longest_first(first.ids.size(), second->ids.size(), limit);
     cut(first, first_length, truncation.cuts_left);
@@ -109,12 +115,12 @@ void truncate(const Truncation& truncation, std::size_t added, Encoding& first, 
   }
   auto& one = cuts_second ? *second : first;
   const auto excess = total - limit;
-  if (one.ids.size() <= excess && limit > 0) {
+  if (one.ids.size() <= excess) {
     throw UsageError({.what = text::concat("A text of a pair has ", one.ids.size(), " tokens, and ", excess,
                                            " would have to be cut off"),
                       .hint = "use truncation.strategy LongestFirst in tokenizer.json"});
   }
-  cut(one, one.ids.size() - std::min(excess, one.ids.size()), truncation.cuts_left);
+  cut(one, one.ids.size() - excess, truncation.cuts_left);
 }
 
 void pad(const Padding& padding, std::vector<Encoding>& encodings) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -5,8 +5,9 @@
 #include <iterator>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
+#include "models/tokenizer/regex/pattern.hpp"
 #include "models/tokenizer/splitters.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/config/config_fields.hpp"
-#include "models/tokenizer/aligned_text.hpp"
+#include "models/tokenizer/characters/aligned_text.hpp"
 
 /// The parts of a tokenizer, each made from its object in tokenizer.json.
 namespace hortator::models {

@@ -6,9 +6,9 @@
 
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
-#include "models/tokenizer/character_clusters.hpp"
+#include "models/tokenizer/characters/character_clusters.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -1,6 +1,6 @@
 #include "models/tokenizer/splitters.hpp"
 
-#include "models/tokenizer/unicode.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 
 namespace hortator::models {
 

@@ -12,11 +12,11 @@
 #include "formats/file/file_error.hpp"
 #include "formats/gguf/file.hpp"
 #include "models/tokenizer/added_tokens.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/gguf/gguf_tokenizer.hpp"
 #include "models/tokenizer/limits.hpp"
 #include "models/tokenizer/parts.hpp"
 #include "models/tokenizer/token_table.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {
@@ -79,6 +79,7 @@ struct Tokenizer::Parts {
     fields.require_all_used();
     for (const auto& [token, id] : model->vocabulary()) tokens.set(id, token);
     for (const auto& one : added) {
+      if (const auto* in_vocabulary = tokens.find(one.id)) vocabulary_texts.emplace(one.id, *in_vocabulary);
       tokens.set(one.id, one.normalized ? normalized_content(one) : one.content);
       added_ids.insert_or_assign(one.content, one.id);
       if (one.special) special.insert(one.id);
@@ -131,10 +132,16 @@ struct Tokenizer::Parts {
     for (const auto& piece : pre_tokenizer(std::move(pieces))) {
       if (piece.empty()) continue;
       for (const auto& [id, range, is_text] : model->tokenize(piece.text())) {
-        auto token = is_text ? to_utf8(piece.text().substr(range.begin, range.size())) : *tokens.find(id);
+        auto token = is_text ? to_utf8(piece.text().substr(range.begin, range.size())) : text_in_vocabulary(id);
         add(encoding, {.id = id, .token = std::move(token), .range = piece.original(range)}, type_id);
       }
     }
+  }
+
+  /// A token that the model finds is shown as in its vocabulary, even if it is an added token as well.
+  const std::string& text_in_vocabulary(std::int64_t id) const {
+    const auto found = vocabulary_texts.find(id);
+    return found != vocabulary_texts.end() ? found->second : *tokens.find(id);
   }
 
   /// An added token is shown with the spaces that it takes in.
@@ -165,7 +172,8 @@ struct Tokenizer::Parts {
   std::optional<Padding> padding;
   std::vector<AddedToken> added;
   AddedTokenFinder as_written, as_normalized;
-  TokenTable tokens;
+  TokenTable tokens;                                               ///< as the decoder takes them
+  std::unordered_map<std::int64_t, std::string> vocabulary_texts;  ///< of added tokens that the vocabulary has as well
   Vocabulary added_ids;
   std::set<std::int64_t> special;
 };

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
 #include "models/tokenizer/token_trie.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

@@ -1,8 +1,8 @@
 // WordPiece: the longest token that a piece begins with, then the longest that continues it, and so on.
 #include <algorithm>
 
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/unicode.hpp"
 
 namespace hortator::models {
 namespace {

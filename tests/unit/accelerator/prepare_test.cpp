@@ -52,6 +52,28 @@ TEST_CASE("modules can be holders, shared_ptrs and variables") {
   CHECK(c.unwrap() == &object);
 }
 
+namespace {
+
+struct TiedByAssignmentImpl : torch::nn::Module {
+  TiedByAssignmentImpl() { head->weight = tokens->weight; }
+  at::Tensor forward(const at::Tensor& ids) { return head(tokens(ids)); }
+  torch::nn::Embedding tokens = register_module("tokens", torch::nn::Embedding(7, 4));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(torch::nn::LinearOptions(4, 7).bias(false)));
+};
+TORCH_MODULE(TiedByAssignment);
+
+}  // namespace
+
+TEST_CASE("a layer whose weight was assigned is refused on any number of ranks") {
+  Accelerator accelerator;
+  CHECK_THROWS_WITH(accelerator.prepare(TiedByAssignment()),
+                    ContainsSubstring("'head' computes with another tensor") &&
+                        ContainsSubstring("torch::linear(x, embedding->weight)"));
+  TiedByAssignment frozen;
+  frozen->head->named_parameters(false)["weight"].set_requires_grad(false);
+  CHECK_NOTHROW(accelerator.prepare(frozen));
+}
+
 TEST_CASE("all ranks start with rank 0's weights") {
   Accelerator accelerator;
   at::manual_seed(static_cast<std::uint64_t>(accelerator.process_index()) + 1);

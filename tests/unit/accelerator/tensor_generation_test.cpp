@@ -49,8 +49,8 @@ TEST_CASE("a divided model generates the tokens of a whole one, and gathers only
     Accelerator accelerator(divided_strictly(state));
     auto model = divide(accelerator, family);
     for (const auto& options : ways(whole->config())) {
-      INFO(family << ", sample " << options.sample << ", beams " << options.num_beams << ", batch "
-                  << options.max_batch_size);
+      INFO(family << ", sample " << options.sample.value_or(false) << ", beams " << options.num_beams.value_or(1)
+                  << ", batch " << options.max_batch_size);
       CHECK(models::generate(model.module(), prompts, options) == models::generate(*whole, prompts, options));
     }
   }

@@ -7,6 +7,7 @@
 
 #include "cases.hpp"
 #include "models/generation/beams.hpp"
+#include "models/generation/settings.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -24,13 +25,13 @@ EarlyStopping early_stopping_of(const json& value) {
 }
 
 models::GenerateOptions options_of(const json& options) {
-  return {.max_new_tokens = options.at("max_new_tokens"),
-          .min_new_tokens = options.at("min_new_tokens"),
-          .repetition_penalty = options.at("repetition_penalty"),
+  return {.max_new_tokens = options.at("max_new_tokens").get<std::int64_t>(),
+          .min_new_tokens = options.at("min_new_tokens").get<std::int64_t>(),
+          .repetition_penalty = options.at("repetition_penalty").get<double>(),
           .eos_token_ids = options.at("eos_token_id").get<std::vector<std::int64_t>>(),
-          .num_beams = options.at("num_beams"),
-          .num_return_sequences = options.at("num_return_sequences"),
-          .length_penalty = options.at("length_penalty"),
+          .num_beams = options.at("num_beams").get<std::int64_t>(),
+          .num_return_sequences = options.at("num_return_sequences").get<std::int64_t>(),
+          .length_penalty = options.at("length_penalty").get<double>(),
           .early_stopping = early_stopping_of(options.at("early_stopping"))};
 }
 
@@ -42,7 +43,7 @@ std::vector<std::filesystem::path> folders_with_beams() {
 }
 
 Beams beams_of(const models::GenerateOptions& options, std::int64_t end) {
-  return Beams(options, [end](const Tokens& text) { return text.back() == end; });
+  return Beams(models::with_defaults(options, {}), [end](const Tokens& text) { return text.back() == end; });
 }
 
 constexpr std::int64_t end_token = 9;

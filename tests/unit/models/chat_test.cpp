@@ -43,6 +43,15 @@ TEST_CASE("conversations become the texts that Jinja makes of them") {
   }
 }
 
+TEST_CASE("tuples print as Python prints them") {
+  CHECK(outcome_of("{{ (1, 2) }}") == "(1, 2)");
+  CHECK(outcome_of("{{ ('a',) }}") == "('a',)");
+  CHECK(outcome_of("{% set x = 1, 2, 3 %}{{ x }}{{ x[1:] }}{{ x + (4,) }}") == "(1, 2, 3)(2, 3)(1, 2, 3, 4)");
+  CHECK(outcome_of("{% set x = (1, 2) %}{{ x[0] }}{{ x | length }}{{ x | list }}") == "12[1, 2]");
+  CHECK(outcome_of("{% for a, b in [(1, 2), (3, 4)] %}{{ a + b }}{% endfor %}") == "37");
+  CHECK_THAT(outcome_of("{{ [1] + (2,) }}"), ContainsSubstring("a list and a tuple"));
+}
+
 TEST_CASE("a template that refuses the messages says why") {
   CHECK_THAT(outcome_of("{{ raise_exception('no system role') }}"), ContainsSubstring("no system role"));
 }

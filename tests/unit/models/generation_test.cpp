@@ -8,6 +8,7 @@
 
 #include "cases.hpp"
 #include "models/generation/scores.hpp"
+#include "models/generation/settings.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -121,7 +122,7 @@ TEST_CASE("the model's mode is what it was, and wrong calls are errors") {
 TEST_CASE("scores are restricted as in transformers") {
   const auto scores = at::tensor({1.0, 3.0, 2.0, 0.5}).view({1, 4});
   const auto kept = [&](const models::GenerateOptions& options) {
-    return models::restricted(scores, options).ne(never).to(at::kInt).view(-1);
+    return models::restricted(scores, models::with_defaults(options, {})).ne(never).to(at::kInt).view(-1);
   };
   CHECK(at::equal(kept({.top_k = 2}), at::tensor({0, 1, 1, 0})));
   CHECK(at::equal(kept({.top_k = 9}), at::tensor({1, 1, 1, 1})));
@@ -131,7 +132,7 @@ TEST_CASE("scores are restricted as in transformers") {
   CHECK(at::equal(kept({.top_p = 1e-6}), at::tensor({0, 1, 0, 0})));
   CHECK(at::equal(kept({.min_p = 0.1}), at::tensor({1, 1, 1, 0})));
   CHECK(at::equal(kept({.min_p = 0.5}), at::tensor({0, 1, 0, 0})));
-  CHECK(at::allclose(models::restricted(scores, {.temperature = 0.5}), 2 * scores));
+  CHECK(at::allclose(models::restricted(scores, models::with_defaults({.temperature = 0.5}, {})), 2 * scores));
   const auto penalised =
       models::penalised(at::tensor({1.0, -1.0, 2.0}).view({1, 3}), at::tensor({0, 1, 1}, at::kLong).view({1, 3}), 2.0);
   CHECK(at::allclose(penalised, at::tensor({0.5, -2.0, 2.0}).view({1, 3})));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cases.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -54,6 +55,33 @@ TEST_CASE("texts are those of the tokens, and come as they are made") {
     CHECK(texts[i] == tokenizer.decode(expected[i]));
     CHECK(shown[i] == texts[i]);
   }
+}
+
+TEST_CASE("bytes that are not UTF-8 become what decode makes of all tokens") {
+  auto vocabulary = json::object();
+  for (int id = 0; id < 30; ++id) vocabulary[std::string(1, static_cast<char>('0' + id))] = id;
+  for (int id = 30; id < 61; ++id)  // letters, and bytes that only continue a character
+    vocabulary[text::print("<0x%02X>", id % 2 == 0 ? 0x41 + id - 30 : 0x80 + id - 30)] = id;
+  REQUIRE(vocabulary.size() == 61);
+  const json decoders = json::array({{{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  const json file = {{"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}},
+                     {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}}};
+  const test::OwnFolder folder("bytes");
+  std::filesystem::create_directories(folder.path);
+  std::ofstream(folder.path / "tokenizer.json") << file;
+  const models::Tokenizer tokenizer(folder.path);
+  const auto model = model_for_texts();
+  auto options = long_texts;
+  options.sample = true, options.temperature = 5.0;
+  std::vector<models::Tokens> prompts;
+  for (const auto& prompt : beginnings) prompts.push_back(tokenizer.encode(prompt).ids);
+  const auto tokens = models::generate(*model, prompts, options);
+  std::vector<std::string> shown(beginnings.size());
+  const auto texts = models::generate_texts(
+      *model, tokenizer, beginnings,
+      {.generation = options, .on_text = [&](std::size_t prompt, std::string_view more) { shown[prompt] += more; }});
+  for (std::size_t i = 0; i < texts.size(); ++i) CHECK(texts[i] == tokenizer.decode(tokens[i]));
+  CHECK(shown != texts);  // else no character came before a wrong byte, and this tests nothing
 }
 
 TEST_CASE("a text ends with the first stop string") {

@@ -8,10 +8,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "models/tokenizer/aligned_text.hpp"
-#include "models/tokenizer/character_clusters.hpp"
+#include "models/tokenizer/characters/aligned_text.hpp"
+#include "models/tokenizer/characters/character_clusters.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/splitters.hpp"
-#include "models/tokenizer/unicode.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -58,12 +58,16 @@ void check_case(const models::Tokenizer& tokenizer, const json& one) {
   CHECK(tokenizer.decode(ids, false) == one.at("decoded_all").get<std::string>());
 }
 
-std::string error_of(const json& file) {
+models::Tokenizer tokenizer_of(const json& file) {
   const test::OwnFolder folder("tokenizer");
   std::filesystem::create_directories(folder.path);
   std::ofstream(folder.path / "tokenizer.json") << file;
+  return models::Tokenizer(folder.path);
+}
+
+std::string error_of(const json& file) {
   try {
-    models::Tokenizer tokenizer(folder.path);
+    const auto tokenizer = tokenizer_of(file);
   } catch (const Error& error) {
     return error.what();
   }
@@ -130,6 +134,40 @@ TEST_CASE("an unsupported part of the file is named") {
       ContainsSubstring("regular expression"));
   CHECK_THAT(error_of(json(3)), ContainsSubstring("not a valid JSON object"));
   CHECK_THROWS_WITH(models::Tokenizer("nowhere"), ContainsSubstring("Cannot read the tokenizer"));
+}
+
+TEST_CASE("where special tokens fill the maximum length, texts are left out whole") {
+  const auto cut = [](const char* strategy, std::int64_t max_length, const models::TextInput& input) {
+    auto file = small;
+    file["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"a", 0}}, {"cls", {"b", 1}}};
+    file["truncation"] = {{"direction", "Right"}, {"max_length", max_length}, {"strategy", strategy}, {"stride", 0}};
+    return tokenizer_of(file).encode(input).ids;
+  };
+  using Ids = std::vector<std::int64_t>;
+  for (const auto* strategy : {"LongestFirst", "OnlyFirst", "OnlySecond"}) {
+    INFO(strategy);
+    CHECK(cut(strategy, 2, {.text = "abab"}) == Ids{1, 0});
+    CHECK(cut(strategy, 3, {.text = "abab", .pair = "ab"}) == Ids{1, 0, 0});
+  }
+  CHECK(cut("OnlyFirst", 5, {.text = "abab", .pair = "ab"}) == Ids{1, 2, 0, 2, 0});
+}
+
+TEST_CASE("a token of the vocabulary is shown as there, even if it is an added token that is normalized") {
+  auto file = small;
+  file["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"ab", 2}, {"_", 3}, {"x", 4}};
+  file["normalizer"] = {{"type", "Prepend"}, {"prepend", "_"}};
+  file["added_tokens"] = json::array({{{"id", 2}, {"content", "ab"}, {"normalized", true}, {"special", false}}});
+  const auto tokenizer = tokenizer_of(file);
+  using Texts = std::vector<std::string>;
+  CHECK(tokenizer.encode("xab").tokens == Texts{"_", "x", "ab"});  // found by the model
+  CHECK(tokenizer.encode("ab").tokens == Texts{"_ab"});            // found in the text
+}
+
+TEST_CASE("padding to a multiple of 0 is no padding to a multiple") {
+  auto file = small;
+  file["padding"] = {{"strategy", {{"Fixed", 3}}}, {"direction", "Right"}, {"pad_to_multiple_of", 0}, {"pad_id", 1},
+                     {"pad_type_id", 0},           {"pad_token", "b"}};
+  CHECK(tokenizer_of(file).encode("ab").ids == std::vector<std::int64_t>{2, 1, 1});
 }
 
 TEST_CASE("the splitters find what their regular expressions match") {

@@ -1,10 +1,10 @@
-#include "models/tokenizer/aligned_text.hpp"
+#include "models/tokenizer/characters/aligned_text.hpp"
 
 #include <hortator/error.hpp>
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "models/tokenizer/unicode.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 
 namespace hortator::models {
 
@@ -95,6 +95,12 @@ void AlignedText::strip(bool left, bool right) {
   *this = slice({begin, end});
 }
 
+/// The original range of the character before a place; an empty one before the first character.
+TextRange AlignedText::range_before(std::size_t place) const {
+  if (place > 0) return ranges_[place - 1];
+  return ranges_.empty() ? TextRange{} : TextRange{ranges_.front().begin, ranges_.front().begin};
+}
+
 void AlignedText::replace(const std::vector<TextRange>& ranges, std::u32string_view by) {
   AlignedText changed;
   std::size_t at = 0;
@@ -106,7 +112,7 @@ void AlignedText::replace(const std::vector<TextRange>& ranges, std::u32string_v
   for (const auto& range : ranges) {
     keep_until(range.begin);
     changed.text_.append(by);
-    changed.ranges_.insert(changed.ranges_.end(), by.size(), ranges_[range.end - 1]);
+    changed.ranges_.insert(changed.ranges_.end(), by.size(), range_before(range.end));
     at = range.end;
   }
   keep_until(text_.size());

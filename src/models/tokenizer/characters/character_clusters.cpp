@@ -1,8 +1,8 @@
-#include "models/tokenizer/character_clusters.hpp"
+#include "models/tokenizer/characters/character_clusters.hpp"
 
 #include <unicode/uchar.h>
 
-#include "models/tokenizer/later_characters.hpp"
+#include "models/tokenizer/characters/later_characters.hpp"
 
 namespace hortator::models {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/tokenizer/aligned_text.hpp"
+#include "models/tokenizer/characters/aligned_text.hpp"
 
 namespace hortator::models {
 

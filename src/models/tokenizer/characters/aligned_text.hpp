@@ -46,11 +46,13 @@ class AlignedText {
   void prepend(std::u32string_view added);
   void append(std::u32string_view added);
   void strip(bool left, bool right);
-  /// Replaces each range, in order and not overlapping. What is inserted stands for the last character replaced.
+  /// Replaces each range, in order and not overlapping. What is inserted stands for the last character replaced, or for
+  /// the one before an empty range.
   void replace(const std::vector<TextRange>& ranges, std::u32string_view by);
 
  private:
   void require_bounded() const;
+  TextRange range_before(std::size_t place) const;
 
   std::u32string text_;
   std::vector<TextRange> ranges_;

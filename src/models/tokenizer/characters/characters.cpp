@@ -1,10 +1,10 @@
-#include "models/tokenizer/characters.hpp"
+#include "models/tokenizer/characters/characters.hpp"
 
 #include <unicode/uchar.h>
 
 #include <cstdint>
 
-#include "models/tokenizer/later_characters.hpp"
+#include "models/tokenizer/characters/later_characters.hpp"
 
 namespace hortator::models {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/tokenizer/aligned_text.hpp"
-#include "models/tokenizer/characters.hpp"
+#include "models/tokenizer/characters/aligned_text.hpp"
+#include "models/tokenizer/characters/characters.hpp"
 
 namespace hortator::models {
 
@@ -20,19 +20,5 @@ void append_utf8(std::string& utf8, char32_t character);
 enum class NormalizationForm { nfc, nfd, nfkc, nfkd };
 /// The normalised text, with the change that each character makes.
 std::vector<CharacterChange> normalized(const std::u32string& text, NormalizationForm form);
-
-/// A regular expression.
-class Pattern {
- public:
-  /// Throws UsageError for an expression that ICU does not know.
-  explicit Pattern(const std::string& expression);
-
-  /// The matches that are not empty, in order.
-  std::vector<TextRange> matches(const std::u32string& text) const;
-
- private:
-  struct Compiled;
-  std::shared_ptr<const Compiled> compiled_;
-};
 
 }  // namespace hortator::models

@@ -1,8 +1,7 @@
-#include "models/tokenizer/unicode.hpp"
+#include "models/tokenizer/characters/unicode.hpp"
 
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
-#include <unicode/uregex.h>
 #include <unicode/ustring.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "models/tokenizer/characters.hpp"
+#include "models/tokenizer/characters/characters.hpp"
 
 namespace hortator::models {
 namespace {
@@ -177,70 +176,6 @@ std::vector<CharacterChange> normalized(const std::u32string& text, Normalizatio
   std::vector<CharacterChange> all;
   all.reserve(parts.size());
   for (const auto& part : parts) all.push_back({part.character, part.change});
-  return all;
-}
-
-struct Pattern::Compiled {
-  URegularExpression* expression = nullptr;
-  Compiled() = default;
-  ~Compiled() { uregex_close(expression); }
-  Compiled(const Compiled&) = delete;
-  Compiled& operator=(const Compiled&) = delete;
-};
-
-Pattern::Pattern(const std::string& expression) {
-  std::u16string utf16;
-  for (const auto c : code_points(expression)) {
-    if (c < 0x10000) {
-      utf16.push_back(static_cast<char16_t>(c));
-    } else {
-      utf16.push_back(U16_LEAD(c));
-      utf16.push_back(U16_TRAIL(c));
-    }
-  }
-  UErrorCode error = U_ZERO_ERROR;
-  UParseError where{};
-  auto* compiled = uregex_open(utf16.data(), static_cast<std::int32_t>(utf16.size()), 0, &where, &error);
-  if (U_FAILURE(error)) {
-    throw UsageError({.what = text::concat("ICU cannot read the regular expression ", text::quote(expression), ": ",
-                                           u_errorName(error), " at character ", where.offset)});
-  }
-  const auto owner = std::make_shared<Compiled>();
-  owner->expression = compiled;
-  compiled_ = owner;
-}
-
-std::vector<TextRange> Pattern::matches(const std::u32string& text) const {
-  std::u16string utf16;
-  std::vector<std::size_t> index;  // of the character at each UTF-16 unit, and the end
-  utf16.reserve(text.size());
-  index.reserve(text.size() + 1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    index.push_back(i);
-    if (text[i] < 0x10000) {
-      utf16.push_back(static_cast<char16_t>(text[i]));
-      continue;
-    }
-    utf16.push_back(U16_LEAD(text[i]));
-    utf16.push_back(U16_TRAIL(text[i]));
-    index.push_back(i);
-  }
-  index.push_back(text.size());
-  UErrorCode error = U_ZERO_ERROR;
-  const std::unique_ptr<URegularExpression, void (*)(URegularExpression*)> own(
-      uregex_clone(compiled_->expression, &error), uregex_close);
-  // Long runs need more than the default. An expression that goes back for ever is stopped after a few seconds.
-  constexpr std::int32_t stack_bytes = 1 << 28, time_steps = 3000;
-  uregex_setStackLimit(own.get(), stack_bytes, &error);
-  uregex_setTimeLimit(own.get(), time_steps, &error);
-  uregex_setText(own.get(), utf16.data(), static_cast<std::int32_t>(utf16.size()), &error);
-  std::vector<TextRange> all;
-  while (U_SUCCESS(error) && uregex_findNext(own.get(), &error)) {
-    const auto begin = uregex_start(own.get(), 0, &error), end = uregex_end(own.get(), 0, &error);
-    if (end > begin) all.push_back({index[static_cast<std::size_t>(begin)], index[static_cast<std::size_t>(end)]});
-  }
-  if (U_FAILURE(error))
-    throw Error({.what = text::concat("A regular expression failed on a text: ", u_errorName(error))});
   return all;
 }
 

@@ -1,4 +1,4 @@
-#include "models/tokenizer/later_characters.hpp"
+#include "models/tokenizer/characters/later_characters.hpp"
 
 #include <algorithm>
 #include <iterator>
