@@ -9,7 +9,7 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "models/config_fields.hpp"
+#include "models/config/config_fields.hpp"
 
 namespace hortator::models {
 namespace {
