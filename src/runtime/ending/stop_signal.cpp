@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "core/log.hpp"
-#include "runtime/ending/outcome.hpp"
+#include "runtime/identity/outcome.hpp"
 #include "runtime/identity/run_folder.hpp"
 
 namespace hortator::runtime {
