@@ -22,7 +22,7 @@ endif()
 # For code that runs a few times in a run, such as that of tests and of the command. Clang spends a third of the time on what it inlines.
 string(REGEX REPLACE "-O[23]" "-O1" HORTATOR_CXX_FLAGS_QUICK "${CMAKE_CXX_FLAGS_RELEASE}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  string(REPLACE "-O1" "-O1 -mllvm -inline-threshold=15" HORTATOR_CXX_FLAGS_QUICK "${HORTATOR_CXX_FLAGS_QUICK}")
+  string(REPLACE "-O1" "-O1 --start-no-unused-arguments -mllvm -inline-threshold=15 --end-no-unused-arguments" HORTATOR_CXX_FLAGS_QUICK "${HORTATOR_CXX_FLAGS_QUICK}")
 endif()
 
 set(CMAKE_CXX_STANDARD 20)
