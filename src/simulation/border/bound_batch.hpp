@@ -10,7 +10,7 @@
 namespace hortator::simulation {
 
 /// The arrays that a caller has bound.
-class BoundBatch : public hortator_batch {
+class BoundBatch : public Handled<hortator_batch, BoundBatch> {
  public:
   explicit BoundBatch(c10::Device device) : device_(device) {}
 

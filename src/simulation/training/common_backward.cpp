@@ -1,4 +1,4 @@
-#include "simulation/common_backward.hpp"
+#include "simulation/training/common_backward.hpp"
 
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
