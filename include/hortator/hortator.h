@@ -5,17 +5,25 @@
  * collective must be called by all ranks of the run in the same order; they return the same status on all of them.
  * Nothing is changed by a call that fails, unless its description says otherwise.
  *
- * A run, its models and its buffers are used by one thread at a time: the one that began the run. */
+ * Handles are valid from the call that makes them until the run ends, batches until they are freed. A handle that names
+ * nothing any more, or another kind of object, is HORTATOR_USAGE. So is a collective call after MPI_Finalize.
+ *
+ * A run, its models and its buffers are used by one thread at a time: the one that began the run. Calls leave the
+ * program's number of OpenMP threads (omp_set_num_threads) as it is. */
 #ifndef HORTATOR_H
 #define HORTATOR_H
 
 /* NOLINTBEGIN: clang-tidy reads it as C++ */
 
 #include <stdint.h>
+#include <hortator/version.hpp> /* HORTATOR_VERSION, and its _MAJOR, _MINOR and _PATCH: macros only */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of this header: 10203 for 1.2.3. hortator_version() has the library's. */
+#define HORTATOR_VERSION_NUMBER (HORTATOR_VERSION_MAJOR * 10000 + HORTATOR_VERSION_MINOR * 100 + HORTATOR_VERSION_PATCH)
 
 #define HORTATOR_C_API __attribute__((visibility("default")))
 
@@ -28,11 +36,13 @@ typedef enum hortator_status {
   HORTATOR_OK = 0,
   HORTATOR_FAILED = 1, /* files, memory, MPI: the same call may succeed later */
   HORTATOR_USAGE = 2,  /* settings, arguments or order of calls: the same call fails again */
-  HORTATOR_NOTHING = 3 /* no error; there is nothing yet: no checkpoint, no time limit, too few samples */
+  HORTATOR_NOTHING = 3 /* no error, and nothing was done: no checkpoint, no time limit, too few samples, a step that was
+                        * left out because a number is not finite */
 } hortator_status;
 
+/* 0 is not a type: an array without one is refused. */
 typedef enum hortator_type {
-  HORTATOR_F32,
+  HORTATOR_F32 = 1,
   HORTATOR_F64,
   HORTATOR_I32,
   HORTATOR_I64,
@@ -63,9 +73,10 @@ typedef enum hortator_memory {
   HORTATOR_DEVICE /* memory of the run's device: of OpenACC, OpenMP target, CUDA */
 } hortator_memory;
 
-/* An array of the caller. It is borrowed: it must stay where it is as long as a batch or a run refers to it. */
+/* An array of the caller. It is borrowed: it must stay where it is as long as a batch or a run refers to it. Set all
+ * members, or the whole struct to zero first. */
 typedef struct hortator_array {
-  void* data;
+  void* data; /* not written through unless it is an output, a gradient or a kept array */
   const int64_t* shape;
   const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
   int32_t rank;          /* number of dimensions, at most 15; 0: a single number */
@@ -78,17 +89,26 @@ typedef struct hortator_array {
 /* For hortator_begin: all ranks of the program. It also starts MPI where the program has not. */
 #define HORTATOR_WORLD (-1)
 
+/* The version of the library that the program runs with, as HORTATOR_VERSION_NUMBER. */
+HORTATOR_C_API int32_t hortator_version(void);
+
 /* --- runs --- */
 
 /* Begins a run of the ranks of `comm`, a Fortran handle (MPI_Comm_c2f), which is duplicated. On CPUs any thread level
  * of MPI will do. `settings` names a YAML file, which rank 0 reads for all ranks: share/doc/simulations.md lists its
  * keys. Collective over comm. A handle that is not valid is HORTATOR_USAGE on its rank only, while the others wait:
- * there is no communicator by which they could be notified. */
+ * there is no communicator by which they could be notified. HORTATOR_USAGE on all ranks if another run of the job uses
+ * the run folder; one of another job is waited for, up to 30 seconds.
+ *
+ * Until the run ends, SIGUSR1 does not end its ranks, and from the first hortator_should_stop on, neither do the first
+ * SIGTERM and the first SIGINT. Handlers that the program has installed stay. Ranks that belong to no run are ended by
+ * SIGUSR1, and their job with them, unless they ignore it. */
 HORTATOR_C_API hortator_status hortator_begin(int32_t comm, const char* settings, hortator_run** run);
 
 /* Ends the run: completes checkpoints and logs, and frees its models and buffers, whose handles are invalid afterwards,
  * whatever the status. `exit_code` (may be NULL) is what the program should exit with: 0, or 75 if hortator_should_stop
- * has asked it to stop and it can be continued. Collective. */
+ * has asked it to stop and it can be continued. Signals do what they did before the first run; only SIGUSR1 stays
+ * harmless where the run was asked to stop. Call it before MPI_Finalize. Collective. */
 HORTATOR_C_API hortator_status hortator_end(hortator_run* run, int32_t* exit_code);
 
 /* The text of this thread's last failure: what (why). hint. Empty if there was none. Valid until the next failure. */
@@ -123,11 +143,17 @@ HORTATOR_C_API hortator_status hortator_batch_free(hortator_batch* batch);
 
 /* --- steps --- */
 
-/* One training step on the samples of all ranks: inputs, targets and loss arguments of each rank's batch. `loss` (may
- * be NULL) is the mean over the ranks that ask for it, before the step. Collective. */
+/* One training step on the samples of all ranks: inputs, targets and loss arguments of each rank's batch. All samples
+ * weigh the same, however many a rank has; it may have none (settings: `weigh`). `loss` (may be NULL) is the mean over
+ * the samples of the ranks that ask for it, before the step.
+ *
+ * HORTATOR_NOTHING on all ranks, and no parameter is changed, if no rank has samples, or if a loss or a gradient is not
+ * finite: NaN in one target of one rank is enough. 100 such steps in a row are HORTATOR_FAILED, as is the first one
+ * with `on_nonfinite: fail` in the settings. Collective. */
 HORTATOR_C_API hortator_status hortator_train(hortator_model* model, hortator_batch* batch, double* loss);
 
-/* The loss without training, as the mean over the ranks that ask for it. Collective. */
+/* The loss without training, as the mean over the samples of the ranks that ask for it. HORTATOR_NOTHING if no rank has
+ * samples. Collective. */
 HORTATOR_C_API hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, double* loss);
 
 /* Computes the outputs of the batch from its inputs. Local. */
@@ -144,14 +170,16 @@ HORTATOR_C_API hortator_status hortator_adjoint(hortator_model* model, hortator_
 HORTATOR_C_API hortator_status hortator_buffer_create(hortator_run* run, const char* name, hortator_buffer** buffer);
 
 /* Copies the batch's samples (inputs, targets and loss arguments) into this rank's part. Never waits. The first call
- * decides the shapes and types of samples. Local. */
+ * decides the shapes and types of samples. A buffer with statistics leaves out a batch whose first input or target has
+ * a number that is not finite (HORTATOR_NOTHING), which would spoil them for good. Local. */
 HORTATOR_C_API hortator_status hortator_buffer_put(hortator_buffer* buffer, hortator_batch* batch);
 
 /* The number of samples that this rank's part holds now. Local. */
-HORTATOR_C_API hortator_status hortator_buffer_count(hortator_buffer* buffer, int64_t* count);
+HORTATOR_C_API hortator_status hortator_buffer_count(const hortator_buffer* buffer, int64_t* count);
 
 /* `steps` training steps, each on batch_size random samples of each rank's part. `loss` (may be NULL): of the last
- * step. HORTATOR_NOTHING if some rank has fewer than min_samples. Steps before a failing one remain. Collective. */
+ * step. HORTATOR_NOTHING if some rank has fewer than min_samples, or if all steps were left out because a number is not
+ * finite. Steps before a failing one remain. Collective. */
 HORTATOR_C_API hortator_status hortator_buffer_train(hortator_buffer* buffer, hortator_model* model, int64_t steps,
                                                      double* loss);
 
@@ -176,21 +204,36 @@ HORTATOR_C_API hortator_status hortator_keep(hortator_run* run, const char* name
 
 /* Saves models, optimizers, schedules, buffers, random numbers and kept arrays: complete, or not at all. `every`: the
  * seconds between two saves; a call before they are over does nothing; 0: saves now. `saved` (may be NULL) is 1 if it
- * has saved. Call it between steps. Collective. */
+ * has saved. A model whose parameters are not finite is HORTATOR_FAILED, and the checkpoint before it stays. Call it
+ * between steps. Collective. */
 HORTATOR_C_API hortator_status hortator_save(hortator_run* run, double every, int32_t* saved);
 
 /* Restores the last checkpoint, after all models, buffers and kept arrays were made. HORTATOR_NOTHING: there is none,
  * and the run starts from scratch. A damaged checkpoint is reported and the one before is used. Collective. */
 HORTATOR_C_API hortator_status hortator_resume(hortator_run* run);
 
+/* The same, and kept arrays and buffers that the checkpoint does not have, or has in another shape, keep what they
+ * hold. `left_out` (may be NULL) is their number; rank 0 logs their names. Models must be those of the checkpoint.
+ * `resume: partly` in the settings' section `checkpoints` lets hortator_resume do the same. Collective. */
+HORTATOR_C_API hortator_status hortator_resume_partly(hortator_run* run, int32_t* left_out);
+
 /* Writes a model's weights to the folder `dir`, as safetensors. Collective. */
 HORTATOR_C_API hortator_status hortator_export(hortator_model* model, const char* dir);
 
-/* Gives a number to the trackers. Only rank 0's are kept. Local. */
+/* Gives a number to the trackers. Only rank 0's are kept. Numbers with different names make up one row; a name that the
+ * row has already begins the next one. Rows are counted. A row is written when the next one begins, and by
+ * hortator_should_stop, hortator_save and hortator_end. The names `step` and `time` are the trackers'. Local. */
 HORTATOR_C_API hortator_status hortator_log(hortator_run* run, const char* name, double value);
+
+/* The same in the row of this step of the simulation, from 0. Local. */
+HORTATOR_C_API hortator_status hortator_log_step(hortator_run* run, int64_t step, const char* name, double value);
 
 /* For bindings to other languages: stores `text` as this thread's last failure and returns `status`. */
 HORTATOR_C_API hortator_status hortator_report(hortator_status status, const char* text);
+
+/* For a program that cannot continue: prints this thread's last failure with the rank and its host, and writes it to
+ * failure.json in the run folder. Stop the program next: the ranks of its runs are ended as well. */
+HORTATOR_C_API void hortator_print_failure(void);
 
 #ifdef __cplusplus
 }

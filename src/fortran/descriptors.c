@@ -2,9 +2,7 @@
  * because descriptors differ between compilers. */
 #include "descriptors.h"
 
-#include <stdio.h>
-
-enum { max_dims = 15, as_written = 1 };
+enum { max_dims = 15, reversed = 0, as_written = 1 };
 
 /* An array as the C interface takes it. */
 typedef struct view {
@@ -57,9 +55,23 @@ static hortator_status refuse_stride(void) {
       "a derived type?). Copy them to an array of their own");
 }
 
+static hortator_status refuse_unallocated(void) {
+  return hortator_report(HORTATOR_USAGE,
+                         "An array is not allocated, or is a pointer that is not associated (the call borrows it). "
+                         "Allocate it before it is bound");
+}
+
+static hortator_status refuse_order(void) {
+  return hortator_report(HORTATOR_USAGE,
+                         "An array has an unknown order of its dimensions. Use HORTATOR_REVERSED, the default, or "
+                         "HORTATOR_AS_WRITTEN");
+}
+
 /* Reverses the dimensions unless the order is as_written: Fortran's first dimension is the fastest, LibTorch's last. */
 static hortator_status view_of(const CFI_cdesc_t* descriptor, int order, view* result) {
   const int dims = descriptor->rank;
+  if (order != reversed && order != as_written) return refuse_order();
+  if (descriptor->base_addr == NULL) return refuse_unallocated();
   if (!type_of(descriptor, &result->array.type)) return refuse_type();
   for (int i = 0; i < dims; ++i) {
     const int from = order == as_written ? i : dims - 1 - i;
@@ -81,9 +93,20 @@ hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, 
                                      hortator_memory memory, intptr_t stream) {
   view shown;
   const hortator_status status = view_of(array, order, &shown);
+  if (status != HORTATOR_OK) return status;
   shown.array.memory = memory;
   shown.array.stream = (void*)stream;
-  return status == HORTATOR_OK ? hortator_batch_add(batch, role, &shown.array) : status;
+  return hortator_batch_add(batch, role, &shown.array);
+}
+
+hortator_status hortator_batch_add_constant_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array,
+                                              int order, hortator_memory memory, intptr_t stream) {
+  if (role == HORTATOR_OUTPUT) {
+    return hortator_report(HORTATOR_USAGE,
+                           "add_constant got the role HORTATOR_OUTPUT (hortator_infer writes outputs). Bind the array "
+                           "with add");
+  }
+  return hortator_batch_add_f(batch, role, array, order, memory, stream);
 }
 
 /* Collective: a rank whose array cannot be shown takes part with one of an unknown type, so that all ranks fail. */
@@ -109,5 +132,3 @@ hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch,
   result.array.stream = (void*)stream;
   return status == HORTATOR_OK ? hortator_adjoint(model, batch, &weights.array, &result.array) : status;
 }
-
-void hortator_print_error_f(void) { fprintf(stderr, "hortator: %s\n", hortator_last_error()); }

@@ -7,11 +7,13 @@
 
 HORTATOR_C_API hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array,
                                                     int order, hortator_memory memory, intptr_t stream);
+HORTATOR_C_API hortator_status hortator_batch_add_constant_f(hortator_batch* batch, hortator_role role,
+                                                             const CFI_cdesc_t* array, int order,
+                                                             hortator_memory memory, intptr_t stream);
 HORTATOR_C_API hortator_status hortator_keep_f(hortator_run* run, const char* name, const CFI_cdesc_t* array,
                                                hortator_distribution distribution);
 HORTATOR_C_API hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch,
                                                   const CFI_cdesc_t* cotangent, const CFI_cdesc_t* gradient, int order,
                                                   hortator_memory memory, intptr_t stream);
-HORTATOR_C_API void hortator_print_error_f(void);
 
 #endif

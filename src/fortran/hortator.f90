@@ -2,7 +2,7 @@
 !> rank are passed as they are, sections with strides included.
 !>
 !> Every procedure has an optional last argument `status`. Without it, a failure prints its text and stops the program, as
-!> with allocate(stat=). Procedures marked collective must be called by all ranks of the run in the same order.
+!> with allocate(stat=). With it, other results of a call that fails are what they were, or 0 or false. Procedures marked collective must be called by all ranks of the run in the same order.
 module hortator
   use, intrinsic :: iso_c_binding
   implicit none
@@ -18,7 +18,7 @@ module hortator
   integer, parameter, public :: HORTATOR_WORLD = -1
 
   public :: hortator_run, hortator_model, hortator_batch, hortator_buffer, hortator_last_error
-  public :: hortator_share_samples, hortator_share_weights
+  public :: hortator_share_samples, hortator_share_weights, hortator_version
 
   !> A run. It is ended by end(), which is collective, not by its finalizer.
   type :: hortator_run
@@ -31,8 +31,10 @@ module hortator
     procedure :: time_left => run_time_left      !< collective
     procedure :: keep => run_keep                !< collective
     procedure :: save => run_save                !< collective
-    procedure :: resume => run_resume            !< collective
+    procedure :: resume => run_resume                !< collective
+    procedure :: resume_partly => run_resume_partly  !< collective
     procedure :: log => run_log
+    procedure :: log_step => run_log_step
   end type
 
   !> A model of the run's settings. It belongs to the run.
@@ -56,6 +58,7 @@ module hortator
   contains
     procedure :: create => batch_create
     procedure :: add => batch_add
+    procedure :: add_constant => batch_add_constant
     procedure :: free => batch_free
     procedure, private :: batch_refuse_copy
     generic :: assignment(=) => batch_refuse_copy
@@ -78,17 +81,17 @@ module hortator
       import :: c_int, c_int32_t, c_char, c_ptr
       integer(c_int32_t), value :: comm
       character(kind=c_char), intent(in) :: settings(*)
-      type(c_ptr), intent(out) :: run
+      type(c_ptr), intent(inout) :: run
     end function
     integer(c_int) function c_end(run, exit_code) bind(C, name="hortator_end")
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: run
-      integer(c_int32_t), intent(out) :: exit_code
+      integer(c_int32_t), intent(inout) :: exit_code  ! a call that fails leaves it as it is
     end function
     integer(c_int) function c_should_stop(run, stop) bind(C, name="hortator_should_stop")
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: run
-      integer(c_int32_t), intent(out) :: stop
+      integer(c_int32_t), intent(inout) :: stop
     end function
     integer(c_int) function c_time_left(run, seconds) bind(C, name="hortator_time_left")
       import :: c_int, c_double, c_ptr
@@ -99,11 +102,23 @@ module hortator
       import :: c_int, c_int32_t, c_double, c_ptr
       type(c_ptr), value :: run
       real(c_double), value :: every
-      integer(c_int32_t), intent(out) :: saved
+      integer(c_int32_t), intent(inout) :: saved
     end function
     integer(c_int) function c_resume(run) bind(C, name="hortator_resume")
       import :: c_int, c_ptr
       type(c_ptr), value :: run
+    end function
+    integer(c_int) function c_resume_partly(run, left_out) bind(C, name="hortator_resume_partly")
+      import :: c_int, c_int32_t, c_ptr
+      type(c_ptr), value :: run
+      integer(c_int32_t), intent(inout) :: left_out
+    end function
+    integer(c_int) function c_log_step(run, step, name, number) bind(C, name="hortator_log_step")
+      import :: c_int, c_int64_t, c_char, c_double, c_ptr
+      type(c_ptr), value :: run
+      integer(c_int64_t), value :: step
+      character(kind=c_char), intent(in) :: name(*)
+      real(c_double), value :: number
     end function
     integer(c_int) function c_log(run, name, number) bind(C, name="hortator_log")
       import :: c_int, c_char, c_double, c_ptr
@@ -115,12 +130,12 @@ module hortator
       import :: c_int, c_char, c_ptr
       type(c_ptr), value :: run
       character(kind=c_char), intent(in) :: name(*)
-      type(c_ptr), intent(out) :: model
+      type(c_ptr), intent(inout) :: model
     end function
     integer(c_int) function c_batch_create(run, batch) bind(C, name="hortator_batch_create")
       import :: c_int, c_ptr
       type(c_ptr), value :: run
-      type(c_ptr), intent(out) :: batch
+      type(c_ptr), intent(inout) :: batch
     end function
     integer(c_int) function c_batch_free(batch) bind(C, name="hortator_batch_free")
       import :: c_int, c_ptr
@@ -149,7 +164,7 @@ module hortator
       import :: c_int, c_char, c_ptr
       type(c_ptr), value :: run
       character(kind=c_char), intent(in) :: name(*)
-      type(c_ptr), intent(out) :: buffer
+      type(c_ptr), intent(inout) :: buffer
     end function
     integer(c_int) function c_buffer_put(buffer, batch) bind(C, name="hortator_buffer_put")
       import :: c_int, c_ptr
@@ -190,6 +205,14 @@ module hortator
       integer(c_intptr_t), value :: stream
       type(*), dimension(..), target, asynchronous, intent(inout) :: array
     end function
+    integer(c_int) function c_batch_add_constant(batch, role, array, order, memory, stream) &
+      bind(C, name="hortator_batch_add_constant_f")
+      import :: c_int, c_intptr_t, c_ptr
+      type(c_ptr), value :: batch
+      integer(c_int), value :: role, order, memory
+      integer(c_intptr_t), value :: stream
+      type(*), dimension(..), target, asynchronous, intent(in) :: array
+    end function
     integer(c_int) function c_keep(run, name, array, distribution) bind(C, name="hortator_keep_f")
       import :: c_int, c_char, c_ptr
       type(c_ptr), value :: run
@@ -211,7 +234,10 @@ module hortator
       integer(c_int), value :: code
       character(kind=c_char), intent(in) :: text(*)
     end function
-    subroutine c_print_error() bind(C, name="hortator_print_error_f")
+    integer(c_int32_t) function c_version() bind(C, name="hortator_version")
+      import :: c_int32_t
+    end function
+    subroutine c_print_failure() bind(C, name="hortator_print_failure")
     end subroutine
   end interface
 
@@ -305,13 +331,39 @@ contains
     call finish(result, status)
   end subroutine
 
-  !> Gives a number to the trackers.
+  !> The same, and kept arrays and buffers that the checkpoint does not have, or has in another shape, keep what they
+  !> hold; `left_out` is their number.
+  subroutine run_resume_partly(self, left_out, resumed, status)
+    class(hortator_run), intent(in) :: self
+    integer, optional, intent(out) :: left_out
+    logical, optional, intent(out) :: resumed
+    integer, optional, intent(out) :: status
+    integer(c_int32_t) :: number
+    integer(c_int) :: result
+    number = 0
+    result = c_resume_partly(self%handle, number)
+    if (present(left_out)) left_out = int(number)
+    if (present(resumed)) resumed = result == HORTATOR_OK
+    call finish(result, status)
+  end subroutine
+
+  !> Gives a number to the trackers. Numbers with different names make up a row.
   subroutine run_log(self, name, number, status)
     class(hortator_run), intent(in) :: self
     character(*), intent(in) :: name
     real(c_double), intent(in) :: number
     integer, optional, intent(out) :: status
     call finish(c_log(self%handle, trim(name)//c_null_char, number), status)
+  end subroutine
+
+  !> The same in the row of this step of the simulation.
+  subroutine run_log_step(self, step, name, number, status)
+    class(hortator_run), intent(in) :: self
+    integer, intent(in) :: step
+    character(*), intent(in) :: name
+    real(c_double), intent(in) :: number
+    integer, optional, intent(out) :: status
+    call finish(c_log_step(self%handle, int(step, c_int64_t), trim(name)//c_null_char, number), status)
   end subroutine
 
   !> Makes the model `name` of the settings.
@@ -323,7 +375,7 @@ contains
     call finish(c_model_create(run%handle, trim(name)//c_null_char, self%handle), status)
   end subroutine
 
-  !> One training step. Without `loss`, nobody waits for it.
+  !> One training step. status is HORTATOR_NOTHING if it was left out: no rank has samples, or a number is not finite.
   subroutine model_train(self, batch, loss, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
@@ -394,6 +446,20 @@ contains
     integer, optional, intent(out) :: status
     call finish(c_batch_add(self%handle, int(role, c_int), array, chosen_order(order), chosen_memory(device), &
                             chosen_stream(stream)), status)
+  end subroutine
+
+  !> Binds an array that is not written: an input, a target, a loss argument or a priority. It may be intent(in) in the
+  !> procedure that binds it.
+  subroutine batch_add_constant(self, role, array, order, device, stream, status)
+    class(hortator_batch), intent(in) :: self
+    integer, intent(in) :: role
+    type(*), dimension(..), target, asynchronous, intent(in) :: array
+    integer, optional, intent(in) :: order
+    logical, optional, intent(in) :: device
+    integer(c_intptr_t), optional, intent(in) :: stream
+    integer, optional, intent(out) :: status
+    call finish(c_batch_add_constant(self%handle, int(role, c_int), array, chosen_order(order), chosen_memory(device), &
+                                     chosen_stream(stream)), status)
   end subroutine
 
   !> Frees the batch, not its arrays. The finalizer does the same.
@@ -486,6 +552,11 @@ contains
     call finish(c_share_weights(int(comm, c_int32_t), giver, taker), status)
   end subroutine
 
+  !> The version of the library that the program runs with: 10203 for 1.2.3.
+  integer function hortator_version() result(version)
+    version = int(c_version())
+  end function
+
   !> The text of the last failure: what (why). hint.
   function hortator_last_error() result(text)
     character(:), allocatable :: text
@@ -524,7 +595,7 @@ contains
     if (present(status)) then
       status = int(code)
     else if (code /= HORTATOR_OK .and. code /= HORTATOR_NOTHING) then
-      call c_print_error()
+      call c_print_failure()
       error stop
     end if
   end subroutine

@@ -76,6 +76,9 @@ c10::Device device_of(const hortator_array& array, c10::Device device) {
 
 at::ScalarType type_of(const hortator_array& array) {
   if (const auto type = scalar_type_of(array.type)) return *type;
+  if (array.type == 0) {
+    throw UsageError({.what = "An array has no type", .hint = "set hortator_array.type, for example to HORTATOR_F64"});
+  }
   throw UsageError({.what = text::concat("An array has the unknown type ", static_cast<int>(array.type)),
                     .hint = "use 32-bit or 64-bit numbers, bytes, C booleans or complex numbers"});
 }

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "mpi/collectives.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {

@@ -1,5 +1,7 @@
 #include "simulation/run.hpp"
 
+#include <ATen/Parallel.h>
+
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -10,15 +12,18 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 #include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "runtime/ending/stop_signal.hpp"
 #include "runtime/identity/mpi_use.hpp"
 #include "runtime/identity/outcome.hpp"
+#include "runtime/world.hpp"
 #include "simulation/bound_array.hpp"
+#include "simulation/calls/local_outcome.hpp"
 #include "simulation/communicator_of.hpp"
-#include "simulation/kept_array.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/state/kept_array.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -51,10 +56,16 @@ void require_same_pause(const mpi::Communicator& comm, double every) {
                     .hint = "pass the same seconds between two saves on all ranks, or 0 to save now"});
 }
 
-/// The name of a model, which checkpoints otherwise know by its number: two of one shape could be exchanged.
-accelerator::CheckpointPart name_of_model(std::size_t number, const std::string& name) {
+/// The name of a model, which checkpoints otherwise know by its number: two of one shape could be exchanged. A model
+/// that is not finite is not saved.
+accelerator::CheckpointPart part_of_model(std::size_t number, const TrainedModel& model) {
   const auto path = text::concat("simulation/models/", number);
-  return {.save = [=](checkpoint::Snapshot& snapshot) { snapshot.common.put(path, name); },
+  const auto name = model.name();
+  return {.save =
+              [path, name, &model](checkpoint::Snapshot& snapshot) {
+                model.require_finite_parameters();
+                snapshot.common.put(path, name);
+              },
           .misfits =
               [=](const checkpoint::Reader& reader) {
                 const auto saved = reader.values().contains(path) ? reader.values().get<std::string>(path) : name;
@@ -69,17 +80,29 @@ accelerator::CheckpointPart name_of_model(std::size_t number, const std::string&
 }  // namespace
 
 std::unique_ptr<Run> Run::begin(int comm, const char* settings_file) {
+  const runtime::StopSignals until_it_has_begun;
   runtime::start_mpi();
-  auto settings = read_for_all(communicator_of(comm), settings_file);
+  const auto all = communicator_of(comm);
+  auto settings = read_for_all(all, settings_file);
+  auto folder = std::make_unique<RunFolderClaim>(all, settings.options.project.dir, settings.file);
   if (comm != HORTATOR_WORLD) settings.options.communicator = comm;
-  return std::make_unique<Run>(std::move(settings));
+  return std::make_unique<Run>(std::move(settings), std::move(folder));
 }
 
-Run::Run(RunSettings settings)
-    : settings_(std::move(settings)), accelerator_(std::make_unique<Accelerator>(settings_.options)) {
+Run::Run(RunSettings settings, std::unique_ptr<RunFolderClaim> folder)
+    : settings_(std::move(settings)),
+      folder_(std::move(folder)),
+      log_row_([this](const LogRow::Numbers& numbers, std::optional<std::int64_t> step) {
+        accelerator_->log(numbers, step);
+      }),
+      accelerator_(std::make_unique<Accelerator>(settings_.options)) {
   set_seed(settings_.seed, {.device_specific = true});
   // Each model counts its own micro-steps: several models are trained in turns.
   accelerator_->set_gradient_accumulation_steps(1);
+  threads_ = settings_.model_threads.value_or(accelerator_->world().threads().threads);
+  if (settings_.model_threads) at::set_num_threads(threads_);  // also of MKL, within LibTorch
+  // LibTorch sets OpenMP's number at its first use in a thread: now, and not in the middle of a later call.
+  at::get_num_threads();
 }
 
 const mpi::Communicator& Run::comm() const { return accelerator::Training::of(*accelerator_).host(); }
@@ -96,8 +119,10 @@ std::string Run::common_name(const char* name, const char* what) const {
 TrainedModel& Run::model(const char* wanted) {
   const auto name = common_name(wanted, "the model to create");
   if (const auto found = models_.find(name); found != models_.end()) return *found->second;
-  auto made = std::make_unique<TrainedModel>(*accelerator_, name, settings_.model(name));
-  accelerator::Training::of(*accelerator_).prepared.add_part(name_of_model(models_.size(), name));
+  const TrainedModel::Policy policy{
+      .number = static_cast<std::int64_t>(models_.size()), .on_nonfinite = settings_.on_nonfinite, .threads = threads_};
+  auto made = std::make_unique<TrainedModel>(*accelerator_, name, settings_.model(name), policy);
+  accelerator::Training::of(*accelerator_).prepared.add_part(part_of_model(models_.size(), *made));
   return *models_.emplace(name, std::move(made)).first->second;
 }
 
@@ -106,7 +131,8 @@ RunBuffer& Run::buffer(const char* wanted) {
   if (const auto found = buffers_.find(name); found != buffers_.end()) return *found->second;
   const auto key = core::mix(core::mix(settings_.seed, core::hash(name)), static_cast<std::uint64_t>(comm().rank()));
   auto made = std::make_unique<RunBuffer>(comm(), SampleBuffer(name, SampleBuffer::read(settings_.buffer(name)), key));
-  accelerator::Training::of(*accelerator_).prepared.add_part(made->part());
+  accelerator::Training::of(*accelerator_)
+      .prepared.add_part(partial_resume_.optional(text::concat("the buffer ", name), made->part()));
   return *buffers_.emplace(name, std::move(made)).first->second;
 }
 
@@ -114,6 +140,11 @@ void Run::keep(const char* wanted, const hortator_array* array, hortator_distrib
   const std::string name = wanted == nullptr ? "" : wanted;
   at::Tensor tensor;
   all_succeed(comm(), [&] {
+    if (was_resumed_) {
+      throw UsageError({.what = text::concat("hortator_keep(", text::quote(name), ") was called after hortator_resume"),
+                        .why = "the array would not be restored when the run continues",
+                        .hint = "keep all arrays first, then resume"});
+    }
     tensor = bound_tensor(array, accelerator_->device());
     if (!tensor.is_cpu()) {
       throw UsageError({.what = text::concat("hortator_keep got the device array ", text::quote(name)),
@@ -127,7 +158,8 @@ void Run::keep(const char* wanted, const hortator_array* array, hortator_distrib
     }
   });
   const KeptArray kept(comm(), name, tensor, distribution);
-  accelerator::Training::of(*accelerator_).prepared.add_part(kept.part());
+  accelerator::Training::of(*accelerator_)
+      .prepared.add_part(partial_resume_.optional(text::concat("the kept array ", name), kept.part()));
   kept_.emplace(name, true);
 }
 
@@ -139,12 +171,14 @@ bool Run::is_between_updates() const {
 }
 
 bool Run::should_stop() {
+  flush_log();
   if (is_between_updates()) is_stopping_ = accelerator_->should_stop();
   return is_stopping_;
 }
 
 bool Run::save(double every) {
   require_same_pause(comm(), every);
+  flush_log();
   if (!is_between_updates()) {
     if (every > 0) return false;
     throw UsageError({.what = "hortator_save between the micro-steps of an update",
@@ -159,13 +193,36 @@ bool Run::save(double every) {
   return accelerator_->save_state_every(pause).has_value();
 }
 
-bool Run::resume() {
-  if (!accelerator_->has_checkpoint()) return false;
-  accelerator_->load_state();
-  return true;
+Run::Resumed Run::resume(bool partly) {
+  mpi::same_on_all(comm(), partly ? "hortator_resume_partly" : "hortator_resume", "the function that resumes");
+  was_resumed_ = true;
+  if (!accelerator_->has_checkpoint()) return {};
+  if (!partly && !settings_.resumes_partly) {
+    accelerator_->load_state();
+    return {.has_checkpoint = true};
+  }
+  const auto left_out = partial_resume_.run([this] { accelerator_->load_state(); });
+  for (const auto& name : left_out) {
+    if (comm().rank() == 0) log::warn("the checkpoint does not have ", name, " in this shape: it keeps what it holds");
+  }
+  return {.has_checkpoint = true, .left_out = static_cast<std::int64_t>(left_out.size())};
+}
+
+// In the middle of collective calls: an error of one rank must not keep it from the others.
+void Run::flush_log() {
+  try {
+    log_row_.flush();
+  } catch (const std::exception& error) {
+    log::warn("numbers of the log were not recorded: ", error.what());
+  }
+}
+
+void Run::log(std::optional<std::int64_t> step, const std::string& name, double number) {
+  log_row_.add(step, name, number);
 }
 
 int Run::end() {
+  flush_log();
   accelerator_->end_training();
   return is_stopping_ ? runtime::stopped_exit_code : 0;
 }

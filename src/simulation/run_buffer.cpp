@@ -5,6 +5,7 @@
 #include <array>
 #include <hortator/error.hpp>
 #include <span>
+#include <utility>
 
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
@@ -12,7 +13,7 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -36,6 +37,15 @@ FeatureStatistics merged(const mpi::Communicator& comm, const FeatureStatistics&
 
 RunBuffer::RunBuffer(const mpi::Communicator& comm, SampleBuffer samples) : comm_(comm), samples_(std::move(samples)) {
   if (samples_.settings().is_node_shared) of_node_.emplace(comm_);
+}
+
+bool RunBuffer::put(const TensorBatch& batch) {
+  if (samples_.put(batch)) return true;
+  if (!std::exchange(has_warned_, true)) {
+    log::warn("rank ", comm_.family_rank(comm_.rank()), ": samples for the buffer ", samples_.name(),
+              " were left out, because a number in them is not finite (this is the only warning)");
+  }
+  return false;
 }
 
 bool RunBuffer::is_ready() {
@@ -66,9 +76,9 @@ void RunBuffer::standardize(TrainedModel& model) const {
 
 void RunBuffer::require_own(const TrainedModel* model) const {
   if (model == nullptr) {
-    throw UsageError(
-        {.what = text::concat("The model that the buffer ", text::quote(samples_.name()), " trains is NULL"),
-         .hint = "pass what hortator_model_create has made, and check that call's status"});
+    throw UsageError({.what = text::concat("The model that the buffer ", text::quote(samples_.name()),
+                                           " trains is NULL, or its run has ended"),
+                      .hint = "pass what hortator_model_create has made, and check that call's status"});
   }
   if (&model->comm() == &comm_) return;
   throw UsageError({.what = text::concat("The buffer ", text::quote(samples_.name()), " and the model ",
@@ -77,7 +87,7 @@ void RunBuffer::require_own(const TrainedModel* model) const {
                     .hint = "create both in one run; hortator_share_samples moves samples between runs"});
 }
 
-std::optional<double> RunBuffer::train(TrainedModel* model, std::int64_t steps, bool wants_loss) {
+TrainedModel::Step RunBuffer::train(TrainedModel* model, std::int64_t steps, bool wants_loss) {
   const auto outcome = attempt([&] { require_own(model); });
   std::array<std::int64_t, 4> least = {is_ready() ? 1 : 0, steps, -steps, outcome.failed ? 0 : 1};
   mpi::all_reduce(comm_, std::span<std::int64_t>(least), MPI_MIN);
@@ -86,12 +96,14 @@ std::optional<double> RunBuffer::train(TrainedModel* model, std::int64_t steps, 
     throw UsageError({.what = text::concat("hortator_buffer_train got steps from ", least[1], " to ", -least[2]),
                       .hint = "pass the same number, from 0, on all ranks"});
   }
-  if (least[0] == 0) return {};
+  if (least[0] == 0) return {.is_done = false};
   standardize(*model);
-  double loss = 0;
-  for (std::int64_t step = 0; step < steps; ++step)
-    loss = model->train([&] { return draw(); }, wants_loss && step + 1 == steps);
-  return loss;
+  TrainedModel::Step last{.is_done = steps == 0};
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const auto next = model->train([&] { return draw(); }, wants_loss && step + 1 == steps);
+    last = {.is_done = last.is_done || next.is_done, .loss = next.loss};
+  }
+  return last;
 }
 
 std::int64_t RunBuffer::saved_count(const checkpoint::Reader& reader, int rank) const {

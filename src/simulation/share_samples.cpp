@@ -11,7 +11,7 @@
 #include "core/text/text.hpp"
 #include "mpi/all_to_all.hpp"
 #include "mpi/collectives.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 #include "simulation/samples/sample_moves.hpp"
 
 namespace hortator::simulation {

@@ -8,7 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {

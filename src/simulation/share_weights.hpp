@@ -1,7 +1,7 @@
 #pragma once
 
 #include "mpi/communicator.hpp"
-#include "simulation/trained_model.hpp"
+#include "simulation/training/trained_model.hpp"
 
 namespace hortator::simulation {
 

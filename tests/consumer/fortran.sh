@@ -31,8 +31,8 @@ run "$fortran" -std=f2018 -g -fsanitize=address "${flags[@]}" solver.f90 -o solv
 expect_code 0
 ASAN_OPTIONS=detect_leaks=0 expect_well ./solver_sanitized
 
-read -ra flags < <(pkg-config --cflags-only-I hortator)
-read -ra libraries < <(pkg-config --libs hortator)
+read -ra flags < <(pkg-config --cflags hortator-c)
+read -ra libraries < <(pkg-config --libs hortator-c)
 run "$cc" -std=c11 -pedantic -Wall -Wextra -Werror "${flags[@]}" solver.c -o solver_c "${libraries[@]}"
 expect_code 0
 expect_well ./solver_c
@@ -40,10 +40,32 @@ run "$cc" -std=c11 -g -fsanitize=address,undefined "${flags[@]}" solver.c -o sol
 expect_code 0
 ASAN_OPTIONS=detect_leaks=0 expect_well ./solver_c_sanitized
 
+# A program of both languages, and one in C with OpenMP, load their compilers' own libraries, and name nothing of LibTorch's.
+own_library() { readlink -f "$("$1" -print-file-name="$2")"; }
+expect_own() { # PROGRAM COMPILER LIBRARY
+  loaded=$(ldd "$1" | sed -n "s/.*${3%.so}[^ ]* => \\([^ ]*\\).*/\\1/p")
+  [ "$(readlink -f "$loaded")" = "$(own_library "$2" "$3")" ] || wrong "$1 loads '$loaded', not $3 of $2"
+  if readelf -d "$1" | grep -E '(NEEDED|RUNPATH|RPATH).*(torch|libc10)'; then wrong "$1 names LibTorch"; fi
+}
+printf 'program both\n  use iso_c_binding\n  interface\n    integer(c_int) function solve() bind(C)\n      import :: c_int\n    end function\n  end interface\n' >both.f90
+printf '  real, allocatable :: a(:)\n  allocate (a(3))\n  a = 1\n  if (solve() /= 0 .or. sum(a) /= 3) error stop\nend program\n' >>both.f90
+sed 's/int main(void)/int solve(void)/' solver.c >solve.c
+run "$cc" -std=c11 "${flags[@]}" -c solve.c -o solve.o
+expect_code 0
+run "$fortran" both.f90 solve.o -o both "${libraries[@]}"
+expect_code 0
+expect_well ./both
+expect_own ./both "$fortran" libgfortran.so
+run "$cc" -std=c11 -fopenmp "${flags[@]}" solver.c -o solver_openmp "${libraries[@]}"
+expect_code 0
+expect_well ./solver_openmp
+
 cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
 project(solver LANGUAGES C CXX Fortran)
 find_package(Hortator REQUIRED COMPONENTS Fortran)
+add_executable(both both.f90 solve.c)
+target_link_libraries(both PRIVATE hortator::c)
 add_executable(solver solver.f90)
 target_link_libraries(solver PRIVATE hortator::fortran)
 add_executable(beside_torch solver.f90)
@@ -55,6 +77,8 @@ expect_code 0
 run cmake --build build
 expect_code 0
 own=$(readlink -f "$("$fortran" -print-file-name=libgfortran.so)")
+expect_well build/both
+expect_own build/both "$fortran" libgfortran.so
 for program in solver beside_torch; do
   expect_well "build/$program"
   loaded=$(ldd "build/$program" | sed -n 's/.*libgfortran[^ ]* => \([^ ]*\).*/\1/p')

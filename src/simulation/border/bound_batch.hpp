@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "simulation/handles.hpp"
+#include "simulation/calls/handles.hpp"
 #include "simulation/samples/tensor_batch.hpp"
 
 namespace hortator::simulation {
 
 /// The arrays that a caller has bound.
-class BoundBatch : public hortator_batch {
+class BoundBatch : public Handled<hortator_batch, BoundBatch> {
  public:
   explicit BoundBatch(c10::Device device) : device_(device) {}
 

@@ -5,10 +5,10 @@
 using namespace hortator::simulation;
 
 hortator_status hortator_buffer_create(hortator_run* run, const char* name, hortator_buffer** buffer) {
-  return guarded([&] {
+  return guarded_collective([&] {
     require_place(buffer, "buffer");
     *buffer = nullptr;
-    *buffer = &run_of(run).buffer(name);
+    *buffer = run_of(run).buffer(name).handle();
     return HORTATOR_OK;
   });
 }
@@ -17,12 +17,11 @@ hortator_status hortator_buffer_put(hortator_buffer* buffer, hortator_batch* bat
   return guarded([&] {
     const auto& bound = batch_of(batch);
     const StreamOrder order(bound.streams());
-    buffer_of(buffer).samples().put(bound.tensors());
-    return HORTATOR_OK;
+    return buffer_of(buffer).put(bound.tensors()) ? HORTATOR_OK : HORTATOR_NOTHING;
   });
 }
 
-hortator_status hortator_buffer_count(hortator_buffer* buffer, int64_t* count) {
+hortator_status hortator_buffer_count(const hortator_buffer* buffer, int64_t* count) {
   return guarded([&] {
     require_place(count, "count");
     *count = buffer_of(buffer).samples().count();
@@ -31,10 +30,6 @@ hortator_status hortator_buffer_count(hortator_buffer* buffer, int64_t* count) {
 }
 
 hortator_status hortator_buffer_train(hortator_buffer* buffer, hortator_model* model, int64_t steps, double* loss) {
-  return guarded([&] {
-    const auto last = buffer_of(buffer).train(static_cast<TrainedModel*>(model), steps, loss != nullptr);
-    if (!last) return HORTATOR_NOTHING;
-    if (loss != nullptr) *loss = *last;
-    return HORTATOR_OK;
-  });
+  return guarded_collective(
+      [&] { return status_of(buffer_of(buffer).train(TrainedModel::find(model), steps, loss != nullptr), loss); });
 }

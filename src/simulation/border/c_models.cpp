@@ -28,10 +28,10 @@ class OrderedBatch {
 }  // namespace
 
 hortator_status hortator_model_create(hortator_run* run, const char* name, hortator_model** model) {
-  return guarded([&] {
+  return guarded_collective([&] {
     require_place(model, "model");
     *model = nullptr;
-    *model = &run_of(run).model(name);
+    *model = run_of(run).model(name).handle();
     return HORTATOR_OK;
   });
 }
@@ -39,7 +39,8 @@ hortator_status hortator_model_create(hortator_run* run, const char* name, horta
 hortator_status hortator_batch_create(hortator_run* run, hortator_batch** batch) {
   return guarded([&] {
     require_place(batch, "batch");
-    *batch = std::make_unique<BoundBatch>(run_of(run).accelerator().device()).release();
+    *batch = nullptr;
+    *batch = std::make_unique<BoundBatch>(run_of(run).accelerator().device()).release()->handle();
     return HORTATOR_OK;
   });
 }
@@ -53,26 +54,22 @@ hortator_status hortator_batch_add(hortator_batch* batch, hortator_role role, co
 
 hortator_status hortator_batch_free(hortator_batch* batch) {
   return guarded([&] {
-    const std::unique_ptr<BoundBatch> freed(static_cast<BoundBatch*>(batch));
+    if (batch != nullptr) const std::unique_ptr<BoundBatch> freed(&batch_of(batch));
     return HORTATOR_OK;
   });
 }
 
 hortator_status hortator_train(hortator_model* model, hortator_batch* batch, double* loss) {
-  return guarded([&] {
+  return guarded_collective([&] {
     OrderedBatch ordered(batch);
-    const double mean = model_of(model).train([&] { return ordered(); }, loss != nullptr);
-    if (loss != nullptr) *loss = mean;
-    return HORTATOR_OK;
+    return status_of(model_of(model).train([&] { return ordered(); }, loss != nullptr), loss);
   });
 }
 
 hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, double* loss) {
-  return guarded([&] {
+  return guarded_collective([&] {
     OrderedBatch ordered(batch);
-    const double mean = model_of(model).evaluate([&] { return ordered(); }, loss != nullptr);
-    if (loss != nullptr) *loss = mean;
-    return HORTATOR_OK;
+    return status_of(model_of(model).evaluate([&] { return ordered(); }, loss != nullptr), loss);
   });
 }
 
@@ -98,7 +95,7 @@ hortator_status hortator_adjoint(hortator_model* model, hortator_batch* batch, c
 }
 
 hortator_status hortator_export(hortator_model* model, const char* dir) {
-  return guarded([&] {
+  return guarded_collective([&] {
     model_of(model).export_to(dir);
     return HORTATOR_OK;
   });

@@ -37,6 +37,13 @@ void Standardized::standardize(const FeatureScale& inputs, const FeatureScale& o
   take_over(outputs_, outputs, "target");
 }
 
+bool Standardized::has_numbers() const {
+  const auto is_one = [](const FeatureScale& one) {
+    return one.mean.ne(0).any().item<bool>() || one.scale.ne(1).any().item<bool>();
+  };
+  return is_one(inputs_) || is_one(outputs_);
+}
+
 at::Tensor Standardized::along(const at::Tensor& numbers, const at::Tensor& field) const {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(field.dim()), 1);
   shape[static_cast<std::size_t>(shape_.dim < 0 ? field.dim() + shape_.dim : shape_.dim)] = numbers.numel();

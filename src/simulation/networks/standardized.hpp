@@ -21,6 +21,8 @@ class Standardized : public SingleNetwork {
   std::optional<FeatureShape> features() const override { return shape_; }
   /// Takes over new numbers. Throws UsageError if their count is not that of the features.
   void standardize(const FeatureScale& inputs, const FeatureScale& outputs);
+  /// Whether it has other numbers than those with which it begins, which change nothing.
+  bool has_numbers() const;
   /// Divides errors by the outputs' scale, so that a loss weighs all outputs alike.
   at::Tensor in_units(const at::Tensor& output) const;
 

@@ -1,6 +1,8 @@
 #include "simulation/samples/feature_statistics.hpp"
 
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/logical_and.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/ones_like.h>
@@ -59,6 +61,10 @@ void FeatureStatistics::merge(const FeatureStatistics& other) {
   min_ = at::minimum(min_, other.min_);
   max_ = at::maximum(max_, other.max_);
   count_ += other.count_;
+}
+
+bool FeatureStatistics::is_finite() const {
+  return empty() || mean_.isfinite().logical_and(squares_.isfinite()).all().item<bool>();
 }
 
 at::Tensor FeatureStatistics::deviation() const {

@@ -17,6 +17,8 @@ class FeatureStatistics {
   void merge(const FeatureStatistics& other);
 
   bool empty() const { return count_ == 0; }
+  /// Whether all numbers so far were finite.
+  bool is_finite() const;
   std::int64_t count() const { return count_; }  ///< numbers of each feature
   const at::Tensor& mean() const { return mean_; }
   at::Tensor deviation() const;  ///< of the whole; 1 where all numbers are equal

@@ -80,13 +80,15 @@ SampleBuffer::SampleBuffer(std::string name, const Settings& settings, std::uint
 
 std::int64_t SampleBuffer::count() const { return std::min(seen_, settings_.capacity); }
 
-void SampleBuffer::put(const TensorBatch& batch) {
+bool SampleBuffer::put(const TensorBatch& batch) {
   const auto count = checked_count(batch);
   const auto next = with(statistics_, batch);
+  if (!next) return false;
   if (count > 0) store_.reserve(batch);
   copy_into_slots(batch, count);
   seen_ += count;
-  statistics_ = next;
+  statistics_ = *next;
+  return true;
 }
 
 std::int64_t SampleBuffer::checked_count(const TensorBatch& batch) const {
@@ -96,10 +98,11 @@ std::int64_t SampleBuffer::checked_count(const TensorBatch& batch) const {
 }
 
 // Copies share tensors, and merging makes new ones: an error leaves the old numbers.
-SampleBuffer::Statistics SampleBuffer::with(Statistics statistics, const TensorBatch& batch) const {
+std::optional<SampleBuffer::Statistics> SampleBuffer::with(Statistics statistics, const TensorBatch& batch) const {
   if (!settings_.has_statistics) return statistics;
   statistics.input.add(batch.inputs.front(), settings_.features_dim);
   if (!batch.targets.empty()) statistics.target.add(batch.targets.front(), settings_.features_dim);
+  if (!statistics.input.is_finite() || !statistics.target.is_finite()) return {};
   return statistics;
 }
 
@@ -164,10 +167,13 @@ void SampleBuffer::hand_over() {
 }
 
 SampleBuffer::CheckedSamples SampleBuffer::check(std::vector<TensorBatch> batches) {
-  CheckedSamples samples{.batches = std::move(batches), .statistics = statistics_};
-  for (const auto& batch : samples.batches) {
+  CheckedSamples samples{.statistics = statistics_};
+  for (auto& batch : batches) {
     checked_count(batch);
-    samples.statistics = with(samples.statistics, batch);
+    const auto next = with(samples.statistics, batch);
+    if (!next) continue;
+    samples.statistics = *next;
+    samples.batches.push_back(std::move(batch));
   }
   if (!samples.batches.empty()) store_.reserve(samples.batches.front());
   return samples;

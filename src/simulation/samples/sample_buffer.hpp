@@ -38,8 +38,9 @@ class SampleBuffer {
   std::int64_t seen() const { return seen_; }
   bool is_ready() const { return count() >= settings_.min_samples; }
 
-  /// Copies the samples of a batch. Throws UsageError, without any change, if they do not fit the others.
-  void put(const TensorBatch& batch);
+  /// Copies the samples of a batch. Throws UsageError, without any change, if they do not fit the others. Returns
+  /// false, and has changed nothing, if a number that is not finite would spoil the statistics.
+  bool put(const TensorBatch& batch);
   /// batch_size random samples, each at most once. Needs is_ready().
   TensorBatch draw();
 
@@ -59,7 +60,8 @@ class SampleBuffer {
     FeatureStatistics input = {};
     FeatureStatistics target = {};
   };
-  /// Samples of another buffer, with the statistics that this one has with them.
+  /// Samples of another buffer, without batches that would spoil the statistics, and the statistics that this one has
+  /// with them.
   struct CheckedSamples {
     std::vector<TensorBatch> batches = {};
     Statistics statistics = {};
@@ -88,7 +90,8 @@ class SampleBuffer {
   /// The number of samples of a batch that fits.
   std::int64_t checked_count(const TensorBatch& batch) const;
   void require_priorities(const TensorBatch& batch, std::int64_t count) const;
-  Statistics with(Statistics statistics, const TensorBatch& batch) const;
+  /// The statistics with those of a batch; nothing if it would spoil them.
+  std::optional<Statistics> with(Statistics statistics, const TensorBatch& batch) const;
   std::vector<std::optional<std::int64_t>> place(const TensorBatch& batch, std::int64_t count);
   void copy_into_slots(const TensorBatch& batch, std::int64_t count);
   std::uint64_t slot_key() const;

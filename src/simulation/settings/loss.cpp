@@ -95,6 +95,15 @@ Loss loss_of(const std::string& type, const Section& section, const Section& mod
 
 }  // namespace
 
+LossWeighing read_weighing(const Section& model) {
+  const bool are_sums = model.has("loss") && model.typed("loss").second.text("reduction", "mean") == "sum";
+  const auto asked = model.choice("weigh", {"samples", "ranks"}, "samples");
+  if (!are_sums) return asked == "ranks" ? LossWeighing::by_ranks : LossWeighing::by_samples;
+  if (model.has("weigh"))
+    throw model.error("weigh", "sums of losses are not weighed", "leave out weigh, or reduction: sum");
+  return LossWeighing::sums;
+}
+
 Loss make_loss(const Section& model) {
   if (!model.has("loss")) return loss_of("mse", Section({}, model.file(), model.path()), model);
   const auto [type, section] = model.typed("loss");

@@ -16,6 +16,7 @@ struct ModelParts {
   std::shared_ptr<Network> network = {};
   std::vector<at::Tensor> learning = {};  ///< parameters that get gradients
   Loss loss = {};
+  LossWeighing weighing = LossWeighing::by_samples;
   std::unique_ptr<torch::optim::Optimizer> optimizer = {};  ///< null if there is none
   std::optional<Schedule> schedule = {};
   std::optional<double> max_norm = {};

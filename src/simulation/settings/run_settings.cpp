@@ -25,7 +25,8 @@ void read_launch_keys(const Section& file, AcceleratorOptions& options) {
   for (const auto& key : launching::keys()) file.ignore({std::string(key.name)});
 }
 
-void read_checkpoints(const Section& section, AcceleratorOptions& options) {
+void read_checkpoints(const Section& section, RunSettings& settings) {
+  auto& options = settings.options;
   options.checkpoint.asynchronous = section.flag("asynchronous", false);
   const auto writer = section.choice("writer", {"direct", "mpio"}, "direct");
   options.checkpoint.writer = writer == "mpio" ? CheckpointWriter::mpio : CheckpointWriter::direct;
@@ -33,7 +34,28 @@ void read_checkpoints(const Section& section, AcceleratorOptions& options) {
     options.project.automatic_checkpoint_naming = true;
     options.project.total_limit = section.integer("keep", 1);
   }
+  settings.resumes_partly = section.choice("resume", {"whole", "partly"}, "whole") == "partly";
   section.finish();
+}
+
+// Updates with a gradient that is not finite are left out by skip and by fail; the model reports them as is asked for.
+void read_protection(const Section& file, RunSettings& settings) {
+  const auto asked = file.choice("on_nonfinite", {"skip", "fail", "proceed"}, "skip");
+  settings.on_nonfinite = asked == "fail"      ? NonfiniteStep::fail
+                          : asked == "proceed" ? NonfiniteStep::proceed
+                                               : NonfiniteStep::skip;
+  if (settings.on_nonfinite == NonfiniteStep::proceed) return;
+  settings.options.protection.on_nonfinite = OnNonfinite::skip;
+  settings.options.protection.max_skips_in_a_row = 0;
+}
+
+void read_threads(const Section& file, RunSettings& settings) {
+  if (!file.has("model_threads")) return;
+  constexpr std::int64_t max_threads = 4096;
+  const auto threads = file.integer("model_threads", 1);
+  if (threads > max_threads)
+    throw file.error("model_threads", text::concat("expected a number up to ", max_threads, ", got ", threads));
+  settings.model_threads = static_cast<int>(threads);
 }
 
 Section entry_of(const SettingNode& map, const std::string& file, const std::string& kind, const std::string& name) {
@@ -65,7 +87,9 @@ RunSettings read_run_settings(const SettingNode& root, const std::string& file) 
   read_launch_keys(whole, settings.options);
   settings.options.schedule_step = ScheduleStep::per_update;  // the caller's steps are the run's
   settings.options.ddp.find_unused_parameters = whole.flag("find_unused_parameters", false);
-  if (const auto section = whole.section("checkpoints")) read_checkpoints(*section, settings.options);
+  if (const auto section = whole.section("checkpoints")) read_checkpoints(*section, settings);
+  read_protection(whole, settings);
+  read_threads(whole, settings);
   const auto trackers = whole.texts("trackers", {"jsonl"});
   settings.options.log_with.clear();
   for (const auto& tracker : trackers) settings.options.log_with.emplace_back(tracker);

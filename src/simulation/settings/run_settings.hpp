@@ -2,16 +2,27 @@
 
 #include <cstdint>
 #include <hortator/training/accelerator_options.hpp>
+#include <optional>
 #include <string>
 
 #include "simulation/sections/section.hpp"
 
 namespace hortator::simulation {
 
+/// What is done about a training step whose loss or gradient is not finite.
+enum class NonfiniteStep {
+  skip,    ///< left out on all ranks
+  fail,    ///< an error on all ranks
+  proceed  ///< made; nobody looks, and nobody waits for the device
+};
+
 /// The settings of a run. Models and buffers are read when they are made.
 struct RunSettings {
   AcceleratorOptions options = {};
   std::uint64_t seed = 0;
+  NonfiniteStep on_nonfinite = NonfiniteStep::skip;
+  std::optional<int> model_threads = {};  ///< of each rank; by default OMP_NUM_THREADS, or its share of the CPUs
+  bool resumes_partly = false;            ///< kept arrays and buffers that a checkpoint does not have stay as they are
   SettingNode models = {};
   SettingNode buffers = {};
   std::string file = "";

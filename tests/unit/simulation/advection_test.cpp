@@ -18,7 +18,7 @@
 #include <functional>
 
 #include "c_run.hpp"
-#include "simulation/trained_model.hpp"
+#include "simulation/training/trained_model.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::test;
@@ -96,7 +96,7 @@ class ByHand {
     }
     const at::NoGradGuard no_grad;
     auto parameters = network_->parameters();
-    const auto weights = static_cast<hortator::simulation::TrainedModel*>(model)->whole_weights();
+    const auto weights = hortator::simulation::TrainedModel::find(model)->whole_weights();
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(weights[i].second);
     if (uses_adam) {
       optimizer_ = std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(1e-4));

@@ -16,6 +16,7 @@ models:
   wrong_key: {type: mlp, layers: [3, 2], optimizer: {type: adam, learning_rate: 1}}
   missing_file: {type: torchscript, file: nowhere.pt}
   wrong_normal: {type: mlp, layers: [3, 2], flatten: true, normalize: true}
+  wrong_clip: {type: mlp, layers: [3, 2], optimizer: sgd, clip_grad_norm: -3}
   normal: {type: mlp, layers: [3, 2], normalize: true, optimizer: sgd}
 buffers:
   samples: {type: ring, capacity: 4, batch_size: 2}

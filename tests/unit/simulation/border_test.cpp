@@ -18,6 +18,7 @@ TEST_CASE("a model that cannot be made is a status with a text on all ranks", "[
                                                 {"wrong_type", "did you mean 'mlp'?"},
                                                 {"wrong_optimizer", "did you mean 'rmsprop'?"},
                                                 {"wrong_key", "learning_rate is not a known key"},
+                                                {"wrong_clip", "clip_grad_norm: expected a limit above 0"},
                                                 {"missing_file", "does not exist"},
                                                 {"wrong_normal", "only models that know their features"}}));
   hortator_model* model = nullptr;
@@ -110,6 +111,10 @@ TEST_CASE("a normalised model needs a buffer with statistics of inputs and targe
   };
   check("samples", "is normalised, the buffer 'samples' keeps no statistics");
   check("counted", "The samples of 'counted' have no targets");
+  CBatch batch(run);
+  batch.add(HORTATOR_INPUT, Array(data, {4, 3})).add(HORTATOR_TARGET, Array(target, {4, 2}));
+  CHECK(hortator_train(model, batch, nullptr) == HORTATOR_USAGE);
+  CHECK(error_has("The model 'normal' is normalised, and has no statistics yet"));
 }
 
 TEST_CASE("a buffer by priority refuses samples without a number from 0 for each", "[simulation]") {

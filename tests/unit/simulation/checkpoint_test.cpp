@@ -180,3 +180,77 @@ models:
   CHECK(hortator_resume(run) == HORTATOR_FAILED);
   CHECK(error_has("(create models in the same order)"));
 }
+
+TEST_CASE("a program that keeps further arrays resumes from an earlier checkpoint where it may", "[simulation]") {
+  const bool by_settings = GENERATE(false, true);
+  const auto settings =
+      std::string(checkpoint_settings) + (by_settings ? "checkpoints: {resume: partly}\n" : "") + "trackers: []\n";
+  const auto file = settings_file("partly", settings);
+  std::vector<double> own = {1, 2, 3};
+  std::int64_t step = 7;
+  const Array kept(&step, HORTATOR_I64, {});
+  {
+    const CRun run(file);
+    run.model("sum");
+    REQUIRE(hortator_keep(run, "own", Array(own.data(), HORTATOR_F64, {3}).get(), HORTATOR_EACH) == HORTATOR_OK);
+    REQUIRE(hortator_keep(run, "step", kept.get(), HORTATOR_SAME) == HORTATOR_OK);
+    REQUIRE(hortator_save(run, 0, nullptr) == HORTATOR_OK);
+  }
+  const CRun run(file);
+  run.model("sum");
+  run.buffer("samples");  // is new
+  // On the last rank only, this array has another shape: no rank restores it.
+  const bool is_last = world_rank() == world_size() - 1;
+  std::vector<double> changed(is_last ? 2 : 3, -1);
+  std::vector<float> added = {5, 6};
+  step = 0;
+  REQUIRE(hortator_keep(run, "own", Array(changed.data(), HORTATOR_F64, {is_last ? 2 : 3}).get(), HORTATOR_EACH) ==
+          HORTATOR_OK);
+  REQUIRE(hortator_keep(run, "step", kept.get(), HORTATOR_SAME) == HORTATOR_OK);
+  REQUIRE(hortator_keep(run, "added", Array(added, {2}).get(), HORTATOR_ROWS) == HORTATOR_OK);
+  if (by_settings) {
+    CHECK(hortator_resume(run) == HORTATOR_OK);
+  } else {
+    CHECK(hortator_resume(run) == HORTATOR_FAILED);
+    CHECK(error_has("the kept array 'added' is missing"));
+    CHECK(step == 0);
+    std::int32_t left_out = -1;
+    CHECK(hortator_resume_partly(run, &left_out) == HORTATOR_OK);
+    CHECK(left_out == 3);
+  }
+  CHECK(step == 7);
+  CHECK(changed[0] == -1);
+  CHECK(added == std::vector<float>{5, 6});
+}
+
+TEST_CASE("resuming partly does not take the weights of another model", "[simulation]") {
+  constexpr auto settings = R"(
+models:
+  first: {type: mlp, layers: [1, 4, 1], optimizer: {type: sgd, lr: 0.1}}
+  second: {type: mlp, layers: [1, 4, 1], optimizer: {type: sgd, lr: 0.1}}
+)";
+  const auto file = settings_file("partly_order", settings);
+  {
+    const CRun run(file);
+    run.model("first");
+    run.model("second");
+    REQUIRE(hortator_save(run, 0, nullptr) == HORTATOR_OK);
+  }
+  const CRun run(file);
+  run.model("second");
+  run.model("first");
+  CHECK(hortator_resume_partly(run, nullptr) == HORTATOR_FAILED);
+  CHECK(error_has("(create models in the same order)"));
+}
+
+TEST_CASE("an array that is kept after the run was resumed is refused", "[simulation]") {
+  const CRun run(settings_file("late_keep", checkpoint_settings));
+  std::vector<float> data(2);
+  const Array array(data, {2});
+  CHECK(hortator_keep(run, "first", array.get(), HORTATOR_EACH) == HORTATOR_OK);
+  CHECK(hortator_resume(run) == HORTATOR_NOTHING);
+  const auto status = hortator_keep(run, "late", array.get(), HORTATOR_EACH);
+  CHECK(status == HORTATOR_USAGE);
+  CHECK(same_on_all(status));
+  CHECK(error_has("hortator_keep('late') was called after hortator_resume"));
+}

@@ -77,6 +77,22 @@ TEST_CASE("a run takes the launcher's keys that a program must know, and ignores
   CHECK(run_settings_of("").options.project.dir == "runs/sim");
 }
 
+TEST_CASE("a run reads what it does about NaN, its models' threads and how it resumes", "[simulation]") {
+  const auto usual = run_settings_of("");
+  CHECK(usual.on_nonfinite == NonfiniteStep::skip);
+  CHECK_FALSE(usual.model_threads);
+  CHECK_FALSE(usual.resumes_partly);
+  const auto settings = run_settings_of("on_nonfinite: fail\nmodel_threads: 4\ncheckpoints: {resume: partly}\n");
+  CHECK(settings.on_nonfinite == NonfiniteStep::fail);
+  CHECK(settings.model_threads == 4);
+  CHECK(settings.resumes_partly);
+  CHECK(usual.options.protection.on_nonfinite == OnNonfinite::skip);
+  CHECK(run_settings_of("on_nonfinite: proceed\n").options.protection.on_nonfinite == OnNonfinite::proceed);
+  CHECK(usage_error([] { run_settings_of("on_nonfinite: skp\n"); }).find("did you mean 'skip'?") != std::string::npos);
+  CHECK(usage_error([] { run_settings_of("model_threads: 0\n"); }).find("expected a whole number from 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("a model that the settings do not have is an error with the nearest name", "[simulation]") {
   const auto settings = run_settings_of("models: {closure: {type: mlp}}\n");
   CHECK(settings.model("closure").text("type") == "mlp");

@@ -131,6 +131,9 @@ TEST_CASE("each optimizer, loss and schedule trains, with clipping", "[simulatio
       "optimizer: {type: adafactor, lr: 0.05}", "optimizer: {type: adamw_8bit, lr: 0.01}",
       "optimizer: {type: nadam, lr: 0.01, momentum_decay: 0.002}",
       "optimizer: {type: radam, lr: 0.05, weight_decay: 0.001}",
+      "optimizer: {type: adam, lr: 0.05}, schedule: {type: polynomial, total_iters: 200, power: 2}",
+      "optimizer: {type: adam, lr: 0.02}, schedule: {type: linear, total_iters: 50, start_factor: 0.5}",
+      "optimizer: {type: adam, lr: 0.02}, schedule: {type: cosine_annealing, T_max: 100}",
       "optimizer: {type: adagrad, lr: 0.1}, schedule: {type: step, step_size: 20, gamma: 0.5}, clip_grad_value: 0.5");
   CAPTURE(part);
   const CRun run(settings_file("parts", std::string("models: {sum: {type: mlp, layers: [2, 8, 1], ") + part + "}}\n"));

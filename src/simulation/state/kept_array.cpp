@@ -1,4 +1,4 @@
-#include "simulation/kept_array.hpp"
+#include "simulation/state/kept_array.hpp"
 
 #include <hortator/error.hpp>
 #include <numeric>
@@ -6,9 +6,10 @@
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
+#include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -30,6 +31,10 @@ void require_distribution(const std::string& name, const at::Tensor& tensor, hor
   }
 }
 
+std::uint64_t hash_of(const formats::TensorSpec& spec) {
+  return core::hash(text::concat(spec.type, " [", text::join(spec.shape), "]"));
+}
+
 formats::TensorSpec spec_of_shape(const at::Tensor& tensor, const std::vector<std::int64_t>& shape) {
   auto spec = formats::spec_of(tensor);
   spec.shape = shape;
@@ -49,6 +54,7 @@ KeptArray::KeptArray(const mpi::Communicator& comm, std::string name, at::Tensor
   mpi::same_on_all(comm, text::concat(name_, ' ', static_cast<int>(distribution_)), "the kept array");
   mpi::same_on_all(comm, common_shape(tensor_, distribution_), text::concat("the shape of the kept array ", name_));
   if (distribution_ == HORTATOR_ROWS) rows_ = mpi::all_gather(comm, tensor_.size(0));
+  if (distribution_ == HORTATOR_EACH) shapes_ = mpi::all_gather(comm, hash_of(formats::spec_of(tensor_)));
 }
 
 std::vector<std::int64_t> KeptArray::whole_shape() const {
@@ -71,6 +77,16 @@ void KeptArray::save(checkpoint::Snapshot& snapshot) const {
   snapshot.shards.emplace(path(), std::move(shards));
 }
 
+bool KeptArray::has_own_of_all(const checkpoint::Reader& reader) const {
+  const auto& datasets = reader.manifest().datasets;
+  for (int rank = 0; rank < world_; ++rank) {
+    const auto saved = datasets.find(checkpoint::rank_folder(rank) + "/" + path() + "/each");
+    if (saved == datasets.end() || hash_of(saved->second.spec) != shapes_[static_cast<std::size_t>(rank)]) return false;
+  }
+  return true;
+}
+
+// All ranks find the same.
 std::vector<std::string> KeptArray::misfits(const checkpoint::Reader& reader) const {
   const auto wanted = spec_of_shape(tensor_, whole_shape());
   if (distribution_ == HORTATOR_EACH) {
@@ -78,9 +94,7 @@ std::vector<std::string> KeptArray::misfits(const checkpoint::Reader& reader) co
       return {text::concat("the kept array '", name_, "' is each rank's own, and was saved by ",
                            text::count(reader.world_size(), "rank"), ", not ", world_)};
     }
-    const auto& datasets = reader.manifest().datasets;
-    const auto saved = datasets.find(checkpoint::rank_folder(rank_) + "/" + path() + "/each");
-    if (saved != datasets.end() && saved->second.spec == wanted) return {};
+    if (has_own_of_all(reader)) return {};
     return {text::concat("the kept array '", name_, "' is missing, or has another shape or type")};
   }
   const auto found = reader.tensors().find(path());

@@ -9,20 +9,31 @@
 #include <vector>
 
 #include "mpi/communicator.hpp"
-#include "simulation/handles.hpp"
+#include "simulation/calls/handles.hpp"
 #include "simulation/networks/network.hpp"
 #include "simulation/samples/feature_statistics.hpp"
 #include "simulation/samples/tensor_batch.hpp"
 #include "simulation/sections/section.hpp"
 #include "simulation/settings/loss.hpp"
 
+#include "simulation/sections/section.hpp"
+#include "simulation/settings/run_settings.hpp"
+#include "simulation/training/left_out_steps.hpp"
+#include "simulation/training/loss_agreement.hpp"
+
 namespace hortator::simulation {
 
 /// A network with the loss, optimizer and schedule of its settings, prepared for all ranks.
-class TrainedModel : public hortator_model {
+class TrainedModel : public Handled<hortator_model, TrainedModel> {
  public:
+  /// What a run asks of all its models.
+  struct Policy {
+    std::int64_t number = 0;  ///< of this model in the run
+    NonfiniteStep on_nonfinite = NonfiniteStep::skip;
+    int threads = 1;  ///< of OpenMP, with which this model computes
+  };
   /// Throws on all ranks if the settings are wrong, or a file cannot be read on one of them. @collective
-  TrainedModel(Accelerator& accelerator, std::string name, const Section& settings);
+  TrainedModel(Accelerator& accelerator, std::string name, const Section& settings, const Policy& policy);
 
   const std::string& name() const { return name_; }
   /// Of all ranks of its run.
@@ -34,11 +45,16 @@ class TrainedModel : public hortator_model {
   void standardize(const FeatureStatistics& inputs, const FeatureStatistics& targets);
 
   using MakeBatch = std::function<TensorBatch()>;
+  /// The result of a step, or of an evaluation.
+  struct Step {
+    bool is_done = true;              ///< false: it was left out on all ranks, and changed nothing
+    std::optional<double> loss = {};  ///< the mean of the ranks that want it
+  };
   /// One training step on the batches of all ranks. If anything fails on a rank, all throw and no parameter is changed.
-  /// Returns the mean loss of the ranks that want it. @collective
-  double train(const MakeBatch& batch, bool wants_loss);
-  /// The loss, without training. @collective
-  double evaluate(const MakeBatch& batch, bool wants_loss);
+  /// A step is left out if no rank has samples, or a loss or gradient is not finite. @collective
+  Step train(const MakeBatch& batch, bool wants_loss);
+  /// The loss, without training; left out if no rank has samples. @collective
+  Step evaluate(const MakeBatch& batch, bool wants_loss);
   /// Writes the outputs of the batch. Local.
   void infer(const TensorBatch& batch);
   /// Writes the gradient of sum(cotangent * output) with respect to the first input. Local.
@@ -48,6 +64,9 @@ class TrainedModel : public hortator_model {
   Weights whole_weights() const;
   /// The same, to be overwritten. Throws UsageError where ranks share memory for them.
   Weights own_weights() const;
+  /// Throws Error if a parameter that learns is not finite: such a model must not replace a good checkpoint. Local, and
+  /// the same on all ranks; checks nothing where a rank has only parts of the parameters.
+  void require_finite_parameters() const;
   /// Writes the weights to a folder. Throws UsageError on all ranks if one names none. @collective
   void export_to(const char* folder);
 
@@ -65,13 +84,23 @@ class TrainedModel : public hortator_model {
   bool writes_directly(const TensorBatch& batch);
   at::Tensor loss_of(const Tensors& outputs, const TensorBatch& batch) const;
   Tensors in_units(Tensors outputs) const;
-  void update(const at::Tensor& loss);  ///< @collective
+  std::int64_t call_number(bool trains) const;
+  void require_trainable() const;
+  void require_unsharded_parameters() const;
+  double weight_of(std::int64_t samples) const;
+  void judge(const at::Tensor& loss, bool wants_loss, LocalLoss& mine) const;
+  at::Tensor forward(const TensorBatch& batch, bool wants_loss, LocalLoss& mine);
+  bool update(const at::Tensor& loss);      ///< returns false if it was left out. @collective
+  bool try_update(const at::Tensor& loss);  ///< @collective
+  bool leave_out();
+  void refuse_update();
   void require_local_parameters(const char* call) const;
   at::Tensor input_to_differentiate(const TensorBatch& batch) const;
   Weights weights() const;
 
   Accelerator& accelerator_;
   std::string name_;
+  Policy policy_;
   std::shared_ptr<Network> network_;
   Tensors learning_ = {};  ///< parameters that get gradients
   c10::ScalarType type_ = c10::kFloat;
@@ -84,6 +113,10 @@ class TrainedModel : public hortator_model {
   std::optional<Optimizer> stepper_;
   std::int64_t accumulation_ = 1;
   std::int64_t micro_steps_ = 0;
+  bool refuses_update_ = false;  ///< the rest of it, after a micro-step that was left out
+  LeftOutSteps left_out_;
+  LossWeighing weighing_ = LossWeighing::by_samples;
+  bool has_statistics_ = false;
   bool is_training_ = true;
 };
 

@@ -27,6 +27,8 @@ class KeptArray {
   std::vector<std::string> misfits(const checkpoint::Reader& reader) const;
   void load(const checkpoint::Reader& reader) const;
   std::vector<std::int64_t> whole_shape() const;
+  /// Whether a checkpoint has what each rank keeps of its own.
+  bool has_own_of_all(const checkpoint::Reader& reader) const;
   std::string path() const { return "kept/" + name_; }
 
   std::string name_;
@@ -34,7 +36,8 @@ class KeptArray {
   hortator_distribution distribution_;
   int rank_;
   int world_;
-  std::vector<std::int64_t> rows_ = {};  ///< of each rank, where the array is distributed by rows
+  std::vector<std::int64_t> rows_ = {};     ///< of each rank, where the array is distributed by rows
+  std::vector<std::uint64_t> shapes_ = {};  ///< hashed, of each rank, where it has its own
 };
 
 }  // namespace hortator::simulation

@@ -1,4 +1,4 @@
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 #include "runtime/ending/failure.hpp"
 

@@ -1,11 +1,11 @@
-#include "simulation/common_backward.hpp"
+#include "simulation/training/common_backward.hpp"
 
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "accelerator/training/training.hpp"
 #include "runtime/ending/failure.hpp"
-#include "simulation/local_outcome.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 namespace hortator::simulation {
 namespace {
