@@ -120,6 +120,7 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
+  training.forget_protection();
   const auto left_out = accelerator::call(training.prepared.load_hooks(),
                                           {.checkpoint = folder, .own = folder / checkpoint::hooks_folder},
                                           training.prepared.models(), training.host());
@@ -158,6 +159,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
                       .why = "such a folder is loaded as a whole",
                       .hint = "load the weights that you want by load_checkpoint_in_model()"});
   }
+  training.forget_protection();
   const auto left = accelerator::restore_from_accelerate(training, folder, options.strict);
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);

@@ -38,7 +38,7 @@ class StepControl {
   void connect(const AcceleratorOptions& options, Channels& channels);
   /// Destroys what connect() has made. Does not communicate.
   void disconnect();
-  /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated.
+  /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated or protected.
   void restart();
 
   Precision precision() const { return precision_; }

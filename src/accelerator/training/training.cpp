@@ -79,7 +79,9 @@ void Training::connect() {
                                  memory_copy_ = std::make_unique<MemorySnapshot>(*this);
                                });
                              },
-                         .return_to_copy = [this] { memory_copy_->restore(*this); }});
+                         .is_complete = [this] { return memory_copy_ && memory_copy_->has_all(prepared); },
+                         .return_to_copy = [this] { memory_copy_->restore(*this); },
+                         .forget = [this] { memory_copy_.reset(); }});
 }
 
 void Training::settle_seed() {
@@ -171,8 +173,11 @@ void Training::forget(ReleaseMode mode) {
   prepared.release_shards(mode);
   control.restart();
   prepared.clear();
-  memory_copy_.reset();
   channels.forget_shared_statistics();
+}
+
+void Training::forget_protection() {
+  if (auto* const protection = control.protection()) protection->forget();
 }
 
 void Training::empty_cache() const {
