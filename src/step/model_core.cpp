@@ -6,6 +6,7 @@
 
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "step/optimizer/divided_moments.hpp"
 #include "step/precision/precision.hpp"
@@ -167,10 +168,12 @@ void ModelCore::rejoin_parameters() {
   if (const auto divided = std::move(divided_)) divided->restore(parallel_.first_weights_host());
 }
 
+// Ranks without batches have reduced the others' gradients, and count them now.
 void ModelCore::copy_from(int root) {
   const parallel::PartsOnly each_rank_has;
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
+  reductions_ = mpi::all_reduce(parallel_.host, reductions_, MPI_MAX);
 }
 
 void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {

@@ -103,7 +103,7 @@ class ModelCore {
   void rejoin_moments(torch::optim::Optimizer* optimizer) const;
   /// Gives the module whole parameters that its ranks have divided, for good. @collective
   void rejoin_parameters();
-  /// Gives all ranks `root`'s parameters and buffers. @collective
+  /// Gives all ranks `root`'s parameters and buffers, and compares replicas in the same passes again. @collective
   void copy_from(int root);
 
   /// Announces all further collectives to ranks without batches, as those of model `index`. Null stops that.

@@ -10,6 +10,7 @@
 #include "accelerator/state/sharded_state.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -172,6 +173,21 @@ void AveragedWeights::load(const checkpoint::Reader& reader) {
   for (auto& one : averages_) one.average.copy_(read_like(reader, path_of(one.name), training_, one.parameter));
   updates_ = reader.values().get<std::int64_t>(path_of("updates"));
   calls_ = reader.values().get<std::int64_t>(path_of("calls"));
+}
+
+void AveragedWeights::take_over(const parallel::RankGroup& ranks, int root) {
+  struct Counts {
+    std::int64_t calls;
+    std::int64_t updates;
+    double decay;
+  };
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (const auto& one : averages_) ranks.communicator_of(one.average).broadcast(one.average, root).wait();
+  const auto counts = mpi::broadcast(ranks.host, Counts{calls_, updates_, decay_}, root);
+  calls_ = counts.calls;
+  updates_ = counts.updates;
+  decay_ = counts.decay;
 }
 
 std::function<void()> AveragedWeights::remember() {

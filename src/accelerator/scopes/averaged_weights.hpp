@@ -29,6 +29,8 @@ class AveragedWeights {
   void save(SnapshotDraft& draft) const;
   std::vector<std::string> misfits(const checkpoint::Reader& reader) const;
   void load(const checkpoint::Reader& reader);
+  /// Gives all of these ranks the averages of one of them. @collective
+  void take_over(const parallel::RankGroup& ranks, int root);
   /// Copies the averages in memory, and returns a function that puts them back.
   std::function<void()> remember();
 
