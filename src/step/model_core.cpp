@@ -3,7 +3,9 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 
+#include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -174,6 +176,26 @@ void ModelCore::copy_from(int root) {
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
   reductions_ = mpi::all_reduce(parallel_.host, reductions_, MPI_MAX);
+}
+
+std::map<const void*, at::Tensor> ModelCore::buffers_of_first_rank() {
+  if (parallel_.communicator.size() == 1 || parallel_.options.broadcast_buffers || buffers_.empty()) return {};
+  return buffers_.copies_from(0);
+}
+
+void ModelCore::end_apart(bool equal) {
+  apart_ = false;
+  if (equal || !may_differ()) equal_at_.reset();
+}
+
+void ModelCore::require_equal(std::string_view call) const {
+  if (!may_differ()) return;
+  throw UsageError(
+      {.what = text::concat(call, " was called while each rank trains a replica of ", name_, " of its own"),
+       .why = "replicas differ within LocalSGD, also after an exception has ended it, and one file would "
+              "hold parts of several",
+       .hint = "call it after the scope of LocalSGD, or within it directly after a step() that has "
+               "averaged; after an exception, load a checkpoint"});
 }
 
 void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {

@@ -36,7 +36,7 @@ using BucketHook = std::function<void(BucketExchange&)>;
 /// one rank.
 struct DistributedDataParallelOptions {
   /// Whether rank 0's buffers (running means, counters) are given to all ranks after each synchronised backward, and
-  /// before each further forward in training mode, so that all ranks evaluate and save the same.
+  /// before each further forward in training mode, so that all ranks evaluate the same. Files always hold rank 0's.
   bool broadcast_buffers = true;
   /// Size in MiB at which a bucket of gradients is sent. The first bucket has at most 1 MiB, so that communication
   /// starts early in the backward pass.

@@ -87,6 +87,8 @@ class Prepared {
   /// Whether some ranks may be missing from this step: they have no batches left within join_uneven_inputs.
   bool may_lack_ranks() const;
   bool any_sends_gradients() const;
+  /// Whether some model's replicas may differ between ranks (LocalSGD).
+  bool replicas_may_differ() const;
 
   step::ParameterNames parameter_names() const;
   /// The parameters' names, also by the slices that optimizers step in place of the parameters.
