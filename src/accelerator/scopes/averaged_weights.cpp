@@ -69,6 +69,7 @@ void AveragedWeights::update() {
                       .why = "ranks have different weights there, and the averages are those of all ranks",
                       .hint = "call it after the scope of LocalSGD"});
   }
+  training_.control.settle_steps();  // the verdict on the last step may still be under way
   if (was_skipped()) return;
   if (++calls_ % options_.update_every != 0) return;
   decay_ = ema_decay(options_, ++updates_);
@@ -138,7 +139,15 @@ void AveragedWeights::leave(bool alone) {
   }
   in_use_ = false;
   training_.control.lend_weights(false);
-  if (!alone) publish();
+  if (!alone) return publish();
+  if (model_->sharded() != nullptr) model_->sharded()->publish_alone(is_in_common_memory());
+}
+
+// Whether all ranks see what one of them writes to an array of parameters that is not paged.
+bool AveragedWeights::is_in_common_memory() const {
+  const auto& channels = training_.channels;
+  return channels.device().is_cpu() && channels.node().size() == channels.host().size() &&
+         channels.mesh().all().on_device.traits().shares_memory;
 }
 
 void AveragedWeights::save(SnapshotDraft& draft) const {

@@ -47,6 +47,7 @@ class AveragedWeights {
   void copy_model();
   at::Tensor held(const Average& one) const;
   void publish();
+  bool is_in_common_memory() const;
   std::string path_of(const std::string& name) const { return "averages/" + options_.name + "/" + name; }
 
   Training& training_;

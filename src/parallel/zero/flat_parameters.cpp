@@ -228,9 +228,7 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
   const PartsOnly each_rank_has;
   std::vector<comm::Work> works;
   for (const auto flat : flats) {
-    for (const auto item : plan_.flats[flat].items) {
-      if (masters_[item]) published_slice(item).copy_(slices_[item]);
-    }
+    write_masters(flat);
     works.push_back(gather(flat));
   }
   for (auto& work : works) work.wait();
@@ -244,14 +242,38 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
       peers_->parts_changed();
       break;
   }
-  // A graph that saved these for its backward pass must not use the new values as the old ones.
+  bump_versions(flats);
+}
+
+void FlatParameters::write_masters(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    if (masters_[item]) published_slice(item).copy_(slices_[item]);
+  }
+}
+
+// A graph that saved these for its backward pass must not use the new values as the old ones.
+void FlatParameters::bump_versions(const std::vector<std::size_t>& flats) {
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
   }
   note_versions(flats);
 }
 
-void FlatParameters::publish_all() { publish(all_flats()); }
+void FlatParameters::publish_all() {
+  publish(all_flats());
+  is_stale_ = false;
+}
+
+void FlatParameters::publish_alone(bool in_common_memory) {
+  const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
+  for (const auto flat : all_flats()) write_masters(flat);
+  if (peers_) peers_->parts_changed();
+  bump_versions(all_flats());
+  const auto is_paged = [this](std::size_t flat) { return parts_[flat].defined(); };
+  const bool all_are_fetched = home_ == ArrayHome::parts && std::ranges::all_of(all_flats(), is_paged);
+  is_stale_ = communicator_.size() > 1 && !all_are_fetched && !(home_ == ArrayHome::memory && in_common_memory);
+}
 
 void FlatParameters::take_published(std::size_t parameter) {
   const at::NoGradGuard no_grad;
@@ -319,6 +341,11 @@ bool FlatParameters::is_in_array(std::size_t parameter) const {
 
 void FlatParameters::check_untouched() const {
   if (lent_) return;
+  if (is_stale_) {
+    throw UsageError({.what = "An exception has ended Ema::use(), and the model still has averaged weights",
+                      .why = "the trained ones are on all ranks, which could not exchange them at that time",
+                      .hint = "let a scope of Ema::use() end on all ranks without an exception, or load a checkpoint"});
+  }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (!is_in_array(i)) {

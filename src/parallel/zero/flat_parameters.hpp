@@ -119,6 +119,9 @@ class FlatParameters {
   /// Gives all ranks what the slices of these arrays hold. @collective
   void publish(const std::vector<std::size_t>& flats);
   void publish_all();  ///< @collective
+  /// publish_all() where the other ranks may not come: they see what this rank publishes if the arrays are in memory
+  /// common to all of them; otherwise the parameters are refused until publish_all(). Local.
+  void publish_alone(bool in_common_memory);
   /// Sets the slice of a parameter to what was written where all ranks see it.
   void take_published(std::size_t parameter);
 
@@ -176,6 +179,8 @@ class FlatParameters {
   std::vector<std::size_t> flats_to_release(ReleaseMode mode);  ///< @collective where the mode is
   at::Tensor in_array(std::size_t parameter, core::Range elements) const;
   bool is_in_array(std::size_t parameter) const;
+  void write_masters(std::size_t flat);
+  void bump_versions(const std::vector<std::size_t>& flats);
   void note_versions(const std::vector<std::size_t>& flats);
   std::vector<std::size_t> all_flats() const;
 
@@ -196,6 +201,7 @@ class FlatParameters {
   std::vector<std::size_t> keepers_;
   std::vector<std::int64_t> versions_;
   bool lent_ = false;
+  bool is_stale_ = false;  ///< this rank may not have what the others' slices hold
 };
 
 }  // namespace hortator::parallel

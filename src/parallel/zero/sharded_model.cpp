@@ -36,6 +36,10 @@ void ShardedModel::publish_all() {
   for (const auto& group : groups_) group.parameters->publish_all();
 }
 
+void ShardedModel::publish_alone(bool in_common_memory) {
+  for (const auto& group : groups_) group.parameters->publish_alone(in_common_memory);
+}
+
 void ShardedModel::lend_together(const mpi::Communicator& host) {
   std::size_t lent = 0;
   try {
