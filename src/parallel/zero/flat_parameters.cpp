@@ -291,12 +291,23 @@ void FlatParameters::lend() {
   const PartsOnly each_rank_has;
   check_can_lend();
   lent_ = true;  // take_back() then restores what has left the arrays, if this throws
+  // A rank that has no memory for its copies takes part in the gathers that are left.
+  std::exception_ptr problem;
   for (const auto flat : all_flats()) {
     const auto present = hold_exact(flat);
-    for (const auto item : plan_.flats[flat].items) {
-      auto& tensor = parameters_[item].tensor;
-      replace_data(tensor, tensor.detach().clone());
+    try {
+      if (!problem) copy_out(flat);
+    } catch (...) {
+      problem = std::current_exception();
     }
+  }
+  if (problem) std::rethrow_exception(problem);
+}
+
+void FlatParameters::copy_out(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    auto& tensor = parameters_[item].tensor;
+    replace_data(tensor, tensor.detach().clone());
   }
 }
 
@@ -310,18 +321,27 @@ void FlatParameters::lend_together(const mpi::Communicator& host) {
   }
 }
 
-void FlatParameters::take_back(bool keep_changes) {
+void FlatParameters::take_back(bool keep_changes, comm::Communicator* replicas) {
   const at::NoGradGuard no_grad;
   const PartsOnly each_rank_has;
   lent_ = false;
   if (keep_changes) arrive();
   for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
     write_owned(i);
+    if (replicas != nullptr) take_from_first(i, *replicas);
     take_published(i);
   }
   for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_array(flat);
   note_versions(all_flats());
   if (keep_changes) publish_all();
+}
+
+// By way of memory of its own: the slice may be paged. @collective over `replicas`
+void FlatParameters::take_from_first(std::size_t parameter, comm::Communicator& replicas) {
+  if (owned(parameter).size() == 0) return;
+  const auto values = published_slice(parameter).clone();
+  replicas.broadcast(values, 0).wait();
+  published_slice(parameter).copy_(values);
 }
 
 void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {

@@ -131,8 +131,9 @@ class FlatParameters {
   void lend_together(const mpi::Communicator& host);
   bool is_lent() const { return lent_; }
   void check_can_lend() const;  ///< throws where lend() would: to be called before all ranks lend
-  /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is.
-  void take_back(bool keep_changes);
+  /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is. `replicas`: the
+  /// ranks that have the same slices, of which the first one's count; null if there are none.
+  void take_back(bool keep_changes, comm::Communicator* replicas = nullptr);
 
   /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it was written
   /// past the optimizer: each of a node's ranks would have written to the one copy.
@@ -167,6 +168,8 @@ class FlatParameters {
   std::string names_in(std::size_t flat) const;
   std::vector<std::size_t> items_of(const std::vector<std::size_t>& flats) const;
   void put_in_array(std::size_t flat);
+  void copy_out(std::size_t flat);
+  void take_from_first(std::size_t parameter, comm::Communicator& replicas);  ///< @collective
   void write_owned(std::size_t parameter);
   void make_slices(const ArrayPlacement& masters, const RankCoordination& ranks);
   void make_masters_on_disk(const ArrayPlacement& placement);

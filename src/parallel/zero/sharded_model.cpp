@@ -51,7 +51,7 @@ void ShardedModel::lend_together(const mpi::Communicator& host) {
 }
 
 void ShardedModel::take_back(bool keep_changes) {
-  for (const auto& group : groups_) group.parameters->take_back(keep_changes);
+  for (const auto& group : groups_) group.parameters->take_back(keep_changes, group.ranks.replicas);
 }
 
 void ShardedModel::release(FlatParameters::ReleaseMode mode) {

@@ -2,6 +2,7 @@
 #include <torch/optim/lbfgs.h>
 #include <torch/optim/sgd.h>
 
+#include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "zero_fixture.hpp"
 
@@ -165,4 +166,31 @@ TEST_CASE("get_state_dict gives the main process whole tensors, or each rank its
   const auto mine = accelerator.get_state_dict(model, {.sharded = true}).get<at::Tensor>("second.weight");
   const auto whole = accelerator.gather_to_main(mine);
   if (accelerator.is_main_process()) CHECK(at::equal(*whole, expected.reshape({-1})));
+}
+
+TEST_CASE("what ranks write to summoned parameters is the same in all replicas of the shards") {
+  const int ranks = State().num_processes();
+  for (const int stage : {1, 2, 3}) {
+    for (const int group : {1, 2}) {
+      if (ranks % group != 0) continue;
+      INFO("stage " << stage << ", groups of " << group);
+      Accelerator accelerator({.zero = {.stage = stage, .shard_group = group}});
+      torch::nn::Linear net(4, 4);
+      torch::optim::SGD sgd(net->parameters(), 0.1);
+      auto [model, optimizer] = accelerator.prepare(net, sgd);
+      {
+        const at::NoGradGuard no_grad;
+        const auto full = accelerator.summon_full_parameters(model);
+        net->weight.fill_(accelerator.process_index() + 1.0);
+        net->bias.fill_(accelerator.process_index() + 1.0);
+      }
+      CHECK(test::same_on_all_ranks(accelerator, net->weight));
+      CHECK(test::same_on_all_ranks(accelerator, net->bias));
+      CHECK((net->weight <= group).all().item<bool>());  // a rank of the first group has written it
+      accelerator.backward(model(at::ones({2, 4})).sum());
+      optimizer.step();
+      accelerator.wait_for_everyone();
+      CHECK(test::same_on_all_ranks(accelerator, net->weight));
+    }
+  }
 }
