@@ -109,13 +109,33 @@ void ModelCore::before_forward() {
   check_alive();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
+  if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
+    require_stepped();
+    guard_slices();
+  }
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
 }
 
+// A second pass whose gradients nobody will use.
+void ModelCore::require_stepped() const {
+  if (!scatter_ || scatter_->passes() == 0 || sharded_->is_stepped()) return;
+  throw UsageError({.what = text::concat("No prepared optimizer steps the parameters of ", name_, ", which is sharded"),
+                    .why = "at ZeRO's stages 2 and 3 gradients are with the shards, and an optimizer that was not "
+                           "given to prepare() finds none",
+                    .hint = "give its optimizer to prepare(), and call step() of what that returns; set "
+                            "requires_grad_(false) before prepare() for a model that is not trained"});
+}
+
+// Where parameters have the gradients, a step of the user's own optimizer would do nothing, unseen.
+void ModelCore::guard_slices() {
+  if (sharded_ && !scatter_) sharded_->guard_slices();
+}
+
 // Sends buffers even if this rank had no forward: ranks may have used different parts of the model.
 void ModelCore::after_reduction() {
+  guard_slices();
   if (shares_buffers()) send_buffers();
   check_replicas_when_due();
 }

@@ -150,6 +150,8 @@ class ModelCore {
   /// Each buffer once.
   static std::vector<at::Tensor> buffers_of(const torch::nn::Module& module);
   void after_reduction();
+  void require_stepped() const;
+  void guard_slices();
   bool shares_buffers() const;
   void send_buffers();
   void check_replicas_when_due();

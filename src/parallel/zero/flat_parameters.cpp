@@ -48,6 +48,16 @@ std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int6
 // Blocks then lie within one parameter and one rank's part.
 static_assert(ShardLimits().grain % int8_block_values == 0);
 
+/// Zeros of the tensor's sizes, all of which are one element, as a tensor that is not a view: LibTorch detaches
+/// gradients in place.
+at::Tensor zeros_in_one_element(const at::Tensor& like) {
+  const auto options = like.options().requires_grad(false);
+  const auto element = at::zeros({1}, options);
+  auto zeros = at::empty({0}, options);
+  zeros.set_(element.storage(), 0, like.sizes(), std::vector<std::int64_t>(static_cast<std::size_t>(like.dim()), 0));
+  return zeros;
+}
+
 /// Whether the parameter, or a module that it is in, is named.
 bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
   return std::any_of(names.begin(), names.end(),
@@ -69,11 +79,13 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   slices_.resize(parameters_.size());
   keepers_.resize(parameters_.size());
   versions_.resize(parameters_.size());
+  slice_versions_.resize(parameters_.size());
   for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
   const machine::RecyclingAllocator blocks(0);  // temporary memory leaves no holes
   try {
     make_arrays(placement, ranks);
     make_slices(placement.masters, ranks);
+    note_versions(all_flats());
   } catch (...) {  // a full disk, or out of memory: the other ranks may not get here
     release(ReleaseMode::local);
     throw;
@@ -346,7 +358,19 @@ void FlatParameters::take_from_first(std::size_t parameter, comm::Communicator& 
 
 void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
   for (const auto flat : flats) {
-    for (const auto item : plan_.flats[flat].items) versions_[item] = version_of(parameters_[item].tensor);
+    for (const auto item : plan_.flats[flat].items) {
+      versions_[item] = version_of(parameters_[item].tensor);
+      if (slices_[item].defined()) slice_versions_[item] = version_of(slices_[item]);
+    }
+  }
+}
+
+void FlatParameters::guard_slices() {
+  if (guards_.empty()) {
+    for (const auto& slice : slices_) guards_.push_back(zeros_in_one_element(slice));
+  }
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    if (keepers_[i] > 0 && !slices_[i].grad().defined()) slices_[i].mutable_grad() = guards_[i];
   }
 }
 
@@ -378,7 +402,14 @@ void FlatParameters::check_untouched() const {
       throw UsageError(
           {.what = text::concat("The parameter ", text::quote(name), " was written past its optimizer"),
            .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
-           .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own copy"});
+           .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own copy; give an "
+                   "optimizer that steps it to prepare(), and call step() of what that returns"});
+    }
+    if (version_of(slices_[i]) != slice_versions_[i]) {
+      throw UsageError(
+          {.what = text::concat("The parameter ", text::quote(name), " was stepped past its optimizer's handle"),
+           .why = "under ZeRO the optimizer has this rank's slices, and the other ranks get them from the handle only",
+           .hint = "call step() and zero_grad() of what prepare() returned, not of your own optimizer"});
     }
   }
 }

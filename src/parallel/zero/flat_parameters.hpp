@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -135,9 +136,17 @@ class FlatParameters {
   /// ranks that have the same slices, of which the first one's count; null if there are none.
   void take_back(bool keep_changes, comm::Communicator* replicas = nullptr);
 
-  /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it was written
-  /// past the optimizer: each of a node's ranks would have written to the one copy.
+  /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it, or its slice,
+  /// was written past the optimizer: each of a node's ranks would have written to the one copy, or the other ranks do
+  /// not get the slice.
   void check_untouched() const;
+  /// Whether some optimizer has slices of the parameters.
+  bool is_stepped() const {
+    return std::ranges::any_of(keepers_, [](std::size_t keepers) { return keepers > 0; });
+  }
+  /// Gives slices that have no gradient one of zeros, so that a step of the user's own optimizer, which would do
+  /// nothing else, writes to them: check_untouched() then finds it. Take it away before a step.
+  void guard_slices();
 
   enum class ReleaseMode {
     collective,  ///< all ranks call it
@@ -203,6 +212,8 @@ class FlatParameters {
   std::vector<bool> masters_;
   std::vector<std::size_t> keepers_;
   std::vector<std::int64_t> versions_;
+  std::vector<std::int64_t> slice_versions_;
+  std::vector<at::Tensor> guards_;  ///< gradients of zeros for the slices, in one element each; empty until needed
   bool lent_ = false;
   bool is_stale_ = false;  ///< this rank may not have what the others' slices hold
 };

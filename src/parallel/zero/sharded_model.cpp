@@ -28,6 +28,14 @@ void ShardedModel::check_untouched() const {
   for (const auto& group : groups_) group.parameters->check_untouched();
 }
 
+bool ShardedModel::is_stepped() const {
+  return std::ranges::any_of(groups_, [](const Group& group) { return group.parameters->is_stepped(); });
+}
+
+void ShardedModel::guard_slices() {
+  for (const auto& group : groups_) group.parameters->guard_slices();
+}
+
 void ShardedModel::arrive() {
   for (const auto& group : groups_) group.parameters->arrive();
 }

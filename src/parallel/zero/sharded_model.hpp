@@ -38,6 +38,8 @@ class ShardedModel {
   bool is_any_sharded() const;
   bool is_lent() const;
   void check_untouched() const;
+  bool is_stepped() const;
+  void guard_slices();
 
   /// Each of these calls the function of FlatParameters of the same name for all groups.
   void arrive();       ///< @collective

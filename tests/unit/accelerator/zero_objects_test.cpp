@@ -194,3 +194,51 @@ TEST_CASE("what ranks write to summoned parameters is the same in all replicas o
     }
   }
 }
+
+TEST_CASE("a step of the user's own optimizer past its handle is an error on all ranks") {
+  enum class Clears { never, before_forward, before_backward };
+  for (const int stage : {1, 2, 3}) {
+    for (const auto clears : {Clears::never, Clears::before_forward, Clears::before_backward}) {
+      INFO("stage " << stage << ", case " << static_cast<int>(clears));
+      Accelerator accelerator({.zero = {.stage = stage}});
+      if (clears == Clears::before_backward && accelerator.num_processes() == 1) continue;
+      Shardable net;
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      accelerator.backward(model(batch(accelerator, 0)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+      if (clears == Clears::before_forward) adamw->zero_grad();
+      const auto loss = model(batch(accelerator, 1)).square().mean();
+      if (clears == Clears::before_backward) adamw->zero_grad();
+      accelerator.backward(loss);
+      adamw->step();
+      accelerator.wait_for_everyone();
+      CHECK_THROWS_WITH(model(batch(accelerator, 2)), ContainsSubstring("was stepped past its optimizer's handle"));
+      CHECK_THROWS_WITH(optimizer.step(), ContainsSubstring("was stepped past its optimizer's handle"));
+      accelerator.wait_for_everyone();
+    }
+  }
+}
+
+TEST_CASE("an optimizer that was not given to prepare is an error where gradients are with the shards") {
+  for (const int stage : {2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator({.zero = {.stage = stage}});
+    Shardable net;
+    auto adamw = test::make_adamw(net);
+    auto model = accelerator.prepare(net);
+    accelerator.backward(model(batch(accelerator, 0)).square().mean());
+    adamw->step();
+    CHECK_THROWS_WITH(model(batch(accelerator, 1)),
+                      ContainsSubstring("No prepared optimizer steps the parameters of model 0"));
+    {
+      const at::NoGradGuard no_grad;
+      CHECK_NOTHROW(model(batch(accelerator, 1)));
+    }
+    auto optimizer = accelerator.prepare(*adamw);
+    accelerator.backward(model(batch(accelerator, 1)).square().mean());
+    CHECK_NOTHROW(optimizer.step());
+    accelerator.wait_for_everyone();
+  }
+}

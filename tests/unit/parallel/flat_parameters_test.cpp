@@ -328,6 +328,28 @@ TEST_CASE("on disk, the ranks' files together hold the parameters once, whether 
   }
 }
 
+TEST_CASE("a slice that is written past the optimizer's step is reported until it is published") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.flat(masters);
+    flat.note_keeper(0);
+    flat.guard_slices();
+    CHECK_FALSE(flat.slice(0).grad().count_nonzero().item<bool>());
+    CHECK_FALSE(flat.slice(1).grad().defined());  // no optimizer has it
+    CHECK_NOTHROW(flat.check_untouched());
+    f.communicator.barrier();
+    {
+      const at::NoGradGuard no_grad;
+      at::Tensor(flat.slice(2)).mul_(1);
+    }
+    CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("'half' was stepped past its optimizer's handle"));
+    flat.publish_all();
+    CHECK_NOTHROW(flat.check_untouched());
+    flat.forget_keeper(0);
+    f.communicator.barrier();
+  }
+}
+
 namespace {
 
 /// While it lives, LibTorch has no memory for tensors of these sizes.
