@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <limits>
@@ -5,6 +6,7 @@
 
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "checkpoint/format.hpp"
@@ -120,6 +122,7 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
+  training.forget_protection();
   const auto left_out = accelerator::call(training.prepared.load_hooks(),
                                           {.checkpoint = folder, .own = folder / checkpoint::hooks_folder},
                                           training.prepared.models(), training.host());
@@ -135,8 +138,10 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   auto result = agree_on_load(host, damage, other_error);
   if (result.outcome == LoadOutcome::damaged) return result;
   // Each rank has read the slices that it owns.
-  for (const auto& model : training.prepared.models()) {
-    if (model->sharded() != nullptr) model->sharded()->publish_all();
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
+    auto& model = *training.prepared.models()[i];
+    if (model.sharded() != nullptr) model.sharded()->publish_all();
+    if (options.strict && !left_out.contains(i)) model.note_equal();
   }
   return result;
 }
@@ -158,9 +163,21 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
                       .why = "such a folder is loaded as a whole",
                       .hint = "load the weights that you want by load_checkpoint_in_model()"});
   }
+  training.forget_protection();
   const auto left = accelerator::restore_from_accelerate(training, folder, options.strict);
+  for (const auto& model : training.prepared.models()) {
+    if (options.strict) model->note_equal();
+  }
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
+}
+
+/// Within LocalSGD, directly after an average, ranks still have optimizers' states of their own: rank 0's count, for
+/// the run that continues as well, so that one which resumes is equal to it. @collective
+void join_local_steps(Training& training) {
+  const auto& models = training.prepared.models();
+  const auto is_apart = [](const auto& model) { return model->is_apart(); };
+  if (std::any_of(models.begin(), models.end(), is_apart)) accelerator::take_over_steps(training, 0);
 }
 
 void warn_of_lost_gradients(const Training& training) {
@@ -185,6 +202,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   training_->settle_seed();
   std::int64_t number = 0;
   mpi::all_or_none(host, [&] {
+    for (const auto& model : training_->prepared.models()) model->require_equal("save_state()");
     // A resumed run continues after the last numbers: they must be on disk when the checkpoint is.
     training_->output.trackers().flush();
     if (by_default && is_main_process()) number = project.first_free_iteration();
@@ -192,6 +210,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
   warn_of_lost_gradients(*training_);
+  join_local_steps(*training_);
   const accelerator::BegunSave begun(*training_, target);
   const accelerator::ModelSelection selection{.only_trainable = options.only_trainable, .left_out = begun.left_out()};
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.

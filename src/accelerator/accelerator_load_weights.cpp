@@ -49,7 +49,9 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   });
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");
   if (is_main_process() && !loading->omissions().empty()) log::warn(loading->omissions());
+  if (model != nullptr) training_->forget_protection();
   accelerator::fill_module(*loading, model.get(), training_->channels, num_nodes() == 1);
+  if (model != nullptr && options.strict) model->note_equal();
 }
 
 void Accelerator::load_checkpoint_in_model(const ModelBase& model, const std::filesystem::path& checkpoint,

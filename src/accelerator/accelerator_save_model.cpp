@@ -35,6 +35,7 @@ struct OwnedShards {
   parallel::ShardedModel* sharded = nullptr;                    ///< that has sliced them; null if there are none
   bool writes = true;                                           ///< false if another rank has the same slices
   std::map<const void*, formats::TensorSlice> of_divided = {};  ///< by TensorImpl
+  std::map<const void*, at::Tensor> buffers = {};               ///< rank 0's, by TensorImpl, where ranks have their own
 };
 
 OwnedShards owned_shards(const Training& training, const torch::nn::Module& module) {
@@ -130,7 +131,8 @@ class Saving {
       weights_.push_back({.name = name,
                           .bytes = spec_of(all[i].tensor).bytes(),
                           .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
-      tensors_.push_back(all[i].tensor);
+      const auto of_first = sharded_.buffers.find(all[i].tensor.unsafeGetTensorImpl());
+      tensors_.push_back(of_first == sharded_.buffers.end() ? all[i].tensor : of_first->second);
     }
     if (weights_.empty()) throw UsageError({.what = "The model has no parameters and no buffers to save"});
   }
@@ -257,9 +259,13 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
   auto sharded = accelerator::owned_shards(*training_, module);
   if (divided != nullptr && model->is_lent()) divided = nullptr;
   if (divided != nullptr) sharded.of_divided = accelerator::slices_of_divided(*training_, *model);
+  if (model != nullptr) sharded.buffers = model->buffers_of_first_rank();
   const parallel::WholeShapes shapes(divided);
   std::optional<accelerator::Saving> saving;
-  mpi::all_or_none(host, [&] { saving.emplace(module, sharded, options); });
+  mpi::all_or_none(host, [&] {
+    if (model != nullptr) model->require_equal("save_model()");
+    saving.emplace(module, sharded, options);
+  });
   mpi::same_on_all(host, saving->outline(), "the model to save");
   const auto folder = checkpoint::agreed_target(host, dir);
   accelerator::save(host, *saving, folder);

@@ -3,9 +3,12 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 
+#include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "step/optimizer/divided_moments.hpp"
 #include "step/precision/precision.hpp"
@@ -106,13 +109,33 @@ void ModelCore::before_forward() {
   check_alive();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
+  if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
+    require_stepped();
+    guard_slices();
+  }
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
 }
 
+// A second pass whose gradients nobody will use.
+void ModelCore::require_stepped() const {
+  if (!scatter_ || scatter_->passes() == 0 || sharded_->is_stepped()) return;
+  throw UsageError({.what = text::concat("No prepared optimizer steps the parameters of ", name_, ", which is sharded"),
+                    .why = "at ZeRO's stages 2 and 3 gradients are with the shards, and an optimizer that was not "
+                           "given to prepare() finds none",
+                    .hint = "give its optimizer to prepare(), and call step() of what that returns; set "
+                            "requires_grad_(false) before prepare() for a model that is not trained"});
+}
+
+// Where parameters have the gradients, a step of the user's own optimizer would do nothing, unseen.
+void ModelCore::guard_slices() {
+  if (sharded_ && !scatter_) sharded_->guard_slices();
+}
+
 // Sends buffers even if this rank had no forward: ranks may have used different parts of the model.
 void ModelCore::after_reduction() {
+  guard_slices();
   if (shares_buffers()) send_buffers();
   check_replicas_when_due();
 }
@@ -167,10 +190,32 @@ void ModelCore::rejoin_parameters() {
   if (const auto divided = std::move(divided_)) divided->restore(parallel_.first_weights_host());
 }
 
+// Ranks without batches have reduced the others' gradients, and count them now.
 void ModelCore::copy_from(int root) {
   const parallel::PartsOnly each_rank_has;
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
+  reductions_ = mpi::all_reduce(parallel_.host, reductions_, MPI_MAX);
+}
+
+std::map<const void*, at::Tensor> ModelCore::buffers_of_first_rank() {
+  if (parallel_.communicator.size() == 1 || parallel_.options.broadcast_buffers || buffers_.empty()) return {};
+  return buffers_.copies_from(0);
+}
+
+void ModelCore::end_apart(bool equal) {
+  apart_ = false;
+  if (equal || !may_differ()) equal_at_.reset();
+}
+
+void ModelCore::require_equal(std::string_view call) const {
+  if (!may_differ()) return;
+  throw UsageError(
+      {.what = text::concat(call, " was called while each rank trains a replica of ", name_, " of its own"),
+       .why = "replicas differ within LocalSGD, also after an exception has ended it, and one file would "
+              "hold parts of several",
+       .hint = "call it after the scope of LocalSGD, or within it directly after a step() that has "
+               "averaged; after an exception, load a checkpoint"});
 }
 
 void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {

@@ -5,9 +5,11 @@
 
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/precision.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parallel/data_parallel/buffer_broadcast.hpp"
@@ -103,8 +105,23 @@ class ModelCore {
   void rejoin_moments(torch::optim::Optimizer* optimizer) const;
   /// Gives the module whole parameters that its ranks have divided, for good. @collective
   void rejoin_parameters();
-  /// Gives all ranks `root`'s parameters and buffers. @collective
+  /// Gives all ranks `root`'s parameters and buffers, and compares replicas in the same passes again. @collective
   void copy_from(int root);
+  /// Rank 0's buffers, by the TensorImpl of this rank's, where ranks have buffers of their own (ddp.broadcast_buffers
+  /// is off); otherwise nothing. @collective
+  std::map<const void*, at::Tensor> buffers_of_first_rank();
+
+  /// Each rank trains a replica of its own from now on (LocalSGD).
+  void begin_apart() { apart_ = true, equal_at_ = differs; }
+  /// The ranks train together again. `equal`: they have averaged; otherwise replicas may differ until they are loaded.
+  void end_apart(bool equal);
+  bool is_apart() const { return apart_; }
+  /// All ranks have the same replica now: until the next backward pass, or for good where they train together.
+  void note_equal() { equal_at_ = apart_ ? std::optional(reducer_->arrivals()) : std::nullopt; }
+  /// Whether replicas may differ between ranks.
+  bool may_differ() const { return equal_at_ && *equal_at_ != reducer_->arrivals(); }
+  /// Throws UsageError, which names `call`, where they may. Local.
+  void require_equal(std::string_view call) const;
 
   /// Announces all further collectives to ranks without batches, as those of model `index`. Null stops that.
   void announce_by(const parallel::UnevenInputs* uneven, int index);
@@ -133,6 +150,8 @@ class ModelCore {
   /// Each buffer once.
   static std::vector<at::Tensor> buffers_of(const torch::nn::Module& module);
   void after_reduction();
+  void require_stepped() const;
+  void guard_slices();
   bool shares_buffers() const;
   void send_buffers();
   void check_replicas_when_due();
@@ -150,6 +169,9 @@ class ModelCore {
   double buffer_seconds_ = 0;
   std::vector<parallel::NamedParameter> parameters_;  ///< including taken and frozen ones
   std::vector<at::Tensor> own_;
+  static constexpr std::int64_t differs = -1;
+  bool apart_ = false;
+  std::optional<std::int64_t> equal_at_ = {};  ///< arrivals at which replicas are equal; nothing: they always are
   std::int64_t reductions_ = 0;
   int lends_ = 0;  ///< calls of lend_parameters() that have not ended
   const parallel::UnevenInputs* uneven_ = nullptr;

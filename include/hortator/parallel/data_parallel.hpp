@@ -36,7 +36,7 @@ using BucketHook = std::function<void(BucketExchange&)>;
 /// one rank.
 struct DistributedDataParallelOptions {
   /// Whether rank 0's buffers (running means, counters) are given to all ranks after each synchronised backward, and
-  /// before each further forward in training mode, so that all ranks evaluate and save the same.
+  /// before each further forward in training mode, so that all ranks evaluate the same. Files always hold rank 0's.
   bool broadcast_buffers = true;
   /// Size in MiB at which a bucket of gradients is sent. The first bucket has at most 1 MiB, so that communication
   /// starts early in the backward pass.
@@ -48,7 +48,7 @@ struct DistributedDataParallelOptions {
   bool find_unused_parameters = false;
   DDPCommunicationHookType comm_hook = DDPCommunicationHookType::no;
   /// Whether the error of rounding a rank's gradient to comm_hook's type is added to the gradient of the next pass.
-  /// (The rounding of the average itself remains.) Needs memory for one more gradient of each parameter.
+  /// (The average itself is still rounded.) Needs memory of one more gradient; checkpoints do not hold these errors.
   bool error_feedback = false;
   /// Averages each bucket in the place of an all-reduce; without effect on one rank. Backward waits for it. Not with
   /// comm_hook, with reproducible or at ZeRO's stages 2 and 3.

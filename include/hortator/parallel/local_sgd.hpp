@@ -22,8 +22,8 @@ struct LocalSGDOptions {
 /// stay on their rank and each rank's optimizer takes its own steps. Call step() after each of them: every
 /// options.steps calls, and at the end of the scope, the ranks' parameters are averaged in a few large collectives, and
 /// are then bitwise the same on all ranks; all ranks get rank 0's buffers (unless ddp.broadcast_buffers is off).
-/// Optimizers' states are not averaged.
-///
+/// Optimizers' states are not averaged. Replicas differ in between: then save_state() and save_model() throw, and
+/// should_stop() and save_state_every() wait. Directly after a step() that has averaged, all of these do their work.
 /// Ranks may take different numbers of steps: at the end of its scope, a rank takes part in the others' averages with
 /// the parameters that it has, until all are done. Then all ranks get the optimizers, schedules and the rest that
 /// JoinUnevenInputs names from the rank that has taken the most steps. If an exception ends the scope, nothing is

@@ -69,7 +69,7 @@ HORTATOR_API ZeroConfig zero_config(std::string_view strategy);
 
 /// Options of Accelerator::summon_full_parameters.
 struct SummonOptions {
-  bool writeback = true;  ///< whether changes are kept; of each element, its owner's value
+  bool writeback = true;  ///< whether changes are kept; of each element, its first owner's value
 };
 
 /// While it lives, every rank has the model's full parameters in memory of its own, to be read, or written past the

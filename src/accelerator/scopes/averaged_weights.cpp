@@ -10,6 +10,7 @@
 #include "accelerator/state/sharded_state.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -68,6 +69,7 @@ void AveragedWeights::update() {
                       .why = "ranks have different weights there, and the averages are those of all ranks",
                       .hint = "call it after the scope of LocalSGD"});
   }
+  training_.control.settle_steps();  // the verdict on the last step may still be under way
   if (was_skipped()) return;
   if (++calls_ % options_.update_every != 0) return;
   decay_ = ema_decay(options_, ++updates_);
@@ -137,7 +139,15 @@ void AveragedWeights::leave(bool alone) {
   }
   in_use_ = false;
   training_.control.lend_weights(false);
-  if (!alone) publish();
+  if (!alone) return publish();
+  if (model_->sharded() != nullptr) model_->sharded()->publish_alone(is_in_common_memory());
+}
+
+// Whether all ranks see what one of them writes to an array of parameters that is not paged.
+bool AveragedWeights::is_in_common_memory() const {
+  const auto& channels = training_.channels;
+  return channels.device().is_cpu() && channels.node().size() == channels.host().size() &&
+         channels.mesh().all().on_device.traits().shares_memory;
 }
 
 void AveragedWeights::save(SnapshotDraft& draft) const {
@@ -172,6 +182,21 @@ void AveragedWeights::load(const checkpoint::Reader& reader) {
   for (auto& one : averages_) one.average.copy_(read_like(reader, path_of(one.name), training_, one.parameter));
   updates_ = reader.values().get<std::int64_t>(path_of("updates"));
   calls_ = reader.values().get<std::int64_t>(path_of("calls"));
+}
+
+void AveragedWeights::take_over(const parallel::RankGroup& ranks, int root) {
+  struct Counts {
+    std::int64_t calls;
+    std::int64_t updates;
+    double decay;
+  };
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (const auto& one : averages_) ranks.communicator_of(one.average).broadcast(one.average, root).wait();
+  const auto counts = mpi::broadcast(ranks.host, Counts{calls_, updates_, decay_}, root);
+  calls_ = counts.calls;
+  updates_ = counts.updates;
+  decay_ = counts.decay;
 }
 
 std::function<void()> AveragedWeights::remember() {

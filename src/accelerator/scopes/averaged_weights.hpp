@@ -29,6 +29,8 @@ class AveragedWeights {
   void save(SnapshotDraft& draft) const;
   std::vector<std::string> misfits(const checkpoint::Reader& reader) const;
   void load(const checkpoint::Reader& reader);
+  /// Gives all of these ranks the averages of one of them. @collective
+  void take_over(const parallel::RankGroup& ranks, int root);
   /// Copies the averages in memory, and returns a function that puts them back.
   std::function<void()> remember();
 
@@ -45,6 +47,7 @@ class AveragedWeights {
   void copy_model();
   at::Tensor held(const Average& one) const;
   void publish();
+  bool is_in_common_memory() const;
   std::string path_of(const std::string& name) const { return "averages/" + options_.name + "/" + name; }
 
   Training& training_;

@@ -37,6 +37,7 @@ Ema::Ema(Accelerator& accelerator, const ModelBase& model, const EmaOptions& opt
        .name = text::concat("averaged weights ", text::quote(options.name)),
        .averages = options.name,
        .remember = [averages = averages_] { return averages->remember(); },
+       .take_over = [averages = averages_](const auto& ranks, int root) { averages->take_over(ranks, root); },
        .draft = [averages = averages_](auto& draft) { averages->save(draft); }});
 }
 

@@ -100,6 +100,9 @@ void Joining::copy_from_last(bool among_last) {
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().copy_from(last);
   take_over_steps(training_, last);
+  for (const auto& part : training_.prepared.parts()) {
+    if (part.take_over) part.take_over(training_.data(), last);
+  }
 }
 
 }  // namespace hortator::accelerator

@@ -23,27 +23,35 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
       every_(steps),
       parameters_(parameters_of(model), training.data().on_device),
       local_({model_}),
-      exceptions_(std::uncaught_exceptions()) {}
+      exceptions_(std::uncaught_exceptions()) {
+  model_.core().begin_apart();
+}
+
+LocalSteps::~LocalSteps() { model_.core().end_apart(/*equal=*/false); }
 
 void LocalSteps::step() {
   model_.core().check_alive();
   if (++taken_ % every_ == 0) average(/*done=*/false);
 }
 
+// Moments differ even after equal numbers of steps, and ranks that train together must have the same.
 void LocalSteps::leave() {
   while (!average(/*done=*/true)) {
   }
   const auto steps = mpi::all_gather(training_.host(), taken_);
   const auto most = std::max_element(steps.begin(), steps.end());
-  if (*most != *std::min_element(steps.begin(), steps.end()))
-    take_over_steps(training_, static_cast<int>(most - steps.begin()));
+  take_over_steps(training_, static_cast<int>(most - steps.begin()));
+  model_.core().end_apart(/*equal=*/true);
 }
 
+// Ranks that are done wait for the others' next average, so that these cannot save together with them.
 bool LocalSteps::average(bool done) {
-  const bool all_done = mpi::all_reduce(training_.data().host, done ? 1 : 0, MPI_MIN) == 1;
+  const auto& host = training_.data().host;
+  const int ranks_done = mpi::all_reduce(host, done ? 1 : 0, MPI_SUM);
   parameters_.run();
   model_.core().share_buffers();
-  return all_done;
+  ranks_done == 0 ? model_.core().note_equal() : model_.core().begin_apart();
+  return ranks_done == host.size();
 }
 
 }  // namespace hortator::accelerator

@@ -13,10 +13,14 @@ class LocalSteps {
  public:
   /// @collective
   LocalSteps(Training& training, const ModelBase& model, std::int64_t steps);
+  ~LocalSteps();
+  LocalSteps(const LocalSteps&) = delete;
+  LocalSteps& operator=(const LocalSteps&) = delete;
 
   /// Counts a step, and averages the parameters after every `steps` of them. @collective
   void step();
-  /// Takes part in averages until all ranks have left. @collective
+  /// Takes part in averages until all ranks have left, then takes over the optimizers and the rest from the rank with
+  /// the most steps. @collective
   void leave();
   int exceptions_at_begin() const { return exceptions_; }
 

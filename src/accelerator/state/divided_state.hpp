@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct UnjoinedTensor {
 struct SnapshotDraft {
   checkpoint::Snapshot snapshot = {};
   std::vector<UnjoinedTensor> unjoined = {};
+  std::map<const void*, at::Tensor> buffers =
+      {};  ///< rank 0's, by the TensorImpl of this rank's, where they may differ
 };
 
 /// What this rank has of a parameter of a model that is divided, and maybe sharded. The parameter must not be lent.

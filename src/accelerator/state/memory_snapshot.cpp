@@ -2,6 +2,8 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "mpi/agree.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "step/optimizer/optimizer_state.hpp"
@@ -46,17 +48,27 @@ MemorySnapshot::MemorySnapshot(const Training& training) {
     for (const auto& held : held_tensors(*model)) copies.push_back(host_copy(held));
   }
   const auto names = training.prepared.stepped_names();
-  for (const auto& optimizer : training.prepared.optimizers())
-    optimizers_.push_back(copy_of(step::save_optimizer(optimizer->optimizer(), names)));
+  for (const auto& optimizer : training.prepared.optimizers()) {
+    optimizers_.push_back(
+        {.optimizer = optimizer, .state = copy_of(step::save_optimizer(optimizer->optimizer(), names))});
+  }
   for (const auto& schedule : training.prepared.schedules()) schedules_.push_back(schedule.state());
   for (const auto& object : training.prepared.objects()) {
     StateDict state;
     object.save(state);
     objects_.push_back(copy_of(state));
   }
-  for (const auto& part : training.prepared.parts()) {
-    if (part.remember) parts_.push_back(part.remember());
-  }
+  for (const auto& part : training.prepared.parts())
+    parts_.push_back(part.remember ? part.remember() : std::function<void()>());
+}
+
+bool MemorySnapshot::has_all(const Prepared& prepared) const {
+  const auto is_it = [](const OptimizerCopy& copy, const auto& optimizer) {
+    return copy.optimizer.lock() == optimizer;
+  };
+  return models_.size() == prepared.models().size() && schedules_.size() == prepared.schedules().size() &&
+         objects_.size() == prepared.objects().size() && parts_.size() == prepared.parts().size() &&
+         std::ranges::equal(optimizers_, prepared.optimizers(), is_it);
 }
 
 // An optimizer may take the tensors that it gets.
@@ -65,15 +77,20 @@ void MemorySnapshot::restore(Training& training) const {
     const at::NoGradGuard no_grad;
     const parallel::PartsOnly each_rank_has;
     const auto names = training.prepared.stepped_names();
-    for (std::size_t i = 0; i < optimizers_.size(); ++i)
-      training.prepared.optimizers()[i]->load(names, copy_of(optimizers_[i]));
+    for (const auto& [optimizer, state] : optimizers_) {
+      const auto present = optimizer.lock();
+      if (std::ranges::find(training.prepared.optimizers(), present) != training.prepared.optimizers().end())
+        present->load(names, copy_of(state));
+    }
     for (std::size_t i = 0; i < models_.size(); ++i) {
       auto held = held_tensors(*training.prepared.models()[i]);
       for (std::size_t k = 0; k < held.size(); ++k) held[k].copy_(models_[i][k]);
     }
     for (std::size_t i = 0; i < schedules_.size(); ++i) training.prepared.schedules()[i].load(schedules_[i]);
     for (std::size_t i = 0; i < objects_.size(); ++i) training.prepared.objects()[i].load(copy_of(objects_[i]));
-    for (const auto& restore_part : parts_) restore_part();
+    for (const auto& restore_part : parts_) {
+      if (restore_part) restore_part();
+    }
   });
   for (const auto& model : training.prepared.models()) {
     if (model->sharded() != nullptr) model->sharded()->publish_all();

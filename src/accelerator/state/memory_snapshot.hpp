@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "accelerator/training/training.hpp"
@@ -13,12 +14,20 @@ class MemorySnapshot {
  public:
   /// Local.
   explicit MemorySnapshot(const Training& training);
-  /// Puts the copy back, any number of times. @collective under ZeRO
+  /// Whether nothing was prepared or registered since.
+  bool has_all(const Prepared& prepared) const;
+  /// Puts the copy back, any number of times. What was prepared since stays as it is, and what is prepared no more is
+  /// left out. @collective under ZeRO
   void restore(Training& training) const;
 
  private:
-  std::vector<std::vector<at::Tensor>> models_;  ///< copies of what this rank has of each
-  std::vector<StateDict> optimizers_;
+  struct OptimizerCopy {
+    std::weak_ptr<step::OptimizerCore> optimizer;
+    StateDict state;
+  };
+
+  std::vector<std::vector<at::Tensor>> models_;  ///< copies of what this rank has of each, in their order
+  std::vector<OptimizerCopy> optimizers_;        ///< of which one may be replaced by another
   std::vector<StateDict> schedules_;
   std::vector<StateDict> objects_;
   std::vector<std::function<void()>> parts_;

@@ -186,8 +186,11 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
       draft.snapshot.common.put(name, item.value());
     }
   }
-  for (const auto& item : model.module().named_buffers())
-    draft.snapshot.common.put(prefix + "/" + item.key(), item.value());
+  for (const auto& item : model.module().named_buffers()) {
+    const auto of_first = draft.buffers.find(item.value().unsafeGetTensorImpl());
+    draft.snapshot.common.put(prefix + "/" + item.key(),
+                              of_first == draft.buffers.end() ? item.value() : of_first->second);
+  }
 }
 
 void put_like(SnapshotDraft& draft, const std::string& name, const Training& training, const at::Tensor& parameter,

@@ -51,9 +51,17 @@ void put_run(checkpoint::Snapshot& snapshot, const Training& training, std::int6
   snapshot.own.put_all("random", random_state(training.device()));
 }
 
-/// What this rank has of a snapshot. Local.
-SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
-  SnapshotDraft draft;
+/// Each rank writes a part of each tensor: where ranks have buffers of their own, all of them write rank 0's.
+/// @collective
+std::map<const void*, at::Tensor> buffers_of_first_rank(const Training& training) {
+  std::map<const void*, at::Tensor> buffers;
+  for (const auto& model : training.prepared.models()) buffers.merge(model->buffers_of_first_rank());
+  return buffers;
+}
+
+/// Adds what this rank has of a snapshot. Local.
+void put_own(SnapshotDraft& draft, const Training& training, std::int64_t next_iteration,
+             const ModelSelection& selection) {
   auto& snapshot = draft.snapshot;
   auto& common = snapshot.common;
   training.control.settle_steps();
@@ -81,14 +89,13 @@ SnapshotDraft own_draft(const Training& training, std::int64_t next_iteration, c
     if (part.draft) part.draft(draft);
   }
   put_run(snapshot, training, next_iteration);
-  return draft;
 }
 
 }  // namespace
 
 checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
-  SnapshotDraft draft;
-  mpi::all_or_none(training.host(), [&] { draft = own_draft(training, next_iteration, selection); });
+  SnapshotDraft draft{.buffers = buffers_of_first_rank(training)};
+  mpi::all_or_none(training.host(), [&] { put_own(draft, training, next_iteration, selection); });
   join_together(draft, training);
   return std::move(draft.snapshot);
 }

@@ -69,6 +69,10 @@ bool Prepared::any_sends_gradients() const {
   return std::any_of(models_.begin(), models_.end(), [](const auto& model) { return model->sends_gradients(); });
 }
 
+bool Prepared::replicas_may_differ() const {
+  return std::any_of(models_.begin(), models_.end(), [](const auto& model) { return model->may_differ(); });
+}
+
 step::ParameterNames Prepared::parameter_names() const {
   step::ParameterNames names;
   for (std::size_t i = 0; i < models_.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accelerator/state/state_hooks.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 #include "step/gradients/sharded_norm.hpp"
 #include "step/model_core.hpp"
@@ -35,6 +36,8 @@ struct CheckpointPart {
   std::string averages = {};  ///< what an Ema is called in checkpoints
   /// Copies the part in memory, and returns a function that puts the copy back. Both are local.
   std::function<std::function<void()>()> remember = {};
+  /// Gives all of these ranks the part of one of them. @collective
+  std::function<void(const parallel::RankGroup& ranks, int root)> take_over = {};
   /// In place of `save`: for tensors of which this rank may have a part that must be joined with others.
   std::function<void(SnapshotDraft&)> draft = {};
 };
@@ -84,6 +87,8 @@ class Prepared {
   /// Whether some ranks may be missing from this step: they have no batches left within join_uneven_inputs.
   bool may_lack_ranks() const;
   bool any_sends_gradients() const;
+  /// Whether some model's replicas may differ between ranks (LocalSGD).
+  bool replicas_may_differ() const;
 
   step::ParameterNames parameter_names() const;
   /// The parameters' names, also by the slices that optimizers step in place of the parameters.

@@ -90,6 +90,7 @@ void StepControl::restart() {
   loss_weights_.forget_all();
   if (reproducing_) reproducing_->forget();
   if (common_pass_) common_pass_->forget_all();
+  if (protection_) protection_->forget();
 }
 
 // With virtual shards a rank's gradients are ready when those of its last shard are: the loop decides.

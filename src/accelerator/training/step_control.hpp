@@ -38,7 +38,7 @@ class StepControl {
   void connect(const AcceleratorOptions& options, Channels& channels);
   /// Destroys what connect() has made. Does not communicate.
   void disconnect();
-  /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated.
+  /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated or protected.
   void restart();
 
   Precision precision() const { return precision_; }
@@ -60,8 +60,11 @@ class StepControl {
   bool sync_gradients() const;
   /// Whether gradients are those of one shard of several, which must not be clipped or unscaled yet.
   bool is_partial() const { return reproducing_ && !sync_gradients(); }
-  /// Whether all ranks are here and no gradients wait for an update: when a run can be saved, and left.
-  bool is_between_steps() const { return sync_gradients() && !prepared_.may_lack_ranks(); }
+  /// Whether all ranks are here with equal replicas and no gradients wait for an update: when a run can be saved, and
+  /// left.
+  bool is_between_steps() const {
+    return sync_gradients() && !prepared_.may_lack_ranks() && !prepared_.replicas_may_differ();
+  }
 
   /// The tensor to call backward() on: `loss`, scaled if there is a scaler.
   at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }

@@ -9,6 +9,7 @@
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/training/checked_options.hpp"
+#include "accelerator/training/common_options.hpp"
 #include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
@@ -19,16 +20,6 @@
 #include "step/capture/step_recording.hpp"
 
 namespace hortator::accelerator {
-
-namespace {
-
-std::string text_of(const ParallelConfig& axes) {
-  return text::concat(axes.pipeline.value_or(1), ' ', axes.replicate.value_or(1), ' ', axes.shard.value_or(1), ' ',
-                      axes.context.value_or(1), ' ', axes.tensor.value_or(1), ", experts ", axes.experts.value_or(1),
-                      ' ', static_cast<int>(axes.context_attention.value_or(ContextAttention::gather)));
-}
-
-}  // namespace
 
 Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
   // Variables may differ between hosts, so that an option is invalid on some ranks only.
@@ -52,18 +43,7 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
   }
-  // mpirun hands variables to other hosts only when it is asked to.
-  mpi::same_on_all(
-      host(),
-      text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
-                   text::count(options_.gradient_accumulation_steps, "micro-step"), ", protection ",
-                   static_cast<int>(options_.protection.on_nonfinite), " with spikes at ",
-                   options_.protection.loss_spike_factor, " and at most ", options_.protection.max_skips_in_a_row,
-                   " skips and ", options_.protection.max_rollbacks_in_a_row, " rollbacks in a row, copies every ",
-                   options_.protection.snapshot_every, ", gradients of a norm up to ", launched_clipping().value_or(0),
-                   ", axes ", text_of(options_.parallel), ", stragglers ", options_.stragglers.on_straggler != nullptr),
-      "what the program, HORTATOR_ZERO_STAGE, HORTATOR_GRADIENT_ACCUMULATION_STEPS, HORTATOR_GRADIENT_CLIPPING, "
-      "HORTATOR_TENSOR and their like ask for");
+  require_common(options_, host());  // mpirun hands variables to other hosts only when it is asked to
   connect();
 }
 
@@ -79,7 +59,9 @@ void Training::connect() {
                                  memory_copy_ = std::make_unique<MemorySnapshot>(*this);
                                });
                              },
-                         .return_to_copy = [this] { memory_copy_->restore(*this); }});
+                         .is_complete = [this] { return memory_copy_ && memory_copy_->has_all(prepared); },
+                         .return_to_copy = [this] { memory_copy_->restore(*this); },
+                         .forget = [this] { memory_copy_.reset(); }});
 }
 
 void Training::settle_seed() {
@@ -171,8 +153,11 @@ void Training::forget(ReleaseMode mode) {
   prepared.release_shards(mode);
   control.restart();
   prepared.clear();
-  memory_copy_.reset();
   channels.forget_shared_statistics();
+}
+
+void Training::forget_protection() {
+  if (auto* const protection = control.protection()) protection->forget();
 }
 
 void Training::empty_cache() const {

@@ -85,6 +85,8 @@ class Training {
   /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost. @collective
   /// where parameters are sharded, unless `mode` is local.
   void forget(ReleaseMode mode = ReleaseMode::collective);
+  /// Call it on all ranks before weights are loaded: protection must not return to those of before.
+  void forget_protection();
   /// Forgets what was prepared, but optimizers keep all that they remember; memory goes back to the device. @collective
   void free_memory();
 

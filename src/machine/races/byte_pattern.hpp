@@ -11,6 +11,7 @@ namespace hortator::machine {
 struct BytePattern {
   std::size_t width = 0;
   std::size_t period = 0;
+  bool is_exact = true;  ///< false: of these bytes, the access may use the first ones only
 };
 
 /// A range of bytes, and those of them that are used.
@@ -20,12 +21,12 @@ struct PatternedRange {
   BytePattern pattern = {};
 };
 
-/// The bytes of a tensor with these sizes and strides, in elements. All bytes of its range where they do not repeat
-/// with one period.
+/// The bytes of a tensor with these sizes and strides, in elements. All bytes of its range, and not exact, where they
+/// do not repeat with one period, or pause.
 BytePattern pattern_of(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides,
                        std::size_t element_bytes);
 
-/// Whether there is a byte that both use. With different periods it may be true without one.
+/// Whether there certainly is a byte that both use. False where a pattern is not exact, unless both begin at one byte.
 bool share_bytes(const PatternedRange& a, const PatternedRange& b);
 
 /// Whether `all` certainly uses each byte of `part`.

@@ -52,8 +52,9 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
 // The operator consists of others, so that no key has a kernel of its own that this one would replace.
 void intercept() {
   static torch::Library library(torch::Library::IMPL, "aten", std::nullopt, __FILE__, __LINE__);
-  for (const auto key :
-       {c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA})
+  using Key = c10::DispatchKey;
+  for (const auto key : {Key::CPU, Key::AutogradCPU, Key::CUDA, Key::AutogradCUDA, Key::XPU, Key::AutogradXPU,
+                         Key::PrivateUse1, Key::AutogradPrivateUse1})
     library.impl("scaled_dot_product_attention", torch::dispatch(key, TORCH_FN(attention)));
 }
 

@@ -39,15 +39,30 @@ void BufferBroadcast::lay_out() {
   }
 }
 
-void BufferBroadcast::send_from(int root) {
-  const at::NoGradGuard no_grad;
-  // Backward may still need their values of the last forward pass, so their versions must not change.
-  const at::AutoDispatchBelowADInplaceOrView unnoticed;
+// @collective
+void BufferBroadcast::broadcast_from(int root) {
   if (!is_laid_out()) lay_out();
   const bool sends = communicator_.rank() == root;
   for (std::size_t i = 0; sends && i < buffers_.size(); ++i) packed_[i].copy_(buffers_[i]);
   communicator_.broadcast(memory_, root).wait();
-  for (std::size_t i = 0; !sends && i < buffers_.size(); ++i) buffers_[i].copy_(packed_[i]);
+}
+
+void BufferBroadcast::send_from(int root) {
+  const at::NoGradGuard no_grad;
+  // Backward may still need their values of the last forward pass, so their versions must not change.
+  const at::AutoDispatchBelowADInplaceOrView unnoticed;
+  broadcast_from(root);
+  if (communicator_.rank() == root) return;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(packed_[i]);
+}
+
+std::map<const void*, at::Tensor> BufferBroadcast::copies_from(int root) {
+  const at::NoGradGuard no_grad;
+  broadcast_from(root);
+  std::map<const void*, at::Tensor> copies;
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    copies.emplace(buffers_[i].unsafeGetTensorImpl(), packed_[i].clone());
+  return copies;
 }
 
 }  // namespace hortator::parallel

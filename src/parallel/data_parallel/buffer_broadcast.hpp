@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -15,12 +16,15 @@ class BufferBroadcast {
       : buffers_(std::move(buffers)), communicator_(communicator) {}
 
   bool empty() const { return buffers_.empty(); }
-  /// @collective
+  /// Gives all ranks `root`'s buffers. @collective
   void send_from(int root);
+  /// Copies of `root`'s buffers, by the TensorImpl of this rank's, which stay as they are. @collective
+  std::map<const void*, at::Tensor> copies_from(int root);
 
  private:
   bool is_laid_out() const;
   void lay_out();
+  void broadcast_from(int root);  ///< @collective
 
   std::vector<at::Tensor> buffers_;
   comm::Communicator& communicator_;

@@ -15,6 +15,7 @@ namespace hortator::parallel {
 bool GradientPass::begin() {
   const bool is_first = !std::exchange(reached_, true);
   if (is_first) parallel_.common_pass.open();
+  if (is_first && parallel_.times != nullptr) parallel_.times->begin_model();
   end_.call([this] { finish_unasked(); }, parallel_.pass);
   return is_first;
 }
@@ -35,6 +36,7 @@ void GradientPass::finish() {
 
 void GradientPass::end() {
   parallel_.common_pass.close();
+  if (reached_ && parallel_.times != nullptr) parallel_.times->end_model();
   reached_ = false;
   end_.forget();
 }

@@ -64,6 +64,7 @@ void GradientReducer::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
   auto& parameter = parameters_[index];
   check_layout(parameter);
+  ++arrivals_;
   parameter.used = true;
   if (is_paused()) return;
   if (begin()) start_pass();

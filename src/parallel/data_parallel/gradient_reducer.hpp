@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class GradientReducer final : public GradientPass {
   void ignore_pauses() { ++ignorings_; }
   void respect_pauses() { --ignorings_; }
   bool is_paused() const { return pauses_ > 0 && ignorings_ == 0; }
+  /// How many gradients have come so far, also while paused. On one rank it counts none.
+  std::int64_t arrivals() const { return arrivals_; }
 
   /// Ends all calls from backward. Must be called before the communicator is destroyed.
   void retire() {
@@ -96,6 +99,7 @@ class GradientReducer final : public GradientPass {
   std::vector<float> host_message_;            ///< this pass's signals, where they do not travel behind the gradients
   std::size_t next_bucket_ = 0;                ///< the first that has not started
   int outermost_ = no_graph_task;              ///< the pass's graph task, as far as it is known
+  std::int64_t arrivals_ = 0;
   int pauses_ = 0;
   int ignorings_ = 0;
   const UnevenInputs* uneven_ = nullptr;

@@ -21,8 +21,8 @@ int StepTimes::first_of_turn() const {
 std::vector<float> StepTimes::report() {
   std::vector<float> message(message_size(), 0.0F);
   const int slot = rank_ - first_of_turn();
-  const std::chrono::duration<double> seconds = computed_.value_or(Clock::now()) - began_;
-  if (slot >= 0 && slot < reports_) message[static_cast<std::size_t>(slot)] = static_cast<float>(seconds.count());
+  if (slot >= 0 && slot < reports_)
+    message[static_cast<std::size_t>(slot)] = static_cast<float>(seconds_.value_or(since_last()));
   message.back() = 1;
   return message;
 }
@@ -34,14 +34,18 @@ void StepTimes::receive(std::span<const float> message) {
   for (int slot = 0; slot < reports_; ++slot) {
     const double seconds = scale * message[static_cast<std::size_t>(slot)];
     const int rank = first_of_turn() + slot;
-    if (seconds > 0 && rank < ranks_) received_.push_back({.rank = rank, .seconds = seconds});
+    if (seconds > 0 && rank < ranks_) received_[rank] = seconds;
   }
   ++passes_;
   began_ = Clock::now();
-  computed_.reset();
 }
 
-std::vector<StepTimes::Report> StepTimes::take_reports() { return std::exchange(received_, {}); }
+std::vector<StepTimes::Report> StepTimes::take_reports() {
+  std::vector<Report> reports;
+  for (const auto& [rank, seconds] : std::exchange(received_, {}))
+    reports.push_back({.rank = rank, .seconds = seconds});
+  return reports;
+}
 
 StragglerWatch::StragglerWatch(int ranks, double factor, int patience)
     : factor_(factor),

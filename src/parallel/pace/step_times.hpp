@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,29 +23,38 @@ class StepTimes {
   StepTimes(int rank, int ranks);
 
   std::size_t message_size() const { return static_cast<std::size_t>(reports_) + 1; }
-  /// Must be called when this rank has computed its gradients, before it waits for others in any way.
-  void note_computed() {
-    if (!computed_) computed_ = Clock::now();
+  /// Must be called when a pass reaches a model, and when that model's gradients are complete. A pass may reach several
+  /// models, each of which sends a message.
+  void begin_model() {
+    if (models_++ == 0) seconds_.reset();
   }
-  /// This rank's message.
+  void end_model() { --models_; }
+  /// Must be called when this rank has computed its gradients, before it waits for others in any way. Only the first
+  /// call of a pass counts.
+  void note_computed() {
+    if (!seconds_) seconds_ = since_last();
+  }
+  /// This rank's message: the time of this pass.
   std::vector<float> report();
-  /// Reads the sum or mean of all ranks' messages. The time to the next report begins.
+  /// Reads the sum or mean of all ranks' messages. The time of the next pass begins.
   void receive(std::span<const float> message);
-  /// What has been received since the last call.
+  /// What has been received since the last call, of each rank its newest time.
   std::vector<Report> take_reports();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   int first_of_turn() const;
+  double since_last() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
 
   int rank_;
   int ranks_;
   int reports_;
   std::int64_t passes_ = 0;
   Clock::time_point began_ = Clock::now();
-  std::optional<Clock::time_point> computed_ = {};
-  std::vector<Report> received_ = {};
+  int models_ = 0;                       ///< that this pass has reached and not completed
+  std::optional<double> seconds_ = {};   ///< of this pass; nothing while it computes
+  std::map<int, double> received_ = {};  ///< by rank
 };
 
 /// Finds ranks that are slow for several reports in a row. Pure.

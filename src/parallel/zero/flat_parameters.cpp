@@ -48,6 +48,16 @@ std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int6
 // Blocks then lie within one parameter and one rank's part.
 static_assert(ShardLimits().grain % int8_block_values == 0);
 
+/// Zeros of the tensor's sizes, all of which are one element, as a tensor that is not a view: LibTorch detaches
+/// gradients in place.
+at::Tensor zeros_in_one_element(const at::Tensor& like) {
+  const auto options = like.options().requires_grad(false);
+  const auto element = at::zeros({1}, options);
+  auto zeros = at::empty({0}, options);
+  zeros.set_(element.storage(), 0, like.sizes(), std::vector<std::int64_t>(static_cast<std::size_t>(like.dim()), 0));
+  return zeros;
+}
+
 /// Whether the parameter, or a module that it is in, is named.
 bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
   return std::any_of(names.begin(), names.end(),
@@ -69,11 +79,13 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   slices_.resize(parameters_.size());
   keepers_.resize(parameters_.size());
   versions_.resize(parameters_.size());
+  slice_versions_.resize(parameters_.size());
   for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
   const machine::RecyclingAllocator blocks(0);  // temporary memory leaves no holes
   try {
     make_arrays(placement, ranks);
     make_slices(placement.masters, ranks);
+    note_versions(all_flats());
   } catch (...) {  // a full disk, or out of memory: the other ranks may not get here
     release(ReleaseMode::local);
     throw;
@@ -228,9 +240,7 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
   const PartsOnly each_rank_has;
   std::vector<comm::Work> works;
   for (const auto flat : flats) {
-    for (const auto item : plan_.flats[flat].items) {
-      if (masters_[item]) published_slice(item).copy_(slices_[item]);
-    }
+    write_masters(flat);
     works.push_back(gather(flat));
   }
   for (auto& work : works) work.wait();
@@ -244,14 +254,38 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
       peers_->parts_changed();
       break;
   }
-  // A graph that saved these for its backward pass must not use the new values as the old ones.
+  bump_versions(flats);
+}
+
+void FlatParameters::write_masters(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    if (masters_[item]) published_slice(item).copy_(slices_[item]);
+  }
+}
+
+// A graph that saved these for its backward pass must not use the new values as the old ones.
+void FlatParameters::bump_versions(const std::vector<std::size_t>& flats) {
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
   }
   note_versions(flats);
 }
 
-void FlatParameters::publish_all() { publish(all_flats()); }
+void FlatParameters::publish_all() {
+  publish(all_flats());
+  is_stale_ = false;
+}
+
+void FlatParameters::publish_alone(bool in_common_memory) {
+  const at::NoGradGuard no_grad;
+  const PartsOnly each_rank_has;
+  for (const auto flat : all_flats()) write_masters(flat);
+  if (peers_) peers_->parts_changed();
+  bump_versions(all_flats());
+  const auto is_paged = [this](std::size_t flat) { return parts_[flat].defined(); };
+  const bool all_are_fetched = home_ == ArrayHome::parts && std::ranges::all_of(all_flats(), is_paged);
+  is_stale_ = communicator_.size() > 1 && !all_are_fetched && !(home_ == ArrayHome::memory && in_common_memory);
+}
 
 void FlatParameters::take_published(std::size_t parameter) {
   const at::NoGradGuard no_grad;
@@ -269,12 +303,23 @@ void FlatParameters::lend() {
   const PartsOnly each_rank_has;
   check_can_lend();
   lent_ = true;  // take_back() then restores what has left the arrays, if this throws
+  // A rank that has no memory for its copies takes part in the gathers that are left.
+  std::exception_ptr problem;
   for (const auto flat : all_flats()) {
     const auto present = hold_exact(flat);
-    for (const auto item : plan_.flats[flat].items) {
-      auto& tensor = parameters_[item].tensor;
-      replace_data(tensor, tensor.detach().clone());
+    try {
+      if (!problem) copy_out(flat);
+    } catch (...) {
+      problem = std::current_exception();
     }
+  }
+  if (problem) std::rethrow_exception(problem);
+}
+
+void FlatParameters::copy_out(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    auto& tensor = parameters_[item].tensor;
+    replace_data(tensor, tensor.detach().clone());
   }
 }
 
@@ -288,13 +333,14 @@ void FlatParameters::lend_together(const mpi::Communicator& host) {
   }
 }
 
-void FlatParameters::take_back(bool keep_changes) {
+void FlatParameters::take_back(bool keep_changes, comm::Communicator* replicas) {
   const at::NoGradGuard no_grad;
   const PartsOnly each_rank_has;
   lent_ = false;
   if (keep_changes) arrive();
   for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
     write_owned(i);
+    if (replicas != nullptr) take_from_first(i, *replicas);
     take_published(i);
   }
   for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_array(flat);
@@ -302,9 +348,29 @@ void FlatParameters::take_back(bool keep_changes) {
   if (keep_changes) publish_all();
 }
 
+// By way of memory of its own: the slice may be paged. @collective over `replicas`
+void FlatParameters::take_from_first(std::size_t parameter, comm::Communicator& replicas) {
+  if (owned(parameter).size() == 0) return;
+  const auto values = published_slice(parameter).clone();
+  replicas.broadcast(values, 0).wait();
+  published_slice(parameter).copy_(values);
+}
+
 void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
   for (const auto flat : flats) {
-    for (const auto item : plan_.flats[flat].items) versions_[item] = version_of(parameters_[item].tensor);
+    for (const auto item : plan_.flats[flat].items) {
+      versions_[item] = version_of(parameters_[item].tensor);
+      if (slices_[item].defined()) slice_versions_[item] = version_of(slices_[item]);
+    }
+  }
+}
+
+void FlatParameters::guard_slices() {
+  if (guards_.empty()) {
+    for (const auto& slice : slices_) guards_.push_back(zeros_in_one_element(slice));
+  }
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    if (keepers_[i] > 0 && !slices_[i].grad().defined()) slices_[i].mutable_grad() = guards_[i];
   }
 }
 
@@ -319,6 +385,11 @@ bool FlatParameters::is_in_array(std::size_t parameter) const {
 
 void FlatParameters::check_untouched() const {
   if (lent_) return;
+  if (is_stale_) {
+    throw UsageError({.what = "An exception has ended Ema::use(), and the model still has averaged weights",
+                      .why = "the trained ones are on all ranks, which could not exchange them at that time",
+                      .hint = "let a scope of Ema::use() end on all ranks without an exception, or load a checkpoint"});
+  }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (!is_in_array(i)) {
@@ -331,7 +402,14 @@ void FlatParameters::check_untouched() const {
       throw UsageError(
           {.what = text::concat("The parameter ", text::quote(name), " was written past its optimizer"),
            .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
-           .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own copy"});
+           .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own copy; give an "
+                   "optimizer that steps it to prepare(), and call step() of what that returns"});
+    }
+    if (version_of(slices_[i]) != slice_versions_[i]) {
+      throw UsageError(
+          {.what = text::concat("The parameter ", text::quote(name), " was stepped past its optimizer's handle"),
+           .why = "under ZeRO the optimizer has this rank's slices, and the other ranks get them from the handle only",
+           .hint = "call step() and zero_grad() of what prepare() returned, not of your own optimizer"});
     }
   }
 }

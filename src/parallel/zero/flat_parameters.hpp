@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -119,6 +120,9 @@ class FlatParameters {
   /// Gives all ranks what the slices of these arrays hold. @collective
   void publish(const std::vector<std::size_t>& flats);
   void publish_all();  ///< @collective
+  /// publish_all() where the other ranks may not come: they see what this rank publishes if the arrays are in memory
+  /// common to all of them; otherwise the parameters are refused until publish_all(). Local.
+  void publish_alone(bool in_common_memory);
   /// Sets the slice of a parameter to what was written where all ranks see it.
   void take_published(std::size_t parameter);
 
@@ -128,12 +132,21 @@ class FlatParameters {
   void lend_together(const mpi::Communicator& host);
   bool is_lent() const { return lent_; }
   void check_can_lend() const;  ///< throws where lend() would: to be called before all ranks lend
-  /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is.
-  void take_back(bool keep_changes);
+  /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is. `replicas`: the
+  /// ranks that have the same slices, of which the first one's count; null if there are none.
+  void take_back(bool keep_changes, comm::Communicator* replicas = nullptr);
 
-  /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it was written
-  /// past the optimizer: each of a node's ranks would have written to the one copy.
+  /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it, or its slice,
+  /// was written past the optimizer: each of a node's ranks would have written to the one copy, or the other ranks do
+  /// not get the slice.
   void check_untouched() const;
+  /// Whether some optimizer has slices of the parameters.
+  bool is_stepped() const {
+    return std::ranges::any_of(keepers_, [](std::size_t keepers) { return keepers > 0; });
+  }
+  /// Gives slices that have no gradient one of zeros, so that a step of the user's own optimizer, which would do
+  /// nothing else, writes to them: check_untouched() then finds it. Take it away before a step.
+  void guard_slices();
 
   enum class ReleaseMode {
     collective,  ///< all ranks call it
@@ -164,6 +177,8 @@ class FlatParameters {
   std::string names_in(std::size_t flat) const;
   std::vector<std::size_t> items_of(const std::vector<std::size_t>& flats) const;
   void put_in_array(std::size_t flat);
+  void copy_out(std::size_t flat);
+  void take_from_first(std::size_t parameter, comm::Communicator& replicas);  ///< @collective
   void write_owned(std::size_t parameter);
   void make_slices(const ArrayPlacement& masters, const RankCoordination& ranks);
   void make_masters_on_disk(const ArrayPlacement& placement);
@@ -176,6 +191,8 @@ class FlatParameters {
   std::vector<std::size_t> flats_to_release(ReleaseMode mode);  ///< @collective where the mode is
   at::Tensor in_array(std::size_t parameter, core::Range elements) const;
   bool is_in_array(std::size_t parameter) const;
+  void write_masters(std::size_t flat);
+  void bump_versions(const std::vector<std::size_t>& flats);
   void note_versions(const std::vector<std::size_t>& flats);
   std::vector<std::size_t> all_flats() const;
 
@@ -195,7 +212,10 @@ class FlatParameters {
   std::vector<bool> masters_;
   std::vector<std::size_t> keepers_;
   std::vector<std::int64_t> versions_;
+  std::vector<std::int64_t> slice_versions_;
+  std::vector<at::Tensor> guards_;  ///< gradients of zeros for the slices, in one element each; empty until needed
   bool lent_ = false;
+  bool is_stale_ = false;  ///< this rank may not have what the others' slices hold
 };
 
 }  // namespace hortator::parallel

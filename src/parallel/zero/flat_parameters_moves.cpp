@@ -265,6 +265,7 @@ void FlatParameters::release(ReleaseMode mode) {
   parameters_.clear();
   numbers_.clear();
   slices_.clear();
+  guards_.clear();
   arrays_.clear();
   parts_.clear();
   home_ = ArrayHome::memory;

@@ -28,12 +28,24 @@ void ShardedModel::check_untouched() const {
   for (const auto& group : groups_) group.parameters->check_untouched();
 }
 
+bool ShardedModel::is_stepped() const {
+  return std::ranges::any_of(groups_, [](const Group& group) { return group.parameters->is_stepped(); });
+}
+
+void ShardedModel::guard_slices() {
+  for (const auto& group : groups_) group.parameters->guard_slices();
+}
+
 void ShardedModel::arrive() {
   for (const auto& group : groups_) group.parameters->arrive();
 }
 
 void ShardedModel::publish_all() {
   for (const auto& group : groups_) group.parameters->publish_all();
+}
+
+void ShardedModel::publish_alone(bool in_common_memory) {
+  for (const auto& group : groups_) group.parameters->publish_alone(in_common_memory);
 }
 
 void ShardedModel::lend_together(const mpi::Communicator& host) {
@@ -47,7 +59,7 @@ void ShardedModel::lend_together(const mpi::Communicator& host) {
 }
 
 void ShardedModel::take_back(bool keep_changes) {
-  for (const auto& group : groups_) group.parameters->take_back(keep_changes);
+  for (const auto& group : groups_) group.parameters->take_back(keep_changes, group.ranks.replicas);
 }
 
 void ShardedModel::release(FlatParameters::ReleaseMode mode) {

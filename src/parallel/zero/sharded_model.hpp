@@ -38,10 +38,13 @@ class ShardedModel {
   bool is_any_sharded() const;
   bool is_lent() const;
   void check_untouched() const;
+  bool is_stepped() const;
+  void guard_slices();
 
   /// Each of these calls the function of FlatParameters of the same name for all groups.
   void arrive();       ///< @collective
   void publish_all();  ///< @collective
+  void publish_alone(bool in_common_memory);
   /// If one rank of `host` fails, all throw and nothing has changed. @collective
   void lend_together(const mpi::Communicator& host);
   void take_back(bool keep_changes);  ///< @collective if changes are kept

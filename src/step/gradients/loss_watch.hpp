@@ -16,6 +16,8 @@ class LossWatch {
   /// Whether this loss is bad. A finite one enters the mean; a spike as the largest loss that is none, so that the mean
   /// follows a lasting rise, and only a few spikes of it are found.
   bool is_bad(double loss);
+  /// Begins from scratch: the next losses are those of another model.
+  void forget() { mean_ = 0, count_ = 0; }
 
   StateDict state() const;
   void load(const StateDict& saved);

@@ -88,11 +88,13 @@ bool Protection::forbids_step(const void* optimizer, bool nonfinite) {
   return true;
 }
 
-// The gradients of the parameters as they are now are good, and no optimizer has stepped in this update yet.
+// The gradients of the parameters as they are now are good, and no optimizer has stepped in this update yet. A copy
+// without what was prepared since is replaced; until then all of that is as it was prepared.
 void Protection::note_good_update() {
   skipped_in_a_row_ = 0;
   if (options_.on_nonfinite != OnNonfinite::rollback || !rewinding_.remember) return;
-  if (copied_at_ && updates_ - *copied_at_ < options_.snapshot_every) return;
+  if (copied_at_ && rewinding_.is_complete() && updates_ - *copied_at_ < options_.snapshot_every) return;
+  copied_at_.reset();  // the old copy is gone, even if there is no memory for a new one
   rewinding_.remember();
   copied_at_ = updates_;
   rollbacks_in_a_row_ = 0;
@@ -149,6 +151,16 @@ bool Protection::agree(bool nonfinite) {
   }
   bad_gradient_ |= nonfinite;
   return *bad_loss_ || bad_gradient_;
+}
+
+void Protection::forget() {
+  begin_update();
+  losses_.forget();
+  skipped_in_a_row_ = 0;
+  copied_at_.reset();
+  must_return_ = false;
+  rollbacks_in_a_row_ = 0;
+  if (rewinding_.forget) rewinding_.forget();
 }
 
 void Protection::note_overflow(const void* optimizer) {

@@ -27,10 +27,12 @@ struct GivenLoss {
 /// Whether some gradient of these tensors is not finite. Waits for the device.
 bool has_nonfinite_gradient(const std::vector<at::Tensor>& holders);
 
-/// Copies the state of a training in memory, and returns to the copy. Both are @collective.
+/// The copy of a training's state in memory, to which OnNonfinite::rollback returns.
 struct Rewinding {
-  std::function<void()> remember = {};
-  std::function<void()> return_to_copy = {};
+  std::function<void()> remember = {};        ///< replaces the copy. @collective
+  std::function<bool()> is_complete = {};     ///< whether there is a copy, of all that is prepared now
+  std::function<void()> return_to_copy = {};  ///< @collective
+  std::function<void()> forget = {};          ///< drops the copy
 };
 
 /// Decides, on all ranks alike, whether an update is left out or ends the run.
@@ -63,6 +65,9 @@ class Protection {
   void after_skip();
   /// fp16's scaler has skipped the update.
   void note_overflow(const void* optimizer);
+  /// Forgets the losses, the copy and the present update: what is trained now is another model, or has other weights.
+  /// Call it on all ranks.
+  void forget();
 
   LossWatch& losses() { return losses_; }
   std::int64_t skipped() const { return skipped_; }

@@ -212,6 +212,7 @@ void OptimizerCore::zero_grad(bool set_to_none) {
   check_alive();
   if (!hooks_.gradients_synchronised()) return;
   note_new_gradients();
+  if (shards_) shards_->leave_step();  // what guards slices cannot be set to zero
   optimizer_->zero_grad(set_to_none);
   if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
   hooks_.cleared(parameters());

@@ -303,6 +303,7 @@ void ShardedOptimizer::give_back_parameters() {
       optimizer_->param_groups()[g].params()[i] = sharded.parameter;
     }
   }
+  slices_.reset();  // the user's optimizer, which may live on, then finds none
   groups_.clear();
   models_.clear();
   on_disk_.reset();

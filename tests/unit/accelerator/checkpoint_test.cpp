@@ -1,4 +1,5 @@
 #include <mpi.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include "checkpoint/manifest.hpp"
 #include "fixtures.hpp"
@@ -216,4 +217,31 @@ TEST_CASE("a run resumes on another number of ranks with the same weights") {
   accelerator.load_state();
   CHECK(at::equal(net->hidden->weight, weight));
   world.wait_for_everyone();
+}
+
+TEST_CASE("where ranks have buffers of their own, files hold those of rank 0") {
+  Accelerator accelerator({.ddp = {.broadcast_buffers = false}});
+  const test::Folder folder(accelerator, "own_buffers");
+  const double rank = accelerator.process_index();
+  torch::nn::BatchNorm1d norm(torch::nn::BatchNorm1dOptions(300));
+  auto model = accelerator.prepare(norm);
+  accelerator.backward(model(at::rand({4, 300}) * (rank + 1) + rank).square().sum());
+  const auto mean = norm->running_mean.clone();
+  const auto mean_of_first = accelerator.gather(mean.unsqueeze(0))[0].clone();
+  const auto variance_of_first = accelerator.gather(norm->running_var.unsqueeze(0))[0].clone();
+  accelerator.save_state(folder.path() / "state");
+  accelerator.wait_for_checkpoint();
+  accelerator.save_model(model, folder.path() / "safetensors");
+  accelerator.save_model(model, folder.path() / "pickles", {.max_shard_size = "1KB", .safe_serialization = false});
+  CHECK(at::equal(norm->running_mean, mean));  // each rank keeps its own
+  const auto check_loaded = [&](const auto& load) {
+    norm->running_mean.zero_();
+    norm->running_var.zero_();
+    load();
+    CHECK(at::equal(norm->running_mean, mean_of_first));
+    CHECK(at::equal(norm->running_var, variance_of_first));
+  };
+  check_loaded([&] { accelerator.load_state(folder.path() / "state"); });
+  for (const auto* name : {"safetensors", "pickles"})
+    check_loaded([&] { accelerator.load_checkpoint_in_model(model, folder.path() / name); });
 }

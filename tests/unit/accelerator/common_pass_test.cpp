@@ -15,7 +15,10 @@ at::Tensor ones() { return at::ones({2, 3}); }
 // Two identical models: only their names distinguish their gradients.
 struct Twins {
   explicit Twins(AcceleratorOptions options)
-      : accelerator(std::move(options)), first(accelerator.prepare(a)), second(accelerator.prepare(b)) {}
+      : accelerator(std::move(options)),
+        first(accelerator.prepare(a)),
+        second(accelerator.prepare(b)),
+        optimizer(accelerator.prepare(sgd)) {}
   at::Tensor loss(bool with_first, bool with_second) {
     auto sum = at::zeros({}).requires_grad_();
     if (with_first) sum = sum + first(ones()).sum();
@@ -33,6 +36,8 @@ struct Twins {
   torch::nn::Linear b{3, 3};
   Model<torch::nn::Linear> first;
   Model<torch::nn::Linear> second;
+  torch::optim::SGD sgd{{a->weight, a->bias, b->weight, b->bias}, 0.1};
+  Optimizer optimizer;  // without which shards of gradients have no use
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <ATen/ops/lerp.h>
 
 #include <limits>
+#include <stdexcept>
 
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
@@ -213,5 +214,49 @@ TEST_CASE("a checkpoint without averages is refused, or they begin as the loaded
   run.accelerator.load_state({}, {.strict = false});
   CHECK(are_equal(run.averaged(), copies_of(*run.net)));
   CHECK(run.net->scale.item<double>() == 3);
+  run.accelerator.wait_for_everyone();
+}
+
+TEST_CASE("an exception on all ranks ends Ema::use() with the trained weights, in 16 bits as well") {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      INFO("stage " << stage << ", " << type);
+      Run run({.stage = stage}, {.decay = 0.9}, {}, type);
+      for (int step = 0; step < 3; ++step) {
+        run.step(step);
+        run.ema.update();
+      }
+      run.accelerator.wait_for_everyone();
+      const auto trained = copies_of(*run.net);
+      run.accelerator.wait_for_everyone();
+      try {
+        const auto scope = run.ema.use();
+        CHECK_FALSE(are_equal(copies_of(*run.net), trained));
+        throw std::runtime_error("evaluation fails on all ranks");
+      } catch (const std::runtime_error&) {
+      }
+      run.accelerator.wait_for_everyone();
+      CHECK(are_equal(copies_of(*run.net), trained));
+      run.accelerator.wait_for_everyone();
+      CHECK_NOTHROW(run.step(3));
+      run.accelerator.wait_for_everyone();
+    }
+  }
+}
+
+TEST_CASE("with late verdicts the step that was skipped is left out of the average, and no other") {
+  AcceleratorOptions options{.mixed_precision = Precision::fp16};
+  options.grad_scaler = {.init_scale = 64, .late_verdict = true};
+  Run run({.stage = 0}, {.decay = 0.5}, options);
+  std::vector<std::int64_t> updates;
+  for (int step = 0; step < 5; ++step) {
+    const double factor = step == 2 ? std::numeric_limits<double>::infinity() : 1;
+    run.accelerator.backward(run.model(batch(run.accelerator, step)).to(at::kFloat).square().mean() * factor);
+    run.optimizer.step();
+    run.ema.update();
+    run.optimizer.zero_grad();
+    updates.push_back(run.ema.updates());
+  }
+  CHECK(updates == std::vector<std::int64_t>{1, 2, 2, 3, 4});
   run.accelerator.wait_for_everyone();
 }

@@ -147,3 +147,14 @@ TEST_CASE("with an axis tensor each of its ranks has all experts, and a plan can
   CHECK_THROWS_WITH(train({.is_mixtral = false, .options = refused, .steps = 1}),
                     ContainsSubstring("which has 3 dimensions"));
 }
+
+TEST_CASE("what rounding takes from the gradients of divided experts is added to the next") {
+  const auto expected = train_alone({.is_mixtral = false, .steps = 10});
+  for (const int experts : divisions()) {
+    INFO("experts " << experts);
+    auto options = divided_by(experts);
+    options.ddp.comm_hook = DDPCommunicationHookType::bf16;
+    options.ddp.error_feedback = true;
+    check_near(train({.is_mixtral = false, .options = options, .steps = 10}).losses, expected.losses, 0.02);
+  }
+}

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <thread>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -130,6 +131,119 @@ TEST_CASE("after different numbers of steps all ranks have the optimizer and sch
   run.accelerator.save_state(folder.path());  // the state is the same on all ranks
   step();
   CHECK(run.is_same_everywhere());
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A model with AdamW, whose moments differ where ranks train on data of their own.
+struct MomentsRun {
+  explicit MomentsRun(const std::filesystem::path& folder) : accelerator({.project = {.dir = folder}}) {}
+
+  Accelerator accelerator;
+  torch::nn::Linear net{3, 2};
+  torch::optim::AdamW adam{net->parameters(), torch::optim::AdamWOptions(1e-2)};
+  Model<torch::nn::Linear> model = accelerator.prepare(net);
+  Optimizer optimizer = accelerator.prepare(adam);
+
+  void step() {
+    accelerator.backward(model(at::full({2, 3}, accelerator.process_index() + 1.0)).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  std::vector<at::Tensor> weights() const {
+    return {net->weight.detach().clone(), net->bias.detach().clone(), moment().clone()};
+  }
+  at::Tensor moment() const {
+    return dynamic_cast<torch::optim::AdamWParamState&>(*adam.state().at(net->weight.unsafeGetTensorImpl())).exp_avg();
+  }
+  bool is_same_everywhere() {
+    return test::same_on_all_ranks(accelerator, net->weight) && test::same_on_all_ranks(accelerator, moment());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("after equal numbers of local steps all ranks have the moments of one, and stay equal") {
+  const State all;
+  const test::Folder folder(all, "local_moments");
+  MomentsRun run(folder.path());
+  {
+    LocalSGD local_sgd(run.accelerator, run.model, {.steps = 2});
+    for (int step = 0; step < 4; ++step) {
+      run.step();
+      local_sgd.step();
+    }
+    CHECK(test::same_on_all_ranks(run.accelerator, run.moment()) == (all.num_processes() == 1));
+  }
+  CHECK(run.is_same_everywhere());
+  for (int step = 0; step < 2; ++step) run.step();
+  CHECK(run.is_same_everywhere());
+}
+
+TEST_CASE("within LocalSGD a run is saved where its replicas are equal, and nowhere else") {
+  const State all;
+  const test::Folder folder(all, "local_saves");
+  std::vector<at::Tensor> saved;
+  {
+    MomentsRun run(folder.path());
+    auto& accelerator = run.accelerator;
+    const auto check_refused = [&] {
+      const auto timed = accelerator.save_state_every(1ms);
+      if (all.num_processes() == 1) return;
+      CHECK_FALSE(timed.has_value());
+      CHECK_THROWS_WITH(accelerator.save_state(),
+                        ContainsSubstring("save_state() was called while each rank trains a replica of model 0"));
+      CHECK_THROWS_WITH(accelerator.save_model(run.model, folder.path() / "model"),
+                        ContainsSubstring("save_model() was called while each rank trains a replica of model 0"));
+    };
+    LocalSGD local_sgd(accelerator, run.model, {.steps = 2});
+    check_refused();  // some ranks may have no batches
+    run.step();
+    local_sgd.step();
+    check_refused();
+    run.step();
+    check_refused();
+    local_sgd.step();
+    std::this_thread::sleep_for(5ms);
+    CHECK(accelerator.save_state_every(1ms).has_value());
+    accelerator.save_model(run.model, folder.path() / "model");
+    CHECK(run.is_same_everywhere());
+    saved = run.weights();
+    run.step();
+    check_refused();
+    local_sgd.step();
+    accelerator.wait_for_checkpoint();
+  }
+  MomentsRun resumed(folder.path());
+  resumed.accelerator.load_state();
+  for (std::size_t i = 0; i < saved.size(); ++i) CHECK(at::equal(resumed.weights()[i], saved[i]));
+  resumed.accelerator.load_checkpoint_in_model(resumed.model, folder.path() / "model");
+  CHECK(at::equal(resumed.net->weight, saved[0]));
+}
+
+TEST_CASE("replicas that an exception has left different are saved only after a load") {
+  const State all;
+  if (all.num_processes() == 1) return;
+  const test::Folder folder(all, "local_exception");
+  MomentsRun run(folder.path());
+  run.step();
+  run.accelerator.save_state();
+  run.accelerator.wait_for_checkpoint();
+  try {
+    LocalSGD local_sgd(run.accelerator, run.model, {.steps = 2});
+    run.step();
+    throw std::runtime_error("in the loop");
+  } catch (const std::runtime_error&) {
+  }
+  run.accelerator.wait_for_everyone();
+  CHECK_THROWS_WITH(run.accelerator.save_state(), ContainsSubstring("after an exception, load a checkpoint"));
+  run.accelerator.load_state();
+  run.step();
+  CHECK(run.is_same_everywhere());
+  CHECK_NOTHROW(run.accelerator.save_state());
+  run.accelerator.wait_for_checkpoint();
 }
 
 TEST_CASE("an exception ends the scope without a collective") {

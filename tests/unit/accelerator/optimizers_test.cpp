@@ -2,6 +2,7 @@
 #include <torch/optim/sgd.h>
 #include <hortator/training/optimizers.hpp>
 #include <map>
+#include <optional>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -232,4 +233,34 @@ TEST_CASE("a declared optimizer whose state cannot be sharded is refused by name
   CHECK_THROWS_WITH(accelerator.prepare(opaque), ContainsSubstring("Opaque") && ContainsSubstring("NamedOptimizer"));
   Declared declared(net->parameters(), torch::optim::SGDOptions(0.1));
   CHECK_NOTHROW(accelerator.prepare(declared));
+}
+
+TEST_CASE(
+    "optimizers that look at slices are the user's own again after the Accelerator, and a rank steps them alone") {
+  const State state;
+  for (const auto* name : {"LAMB", "Adafactor", "Muon", "8-bit AdamW", "a user's own that looks at slices"}) {
+    for (const bool frees : {true, false}) {
+      INFO(name << (frees ? ", after free_memory" : ", after the Accelerator"));
+      Shardable net;
+      auto plain = makers.at(name)(net);
+      std::optional<Model<Shardable>> model;
+      std::optional<Optimizer> optimizer;  // handles outlive the Accelerator
+      {
+        Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = 1}});
+        model.emplace(accelerator.prepare(net));
+        optimizer.emplace(accelerator.prepare(*plain));
+        accelerator.backward((*model)(batch(accelerator, 0)).square().mean());
+        optimizer->step();
+        optimizer->zero_grad();
+        if (frees) accelerator.free_memory();
+      }
+      if (state.is_main_process()) {
+        const auto before = net->second->weight.detach().clone();
+        net->forward(at::ones({2, 7})).square().mean().backward();
+        plain->step();
+        CHECK_FALSE(at::equal(net->second->weight, before));
+      }
+      state.wait_for_everyone();
+    }
+  }
 }

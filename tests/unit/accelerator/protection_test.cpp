@@ -2,6 +2,8 @@
 #include <torch/optim/sgd.h>
 
 #include <limits>
+#include <optional>
+#include <stdexcept>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -306,6 +308,129 @@ TEST_CASE("a rollback returns averages, schedules and registered objects, and ne
   run.update(7, Fault::loss);
   CHECK(ema.updates() == 3);
   CHECK(count.value == 3);
+  run.accelerator.wait_for_everyone();
+}
+
+TEST_CASE("free_memory ends what protection remembers: the next model has its own copy and its own mean loss") {
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator(
+        options_of({.stage = stage, .protection = {.on_nonfinite = OnNonfinite::rollback, .loss_spike_factor = 5}}));
+    const auto update = [&](auto& model, auto& optimizer, double loss) {
+      accelerator.backward(model(at::ones({2, 3})).sum() * 1e-4 + loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      return optimizer.step_was_skipped();
+    };
+    {
+      torch::nn::Linear net(3, 3);
+      torch::optim::SGD sgd(net->parameters(), 0.1);
+      auto [model, optimizer] = accelerator.prepare(net, sgd);
+      for (int step = 0; step < 25; ++step) CHECK_FALSE(update(model, optimizer, 0.01));
+      accelerator.free_memory();
+    }
+    torch::nn::Linear next(3, 3);
+    torch::optim::SGD next_sgd(next->parameters(), 0.1);
+    auto [model, optimizer] = accelerator.prepare(next, next_sgd);
+    CHECK_THROWS_WITH(update(model, optimizer, not_a_number), ContainsSubstring("there is no good one to return to"));
+    optimizer.zero_grad();
+    accelerator.wait_for_everyone();
+    const auto begin = copies_of(*next);
+    accelerator.wait_for_everyone();
+    for (int step = 0; step < 10; ++step) CHECK_FALSE(update(model, optimizer, 3));  // no spikes: these are its losses
+    CHECK(update(model, optimizer, not_a_number));
+    CHECK(accelerator.rollbacks() == 1);
+    accelerator.wait_for_everyone();
+    CHECK(are_equal(copies_of(*next), begin));
+    accelerator.wait_for_everyone();
+  }
+}
+
+TEST_CASE("after a load a rollback returns to what was loaded") {
+  const Accelerator all;
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const bool loads_state : {true, false}) {
+      INFO("stage " << stage << (loads_state ? ", load_state" : ", load_checkpoint_in_model"));
+      const test::Folder folder(all, "protection_load");
+      Run run({.stage = stage, .protection = {.on_nonfinite = OnNonfinite::rollback}}, folder.path());
+      for (int step = 0; step < 2; ++step) run.update(step, Fault::none);
+      run.accelerator.save_state(folder.path() / "good");
+      run.accelerator.wait_for_checkpoint();
+      run.accelerator.save_model(run.model, folder.path() / "weights");
+      run.accelerator.wait_for_everyone();
+      const auto loaded = copies_of(*run.net);
+      run.accelerator.wait_for_everyone();
+      for (int step = 2; step < 4; ++step) run.update(step, Fault::none);
+      loads_state ? run.accelerator.load_state(folder.path() / "good")
+                  : run.accelerator.load_checkpoint_in_model(run.model, folder.path() / "weights");
+      run.update(4, Fault::none);
+      run.update(5, Fault::gradient);
+      CHECK(run.accelerator.rollbacks() == 1);
+      run.accelerator.wait_for_everyone();
+      CHECK(are_equal(copies_of(*run.net), loaded));
+      run.accelerator.wait_for_everyone();
+    }
+  }
+}
+
+TEST_CASE("a rollback leaves alone what replaces a copied optimizer, and its model; the next copy has both") {
+  using torch::optim::AdamW;
+  Accelerator accelerator({.protection = {.on_nonfinite = OnNonfinite::rollback, .snapshot_every = 2}});
+  torch::nn::Linear net(3, 3), other(3, 2), latest(3, 4);
+  std::optional<AdamW> replaceable(std::in_place, other->parameters());
+  AdamW of_net(net->parameters());
+  auto [model, other_model, first, second] = accelerator.prepare(net, other, *replaceable, of_net);
+  const auto update = [&, &model = model, &second = second](auto& partner, Optimizer& of_partner, double factor) {
+    const auto x = at::ones({2, 3});
+    accelerator.backward((model(x).square().mean() + partner(x).square().mean()) * factor);
+    of_partner.step();
+    second.step();
+    of_partner.zero_grad();
+    second.zero_grad();
+  };
+  const auto moment = [&] {
+    return dynamic_cast<torch::optim::AdamWParamState&>(*of_net.state().at(net->weight.unsafeGetTensorImpl()))
+        .exp_avg()
+        .clone();
+  };
+  for (int step = 0; step < 2; ++step) update(other_model, first, 1);
+  const auto copied = moment();
+  update(other_model, first, 1);  // the copy is made before this one
+  replaceable.emplace(latest->parameters());
+  auto [latest_model, replacement] = accelerator.prepare(latest, *replaceable);
+  const auto begin = copies_of(*latest);
+  update(latest_model, replacement, not_a_number);
+  CHECK(accelerator.rollbacks() == 1);
+  CHECK(at::equal(moment(), copied));
+  CHECK(replaceable->state().empty());
+  CHECK(are_equal(copies_of(*latest), begin));
+  update(latest_model, replacement, 1);  // a copy of all is made before this one
+  CHECK_FALSE(are_equal(copies_of(*latest), begin));
+  update(latest_model, replacement, not_a_number);
+  CHECK(accelerator.rollbacks() == 2);
+  CHECK(at::equal(moment(), copied));
+  CHECK(are_equal(copies_of(*latest), begin));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("where there is no room for a new copy, a bad update has none to return to") {
+  struct Fragile {
+    bool fails = false;
+    void save(StateWriter& out) const {
+      if (fails) throw std::runtime_error("there is no memory");
+      out.put("value", std::int64_t{1});
+    }
+    void load(const StateReader&) {}
+  };
+  Run run({.protection = {.on_nonfinite = OnNonfinite::rollback, .snapshot_every = 1}});
+  Fragile object;
+  run.accelerator.register_for_checkpointing("object", object);
+  run.update(0, Fault::none);
+  object.fails = true;
+  CHECK_THROWS_WITH(run.update(1, Fault::none), ContainsSubstring("there is no memory"));
+  object.fails = false;
+  run.optimizer.zero_grad();
+  CHECK_THROWS_WITH(run.update(2, Fault::loss), ContainsSubstring("there is no good one to return to"));
   run.accelerator.wait_for_everyone();
 }
 

@@ -129,3 +129,26 @@ TEST_CASE("the suggested save interval follows from the cost of a save") {
   CHECK(accelerator.reduce(at::tensor(static_cast<double>(suggested.count())), Reduce::max).item<double>() ==
         static_cast<double>(suggested.count()));
 }
+
+TEST_CASE("within LocalSGD a run stops after a step that has averaged, and its replicas are equal then") {
+  const Deadline soon(30);
+  test::Folder folder(State(), "stop_local");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  std::vector<bool> stopped;
+  {
+    LocalSGD local_sgd(accelerator, model, {.steps = 2});
+    for (int step = 0; step < 2; ++step) {
+      accelerator.backward(model(at::full({2, 3}, accelerator.process_index() + 1.0)).sum());
+      optimizer.step();
+      optimizer.zero_grad();
+      local_sgd.step();
+      stopped.push_back(accelerator.should_stop());
+    }
+  }
+  const bool at_once = accelerator.num_processes() == 1;
+  CHECK(stopped == std::vector<bool>{at_once, true});
+  CHECK(accelerator.has_checkpoint());
+}

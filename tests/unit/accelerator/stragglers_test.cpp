@@ -115,3 +115,61 @@ TEST_CASE("straggler options that cannot be met are refused") {
   if (State().is_main_process()) mine.stragglers.on_straggler = on_straggler;
   CHECK_THROWS_WITH(Accelerator(mine), ContainsSubstring("stragglers"));
 }
+
+TEST_CASE("a pass that reaches several models has one time, which each of their messages carries") {
+  for (const bool is_plain : {false, true}) {  // plain backward notes the end of computing for each model
+    std::vector<StepTimes> ranks = {{0, 2}, {1, 2}};
+    for (int pass = 0; pass < 3; ++pass) {
+      for (auto& one : ranks) {
+        one.begin_model();
+        one.begin_model();
+      }
+      std::this_thread::sleep_for(6ms);
+      for (auto& one : ranks) one.note_computed();
+      for (int model = 0; model < 2; ++model) {
+        if (is_plain && model > 0) {
+          for (auto& one : ranks) one.note_computed();
+        }
+        auto sum = ranks[0].report();
+        const auto other = ranks[1].report();
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
+        for (auto& one : ranks) {
+          one.receive(sum);
+          one.end_model();
+        }
+      }
+      const auto reports = ranks[0].take_reports();
+      REQUIRE(reports.size() == 2);  // once for each rank, whatever the number of models
+      for (const auto& report : reports) {
+        CHECK(report.seconds > 5e-3);
+        CHECK(report.seconds < 5);
+      }
+    }
+  }
+}
+
+TEST_CASE("a slow rank is named once where two models train together, after accelerator.backward and plain backward") {
+  const State state;
+  if (state.num_processes() == 1) return;
+  for (const bool is_plain : {false, true}) {
+    INFO((is_plain ? "plain backward" : "accelerator.backward"));
+    std::vector<Straggler> found;
+    Accelerator accelerator({.stragglers = {.on_straggler = [&](const Straggler& slow) { found.push_back(slow); }}});
+    torch::nn::Linear a(8, 8), b(8, 8);
+    torch::optim::SGD of_a(a->parameters(), 0.01), of_b(b->parameters(), 0.01);
+    auto [first, second, first_optimizer, second_optimizer] = accelerator.prepare(a, b, of_a, of_b);
+    for (int step = 0; step < 20; ++step) {
+      std::this_thread::sleep_for(accelerator.is_last_process() ? 25ms : 5ms);
+      const auto loss = second(first(at::ones({2, 8}))).square().mean();
+      is_plain ? loss.backward() : accelerator.backward(loss);
+      first_optimizer.step();
+      second_optimizer.step();
+      first_optimizer.zero_grad();
+      second_optimizer.zero_grad();
+    }
+    accelerator.wait_for_everyone();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].rank == state.num_processes() - 1);
+    CHECK(found[0].factor > 2);
+  }
+}

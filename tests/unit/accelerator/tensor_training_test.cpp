@@ -217,3 +217,12 @@ TEST_CASE("what sees only the parts of a divided model is refused") {
     CHECK_THROWS_WITH(models::save_pretrained(*net, folder.path), ContainsSubstring("is divided among ranks"));
   }
 }
+
+TEST_CASE("what rounding takes from the gradients of divided parameters is added to the next") {
+  if (State().num_processes() < 4) return;  // two ranks that average parts
+  const auto expected = train_alone({.family = "llama", .steps = 10});
+  AcceleratorOptions options{.parallel = {.tensor = 2}};
+  options.ddp.comm_hook = DDPCommunicationHookType::bf16;
+  options.ddp.error_feedback = true;
+  check_same(train({.family = "llama", .options = options, .steps = 10}).losses, expected.losses, 0.02);
+}

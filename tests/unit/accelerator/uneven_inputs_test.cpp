@@ -241,3 +241,58 @@ TEST_CASE("after join_uneven_inputs all ranks are in the same epoch and micro-st
   }
   CHECK(synchronised == std::vector<std::int64_t>{0, 0, 0, 1});
 }
+
+TEST_CASE("after join_uneven_inputs all ranks compare replicas in the same passes") {
+  Accelerator accelerator({.data = {.even_batches = false}, .ddp = {.check_replicas_every = 2}});
+  torch::nn::Linear net(3, 1);
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto step = [&, &model = model, &optimizer = optimizer] {
+    accelerator.backward(model(at::ones({2, 3})).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+  };
+  {
+    const auto joined = accelerator.join_uneven_inputs({model});
+    for (int i = 0; i <= accelerator.process_index(); ++i) step();
+  }
+  for (int i = 0; i < 4; ++i) step();
+  CHECK(same_on_all_ranks(accelerator, net->weight));
+  if (accelerator.num_processes() == 1) return;
+  if (accelerator.is_last_process()) {
+    const at::NoGradGuard no_grad;
+    net->weight.add_(1);
+  }
+  const auto two_steps = [&] {
+    step();
+    step();
+  };
+  CHECK_THROWS_WITH(two_steps(), ContainsSubstring("The parameter weight of model 0 differs from the other ranks'"));
+}
+
+TEST_CASE("after join_uneven_inputs all ranks have the averaged weights of the last, and can save") {
+  Accelerator accelerator({.data = {.even_batches = false}});
+  const test::Folder folder(accelerator, "joined_ema");
+  const int world = accelerator.num_processes();
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.05);
+  auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Rows{2L * world + 1}, {.batch_size = 1}));
+  Ema ema(accelerator, model, {.decay = 0.5});
+  {
+    const auto joined = accelerator.join_uneven_inputs({model});
+    for (auto& batch : loader) {
+      accelerator.backward((model(batch.data) - batch.target).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+      ema.update();
+    }
+  }
+  CHECK(ema.updates() == 3);
+  CHECK(ema.decay() == 0.5);
+  {
+    const auto averaged = ema.use();
+    check_alike(accelerator, *net);
+  }
+  CHECK_NOTHROW(accelerator.save_state(folder.path()));
+  accelerator.wait_for_checkpoint();
+}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 
 #include "two_nodes.hpp"
 
@@ -258,4 +259,41 @@ TEST_CASE("over nodes, a model constructed while it is sharded equals one constr
   auto model = accelerator.prepare(net);
   CHECK(are_equal(copies_of(*net), expected));
   accelerator.wait_for_everyone();
+}
+
+TEST_CASE(
+    "over nodes, an exception within Ema::use() ends with trained weights, or a refusal until they are put back") {
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
+    for (const int stage : {1, 2, 3}) {
+      INFO(communicator << ", stage " << stage);
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stage}});
+      Shardable net;
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      Ema ema(accelerator, model, {.decay = 0.9});
+      const auto step = [&, &model = model, &optimizer = optimizer](int number) {
+        accelerator.backward(model(batch(accelerator, number)).square().mean());
+        optimizer.step();
+        optimizer.zero_grad();
+        ema.update();
+      };
+      for (int i = 0; i < 3; ++i) step(i);
+      const auto trained = copies_of(*net);
+      accelerator.wait_for_everyone();
+      try {
+        const auto scope = ema.use();
+        throw std::runtime_error("evaluation fails on all ranks");
+      } catch (const std::runtime_error&) {
+      }
+      accelerator.wait_for_everyone();
+      if (stage < 3) {  // each node has a copy of all parameters, which only all ranks can bring up to date
+        CHECK_THROWS_WITH(step(3), ContainsSubstring("An exception has ended Ema::use()"));
+        const auto scope = ema.use();
+      }
+      CHECK(are_equal(copies_of(*net), trained));
+      CHECK_NOTHROW(step(3));
+      accelerator.wait_for_everyone();
+    }
+  }
 }

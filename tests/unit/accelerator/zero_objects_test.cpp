@@ -2,6 +2,7 @@
 #include <torch/optim/lbfgs.h>
 #include <torch/optim/sgd.h>
 
+#include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "zero_fixture.hpp"
 
@@ -165,4 +166,79 @@ TEST_CASE("get_state_dict gives the main process whole tensors, or each rank its
   const auto mine = accelerator.get_state_dict(model, {.sharded = true}).get<at::Tensor>("second.weight");
   const auto whole = accelerator.gather_to_main(mine);
   if (accelerator.is_main_process()) CHECK(at::equal(*whole, expected.reshape({-1})));
+}
+
+TEST_CASE("what ranks write to summoned parameters is the same in all replicas of the shards") {
+  const int ranks = State().num_processes();
+  for (const int stage : {1, 2, 3}) {
+    for (const int group : {1, 2}) {
+      if (ranks % group != 0) continue;
+      INFO("stage " << stage << ", groups of " << group);
+      Accelerator accelerator({.zero = {.stage = stage, .shard_group = group}});
+      torch::nn::Linear net(4, 4);
+      torch::optim::SGD sgd(net->parameters(), 0.1);
+      auto [model, optimizer] = accelerator.prepare(net, sgd);
+      {
+        const at::NoGradGuard no_grad;
+        const auto full = accelerator.summon_full_parameters(model);
+        net->weight.fill_(accelerator.process_index() + 1.0);
+        net->bias.fill_(accelerator.process_index() + 1.0);
+      }
+      CHECK(test::same_on_all_ranks(accelerator, net->weight));
+      CHECK(test::same_on_all_ranks(accelerator, net->bias));
+      CHECK((net->weight <= group).all().item<bool>());  // a rank of the first group has written it
+      accelerator.backward(model(at::ones({2, 4})).sum());
+      optimizer.step();
+      accelerator.wait_for_everyone();
+      CHECK(test::same_on_all_ranks(accelerator, net->weight));
+    }
+  }
+}
+
+TEST_CASE("a step of the user's own optimizer past its handle is an error on all ranks") {
+  enum class Clears { never, before_forward, before_backward };
+  for (const int stage : {1, 2, 3}) {
+    for (const auto clears : {Clears::never, Clears::before_forward, Clears::before_backward}) {
+      INFO("stage " << stage << ", case " << static_cast<int>(clears));
+      Accelerator accelerator({.zero = {.stage = stage}});
+      if (clears == Clears::before_backward && accelerator.num_processes() == 1) continue;
+      Shardable net;
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      accelerator.backward(model(batch(accelerator, 0)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+      if (clears == Clears::before_forward) adamw->zero_grad();
+      const auto loss = model(batch(accelerator, 1)).square().mean();
+      if (clears == Clears::before_backward) adamw->zero_grad();
+      accelerator.backward(loss);
+      adamw->step();
+      accelerator.wait_for_everyone();
+      CHECK_THROWS_WITH(model(batch(accelerator, 2)), ContainsSubstring("was stepped past its optimizer's handle"));
+      CHECK_THROWS_WITH(optimizer.step(), ContainsSubstring("was stepped past its optimizer's handle"));
+      accelerator.wait_for_everyone();
+    }
+  }
+}
+
+TEST_CASE("an optimizer that was not given to prepare is an error where gradients are with the shards") {
+  for (const int stage : {2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator({.zero = {.stage = stage}});
+    Shardable net;
+    auto adamw = test::make_adamw(net);
+    auto model = accelerator.prepare(net);
+    accelerator.backward(model(batch(accelerator, 0)).square().mean());
+    adamw->step();
+    CHECK_THROWS_WITH(model(batch(accelerator, 1)),
+                      ContainsSubstring("No prepared optimizer steps the parameters of model 0"));
+    {
+      const at::NoGradGuard no_grad;
+      CHECK_NOTHROW(model(batch(accelerator, 1)));
+    }
+    auto optimizer = accelerator.prepare(*adamw);
+    accelerator.backward(model(batch(accelerator, 1)).square().mean());
+    CHECK_NOTHROW(optimizer.step());
+    accelerator.wait_for_everyone();
+  }
 }

@@ -1,6 +1,7 @@
 // Attention over a divided sequence against scaled_dot_product_attention of the whole sequence on one rank.
 #include "parallel/context/context_attention.hpp"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/autograd.h>
 #include <torch/utils.h>
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "context_fixture.hpp"
+#include "parallel/context/attention_interception.hpp"
 #include "parallel/context/divided_sequence.hpp"
 #include "support/catch.hpp"
 
@@ -224,5 +226,19 @@ TEST_CASE("gathering a sequence and taking one's part are inverse, and the gradi
     auto sum = weights.clone();
     run.over().all_reduce(sum, comm::ReduceOp::sum).wait();
     CHECK(at::allclose(gradient, parallel::part_of_sequence(sum, 1, layout, run.rank()), 1e-5, 1e-5));
+  }
+}
+
+TEST_CASE("attention over a divided sequence is found on every kind of device, with and without gradients") {
+  const ContextRanks run;
+  const auto layout = run.layout(16);
+  const auto group = run.group();
+  const parallel::DividedAttention divided(layout, group, ContextAttention::gather);
+  const auto attention = c10::Dispatcher::singleton().findSchemaOrThrow("aten::scaled_dot_product_attention", "");
+  using Key = c10::DispatchKey;
+  for (const auto key : {Key::CPU, Key::AutogradCPU, Key::CUDA, Key::AutogradCUDA, Key::XPU, Key::AutogradXPU,
+                         Key::PrivateUse1, Key::AutogradPrivateUse1}) {
+    INFO(c10::toString(key));
+    CHECK(attention.hasKernelForDispatchKey(key));
   }
 }

@@ -3,7 +3,9 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
+#include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <hortator/error.hpp>
 
@@ -324,4 +326,68 @@ TEST_CASE("on disk, the ranks' files together hold the parameters once, whether 
     flat.release();
     communicator.barrier();
   }
+}
+
+TEST_CASE("a slice that is written past the optimizer's step is reported until it is published") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.flat(masters);
+    flat.note_keeper(0);
+    flat.guard_slices();
+    CHECK_FALSE(flat.slice(0).grad().count_nonzero().item<bool>());
+    CHECK_FALSE(flat.slice(1).grad().defined());  // no optimizer has it
+    CHECK_NOTHROW(flat.check_untouched());
+    f.communicator.barrier();
+    {
+      const at::NoGradGuard no_grad;
+      at::Tensor(flat.slice(2)).mul_(1);
+    }
+    CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("'half' was stepped past its optimizer's handle"));
+    flat.publish_all();
+    CHECK_NOTHROW(flat.check_untouched());
+    flat.forget_keeper(0);
+    f.communicator.barrier();
+  }
+}
+
+namespace {
+
+/// While it lives, LibTorch has no memory for tensors of these sizes.
+class NoMemoryFor final : public c10::Allocator {
+ public:
+  explicit NoMemoryFor(std::vector<std::size_t> sizes) : sizes_(std::move(sizes)), former_(c10::GetCPUAllocator()) {
+    c10::SetCPUAllocator(this, priority);
+  }
+  ~NoMemoryFor() override { c10::SetCPUAllocator(former_, priority); }
+  NoMemoryFor(const NoMemoryFor&) = delete;
+  NoMemoryFor& operator=(const NoMemoryFor&) = delete;
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (std::ranges::find(sizes_, bytes) != sizes_.end()) throw Error({.what = "There is no memory, for this test"});
+    return former_->allocate(bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return former_->raw_deleter(); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { former_->copy_data(to, from, bytes); }
+
+ private:
+  static constexpr std::uint8_t priority = 1;  // that of the allocator which FlatParameters installs
+  std::vector<std::size_t> sizes_;
+  c10::Allocator* former_;
+};
+
+}  // namespace
+
+TEST_CASE("sharded, a rank that has no memory for its copies takes part in the other ranks' gathers") {
+  Fixture f;
+  auto flat = f.sharded();
+  const auto& world = mpi::Communicator::world();
+  {
+    std::vector<std::size_t> copies;
+    if (world.rank() == world.size() - 1) copies = {13 * 17 * 4, 17 * 4, 200 * 2, 70 * 4};
+    const NoMemoryFor none(copies);
+    CHECK_THROWS_WITH(flat.lend_together(world), ContainsSubstring("There is no memory, for this test"));
+  }
+  CHECK_FALSE(flat.is_lent());
+  CHECK(are_as_counted(f));
+  f.communicator.barrier();
 }
