@@ -1,4 +1,4 @@
-#include "accelerator/training/own_parameters.hpp"
+#include "accelerator/weights/own_parameters.hpp"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/embedding.h>
