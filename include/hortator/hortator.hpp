@@ -60,6 +60,7 @@
 #include <hortator/training/precision.hpp>
 #include <hortator/training/profile.hpp>
 #include <hortator/training/random.hpp>
+#include <hortator/training/recomputable_layers.hpp>
 #include <hortator/training/recompute.hpp>
 #include <hortator/training/recompute_layers.hpp>
 #include <hortator/training/reduce_on_plateau.hpp>

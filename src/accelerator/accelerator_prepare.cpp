@@ -65,8 +65,8 @@ void recompute_as_launched(torch::nn::Module& module) {
   } catch (const UsageError& error) {
     throw UsageError({.what = text::concat("HORTATOR_RECOMPUTE_LAYERS: ", error.what()),
                       .why = "the launcher or the settings file asks for it (fsdp_activation_checkpointing)",
-                      .hint = "models of hortator::models have set_recompute_layers(true): call it, and remove the "
-                              "setting"});
+                      .hint = "name a class of layers that can be recomputed (--recompute-layers all: every one), or "
+                              "call recompute() in forward and remove the setting"});
   }
 }
 

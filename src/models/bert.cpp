@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <hortator/training/recompute.hpp>
+
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
@@ -100,12 +102,22 @@ class Bert final : public PretrainedModel {
     auto x = norm_(words_(ids) + types_(types) + positions_(positions));
     x = at::dropout(x, dropout_, is_training());
     const auto mask = padding_mask(inputs.attention_mask);
-    for (const auto& layer : *layers_) x = layer->as<BertLayer>()->forward(x, mask);
+    for (const auto& layer : *layers_) {
+      const auto run = [layer, mask](const at::Tensor& before) {
+        return layer->as<BertLayer>()->forward(before, mask);
+      };
+      x = recomputes_layers() ? recompute(run, x) : run(x);
+    }
     if (!pooler_) return {.last_hidden_state = x};
     return {.last_hidden_state = x, .pooler_output = at::tanh(pooler_(runtime::first_token(x)))};
   }
 
   const at::Tensor& token_embedding() const { return words_->weight; }
+
+  std::vector<std::string> classes_of_layers() const override { return {"BertLayer"}; }
+  std::vector<std::string> names_of_layers() const override {
+    return numbered_names("encoder.layer.", layers_->size());
+  }
 
  private:
   EmbeddingRows rows_;

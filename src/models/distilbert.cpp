@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <hortator/training/recompute.hpp>
+
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
@@ -94,11 +96,21 @@ class DistilBert final : public PretrainedModel {
     if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
     auto x = at::dropout(norm_(words_(ids) + positions_(positions)), dropout_, is_training());
     const auto mask = padding_mask(inputs.attention_mask);
-    for (const auto& layer : *layers_) x = layer->as<DistilBertLayer>()->forward(x, mask);
+    for (const auto& layer : *layers_) {
+      const auto run = [layer, mask](const at::Tensor& before) {
+        return layer->as<DistilBertLayer>()->forward(before, mask);
+      };
+      x = recomputes_layers() ? recompute(run, x) : run(x);
+    }
     return {.last_hidden_state = x};
   }
 
   const at::Tensor& token_embedding() const { return words_->weight; }
+
+  std::vector<std::string> classes_of_layers() const override { return {"DistilBertLayer", "TransformerBlock"}; }
+  std::vector<std::string> names_of_layers() const override {
+    return numbered_names("transformer.layer.", layers_->size());
+  }
 
  private:
   EmbeddingRows rows_;

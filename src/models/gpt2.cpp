@@ -138,8 +138,8 @@ class Gpt2 final : public PretrainedModel {
 
   const at::Tensor& token_embedding() const { return wte_->weight; }
 
- protected:
-  bool has_recomputable_layers() const override { return true; }
+  std::vector<std::string> classes_of_layers() const override { return {"GPT2Block"}; }
+  std::vector<std::string> names_of_layers() const override { return numbered_names("h.", h_->size()); }
 
  private:
   std::int64_t vocabulary_, positions_;

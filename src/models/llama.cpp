@@ -240,8 +240,11 @@ class Llama final : public PretrainedModel {
 
   const at::Tensor& token_embedding() const { return embed_tokens_->weight; }
 
- protected:
-  bool has_recomputable_layers() const override { return true; }
+  std::vector<std::string> classes_of_layers() const override {
+    return {"LlamaDecoderLayer", "MistralDecoderLayer", "MixtralDecoderLayer", "Qwen2DecoderLayer",
+            "Qwen3DecoderLayer"};
+  }
+  std::vector<std::string> names_of_layers() const override { return numbered_names("layers.", layers_->size()); }
 
  private:
   std::int64_t vocabulary_;

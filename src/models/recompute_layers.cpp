@@ -1,22 +1,19 @@
-#include <hortator/error.hpp>
 #include <hortator/models/model.hpp>
 
-#include "core/text/text.hpp"
+#include "models/layers/modules.hpp"
 
 namespace hortator::models {
 
 void PretrainedModel::set_recompute_layers(bool on) {
-  bool is_possible = false;
-  for (const auto& module : modules(/*include_self=*/false)) {
-    auto* part = dynamic_cast<PretrainedModel*>(module.get());
-    if (part == nullptr || !part->has_recomputable_layers()) continue;
-    part->recomputes_layers_ = on;
-    is_possible = true;
-  }
-  if (!is_possible && !has_recomputable_layers() && on)
-    throw UsageError({.what = text::concat("The layers of a ", config_.architecture, " cannot be recomputed"),
-                      .hint = "models of the Llama family and GPT-2 can; others need a smaller batch"});
+  for (const auto& module : modules(/*include_self=*/false))
+    if (auto* part = dynamic_cast<PretrainedModel*>(module.get())) part->recomputes_layers_ = on;
   recomputes_layers_ = on;
+}
+
+std::vector<std::string> numbered_names(const std::string& prefix, std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(prefix + std::to_string(i));
+  return names;
 }
 
 }  // namespace hortator::models

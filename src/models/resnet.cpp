@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <hortator/error.hpp>
+#include <hortator/training/recompute.hpp>
 #include <map>
 #include <optional>
 
@@ -34,21 +35,22 @@ struct PairNames {
 /// How a library names the modules.
 struct ResNetNames {
   PairNames stem;
+  std::function<std::string(std::size_t stage, std::int64_t block)> block;
   std::function<PairNames(std::size_t stage, std::int64_t block, std::size_t layer)> layer;
   std::function<PairNames(std::size_t stage, std::int64_t block)> shortcut;
 };
 
 ResNetNames names_in_transformers() {
   const auto below = [](const std::string& path) { return PairNames{path + ".convolution", path + ".normalization"}; };
-  return {.stem = below("embedder.embedder"),
-          .layer =
-              [=](std::size_t stage, std::int64_t block, std::size_t layer) {
-                return below(text::concat("encoder.stages.", stage, ".layers.", block, ".layer.", layer));
-              },
-          .shortcut =
-              [=](std::size_t stage, std::int64_t block) {
-                return below(text::concat("encoder.stages.", stage, ".layers.", block, ".shortcut"));
-              }};
+  const auto block_path = [](std::size_t stage, std::int64_t block) {
+    return text::concat("encoder.stages.", stage, ".layers.", block);
+  };
+  return {
+      .stem = below("embedder.embedder"),
+      .block = block_path,
+      .layer = [=](std::size_t stage, std::int64_t block,
+                   std::size_t layer) { return below(text::concat(block_path(stage, block), ".layer.", layer)); },
+      .shortcut = [=](std::size_t stage, std::int64_t block) { return below(block_path(stage, block) + ".shortcut"); }};
 }
 
 ResNetNames names_in_torchvision() {
@@ -56,6 +58,7 @@ ResNetNames names_in_torchvision() {
     return text::concat("layer", stage + 1, ".", block);
   };
   return {.stem = {"conv1", "bn1"},
+          .block = block_path,
           .layer =
               [=](std::size_t stage, std::int64_t block, std::size_t layer) {
                 const auto path = block_path(stage, block);
@@ -87,6 +90,7 @@ class ConvolutionAndNorm {
   }
 
   at::Tensor operator()(const at::Tensor& x) { return norm_(convolution_(x)); }
+  void add_norm(torch::nn::Module& module, const std::string& name) const { module.register_module(name, norm_); }
 
  private:
   torch::nn::Conv2d convolution_;
@@ -102,6 +106,20 @@ struct ResidualBlock {
     for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](at::relu(y));  // whatever the activation
     return activation(y + (shortcut ? (*shortcut)(x) : x));
   }
+};
+
+/// A block as a module, so that recompute() knows the buffers of its norms and changes them once.
+class RecomputedBlock final : public torch::nn::Module {
+ public:
+  RecomputedBlock(ResidualBlock block, Activation activation) : block_(std::move(block)), activation_(activation) {
+    for (std::size_t i = 0; i < block_.layers.size(); ++i) block_.layers[i].add_norm(*this, text::concat("norm", i));
+    if (block_.shortcut) block_.shortcut->add_norm(*this, "shortcut");
+  }
+  at::Tensor forward(const at::Tensor& x) { return block_.forward(x, activation_); }
+
+ private:
+  ResidualBlock block_;
+  Activation activation_;
 };
 
 class ResNet : public PretrainedModel {
@@ -120,11 +138,19 @@ class ResNet : public PretrainedModel {
     }
   }
 
+  std::vector<std::string> classes_of_layers() const override {
+    return {"ResNetBottleNeckLayer", "ResNetBasicLayer", "Bottleneck", "BasicBlock"};
+  }
+  std::vector<std::string> names_of_layers() const override { return block_names_; }
+
   ModelOutputs forward(const ModelInputs& inputs) override {
     require_images(inputs);
     require_channels(inputs.pixel_values);
     auto x = at::max_pool2d(activation_(stem_(inputs.pixel_values)), 3, 2, 1);
-    for (auto& block : blocks_) x = block.forward(x, activation_);
+    for (auto& block : blocks_) {
+      x = recomputes_layers() ? recompute(std::make_shared<RecomputedBlock>(block, activation_), x)
+                              : block.forward(x, activation_);
+    }
     return {.last_hidden_state = x, .pooler_output = x.mean({2, 3})};
   }
 
@@ -135,6 +161,7 @@ class ResNet : public PretrainedModel {
   };
 
   void add_block(const ResNetShape& shape, const ResNetNames& names, const BlockPosition& at) {
+    block_names_.push_back(names.block(at.stage, at.block));
     const auto out = shape.widths[at.stage], in = at.in, stride = at.stride;
     const auto inner = out / 4;
     std::vector<ConvolutionAndNorm::Size> sizes = {{in, out, 3, stride}, {out, out, 3, 1}};
@@ -159,6 +186,7 @@ class ResNet : public PretrainedModel {
   Activation activation_;
   ConvolutionAndNorm stem_;
   std::vector<ResidualBlock> blocks_;
+  std::vector<std::string> block_names_;
 };
 
 /// With a head beside the other modules.

@@ -5,7 +5,9 @@
 
 #include <hortator/error.hpp>
 
+#include <hortator/training/recompute.hpp>
 #include "core/text/text.hpp"
+
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
@@ -106,6 +108,11 @@ class Vit final : public PretrainedModel {
     if (pools) pooler_ = place(*this, "pooler.dense", linear(shape.width, shape.pooled));
   }
 
+  std::vector<std::string> classes_of_layers() const override { return {"ViTLayer", "VitLayer"}; }
+  std::vector<std::string> names_of_layers() const override {
+    return numbered_names("encoder.layer.", layers_->size());
+  }
+
   ModelOutputs forward(const ModelInputs& inputs) override {
     require_images(inputs);
     const auto& pixels = inputs.pixel_values;
@@ -113,7 +120,10 @@ class Vit final : public PretrainedModel {
     auto x = patches_(pixels).flatten(2).transpose(1, 2);
     x = at::cat({first_.expand({x.size(0), -1, -1}), x}, 1) + positions_;
     x = at::dropout(x, dropout_, is_training());
-    for (const auto& layer : *layers_) x = layer->as<VitLayer>()->forward(x);
+    for (const auto& layer : *layers_) {
+      const auto run = [layer](const at::Tensor& before) { return layer->as<VitLayer>()->forward(before); };
+      x = recomputes_layers() ? recompute(run, x) : run(x);
+    }
     x = norm_(x);
     const auto first = x.select(1, 0);
     return {.last_hidden_state = x, .pooler_output = pooler_ ? pooler_activation_(pooler_(first)) : first};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <hortator/export.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
+#include <hortator/training/recomputable_layers.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -58,7 +59,7 @@ struct ModelConfig {
 };
 
 /// A model that was made from a config.json.
-class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorPlan {
+class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorPlan, public RecomputableLayers {
  public:
   virtual ModelOutputs forward(const ModelInputs& inputs) = 0;
 
@@ -66,16 +67,16 @@ class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorP
   void set_config(ModelConfig config) { config_ = std::move(config); }
 
   /// Whether training keeps only what lies between layers, and backward recomputes the rest (hortator::recompute).
-  /// Throws UsageError for models that cannot do so: those of the Llama family and GPT-2 can.
   void set_recompute_layers(bool on);
   bool recomputes_layers() const { return recomputes_layers_; }
 
+  // Of this module's own layers, not of those of a model within it.
+  std::vector<std::string> classes_of_layers() const override { return {}; }
+  std::vector<std::string> names_of_layers() const override { return {}; }
+  void recompute_own_layers(bool on) override { recomputes_layers_ = on; }
+
   /// How its layers are divided along parallel.tensor. Empty for ResNets, which are not.
   TensorPlan tensor_plan() const override;
-
- protected:
-  /// Whether this module has layers that it can recompute.
-  virtual bool has_recomputable_layers() const { return false; }
 
  private:
   ModelConfig config_;

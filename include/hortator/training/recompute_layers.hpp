@@ -22,13 +22,15 @@ HORTATOR_API std::int64_t recompute_layers(torch::nn::Module& module, const Reco
 }
 
 /// Gradient checkpointing (see recompute()) without changing the model's code: from now on the matching layers of all
-/// torch::nn::Sequential containers within `model` keep only their input for backward. Returns how many were changed.
-/// Names of parameters, checkpoints and gradients stay bitwise the same.
+/// torch::nn::Sequential containers, and of all RecomputableLayers, within `model` keep only their input for backward.
+/// Returns how many were changed. Names of parameters, checkpoints and gradients stay bitwise the same.
 ///
-/// Only layers of a Sequential can be reached, since other modules call their layers directly; these use recompute() in
-/// their forward. A layer takes one tensor and returns one. Throws UsageError if no layer matches. Call it before or
-/// after prepare(), but clone modules before it: the Sequential then hands out its layers only as registered children
-/// (children(), named_modules()), not by ptr() or at<T>().
+/// Other modules call their layers directly, so that these cannot be reached: such a module uses recompute() in its
+/// forward, and may be a RecomputableLayers as the models of hortator::models are, which have their layers' class names
+/// in transformers as well ("LlamaDecoderLayer"). Those recompute all of their layers or none. A layer of a Sequential
+/// takes one tensor and returns one. Throws UsageError if no layer matches. Call it before or after prepare(), but
+/// clone modules before it: the Sequential then hands out its layers only as registered children (children(),
+/// named_modules()), not by ptr() or at<T>().
 template <Module M>
 std::int64_t recompute_layers(M& model, const RecomputeLayersOptions& options) {
   return detail::recompute_layers(detail::module_of(model), options);

@@ -51,7 +51,7 @@ constexpr auto table = std::to_array<Key>({
      .is_for_program = true},
     {.name = "gradient_clipping", .kind = KeyKind::amount, .what = "largest norm of the gradients in an update (0: any; auto: 1 if nothing else sets it)",
      .is_for_program = true, .automatic = "auto=1"},
-    {.name = "recompute_layers", .what = "layers of Sequential containers whose activations are recomputed: all, or comma-separated classes",
+    {.name = "recompute_layers", .what = "layers of Sequential containers and of hortator::models whose activations are recomputed: all, or comma-separated classes",
      .is_for_program = true},
     {.name = "deepspeed_config", .what = "configuration file of DeepSpeed, for what its entries set", .is_for_program = true},
     {.name = "debug", .kind = KeyKind::onoff, .what = "check before each collective that all ranks agree on it", .builtin = "false",

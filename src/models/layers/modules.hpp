@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hortator::models {
 
@@ -22,6 +23,9 @@ Holder place(torch::nn::Module& root, const std::string& path, Holder child) {
   if (point == std::string::npos) return root.register_module(path, std::move(child));
   return module_at(root, path.substr(0, point)).register_module(path.substr(point + 1), std::move(child));
 }
+
+/// prefix0, prefix1, ...
+std::vector<std::string> numbered_names(const std::string& prefix, std::size_t count);
 
 torch::nn::Linear linear(std::int64_t in, std::int64_t out, bool bias = true);
 /// Looking up row `padding`, if there is one, gives it no gradient.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <hortator/training/recomputable_layers.hpp>
 #include <hortator/training/recompute.hpp>
 #include <hortator/training/recompute_layers.hpp>
 #include <string_view>
@@ -57,10 +58,16 @@ bool fits_pattern(std::string_view name, std::string_view pattern) {
   return false;
 }
 
+bool has_class(std::string_view class_name, const RecomputeLayersOptions& options) {
+  return std::ranges::any_of(options.classes, [&](const auto& asked) { return short_name(asked) == class_name; });
+}
+
+bool has_name(const std::string& name, const RecomputeLayersOptions& options) {
+  return std::ranges::any_of(options.names, [&](const auto& pattern) { return fits_pattern(name, pattern); });
+}
+
 bool matches(const std::string& name, const torch::nn::Module& layer, const RecomputeLayersOptions& options) {
-  const auto class_name = short_name(layer.name());
-  return std::ranges::any_of(options.classes, [&](const auto& asked) { return short_name(asked) == class_name; }) ||
-         std::ranges::any_of(options.names, [&](const auto& pattern) { return fits_pattern(name, pattern); });
+  return has_class(short_name(layer.name()), options) || has_name(name, options);
 }
 
 std::int64_t change(torch::nn::SequentialImpl& container, const std::string& path,
@@ -79,19 +86,41 @@ std::int64_t change(torch::nn::SequentialImpl& container, const std::string& pat
   return changed;
 }
 
+/// The layers that a module recomputes in its own forward.
+std::int64_t change(RecomputableLayers& owner, const std::string& path, const RecomputeLayersOptions& options) {
+  const auto classes = owner.classes_of_layers();
+  const auto names = classes.empty() ? std::vector<std::string>() : owner.names_of_layers();
+  const bool has_this_class =
+      std::ranges::any_of(classes, [&](const auto& one) { return has_class(short_name(one), options); });
+  const auto matching = std::ranges::count_if(names, [&](const auto& name) {
+    return has_this_class || has_name(path.empty() ? name : text::concat(path, ".", name), options);
+  });
+  if (matching == 0) return 0;
+  if (matching < std::ssize(names)) {
+    throw UsageError({.what = text::concat("recompute_layers: ", text::quote(text::join(options.names)), " matches ",
+                                           matching, " of the ", names.size(), " layers ", classes.front()),
+                      .why = "their model recomputes all of them or none",
+                      .hint = text::concat("name the class ", text::quote(classes.front()), ", or a pattern for all")});
+  }
+  owner.recompute_own_layers(true);
+  return matching;
+}
+
 }  // namespace
 
 std::int64_t recompute_layers(torch::nn::Module& module, const RecomputeLayersOptions& options) {
   std::int64_t changed = 0;
   module.apply([&](const std::string& path, torch::nn::Module& part) {
     if (auto* container = dynamic_cast<torch::nn::SequentialImpl*>(&part)) changed += change(*container, path, options);
+    if (auto* owner = dynamic_cast<RecomputableLayers*>(&part)) changed += change(*owner, path, options);
   });
   if (changed > 0) return changed;
   throw UsageError(
       {.what = text::concat("recompute_layers: no layer of a Sequential matches ",
                             text::quote(text::join(options.classes)), " or ", text::quote(text::join(options.names))),
-       .why = "layers that other modules call cannot be reached from outside",
-       .hint = "name a class or a layer of a torch::nn::Sequential, or use recompute() in forward"});
+       .why = "layers that other modules call cannot be reached from outside, except where the module is a "
+              "RecomputableLayers, as models of hortator::models are",
+       .hint = "name a class or a layer of one of these, or use recompute() in forward"});
 }
 
 }  // namespace hortator::detail

@@ -49,11 +49,14 @@ std::vector<std::string> pieces_of(const std::string& expression, const std::str
 
 TEST_CASE("regular expressions match what Oniguruma matches", "[expressions]") {
   const auto* other = std::getenv("HORTATOR_EXPRESSION_CASES");
-  for (const auto& one : json::parse(test::content_of(other != nullptr ? other : EXPRESSION_CASES))) {
+  const auto cases = json::parse(test::content_of(other != nullptr ? other : EXPRESSION_CASES));
+  std::size_t refused = 0;
+  for (const auto& one : cases) {
     const auto expression = one.at("expression").get<std::string>();
     INFO(expression);
     if (const auto refusal = refusal_of(expression); refusal != "none") {
-      CHECK_THAT(refusal, ContainsSubstring("ignores case") || ContainsSubstring("reluctantly what may be empty"));
+      CHECK_THAT(refusal, ContainsSubstring("ignores case") || ContainsSubstring("what may be empty"));
+      ++refused;
       continue;
     }
     const models::Pattern pattern(expression);
@@ -62,6 +65,7 @@ TEST_CASE("regular expressions match what Oniguruma matches", "[expressions]") {
       CHECK(matches_of(pattern, text) == matches);
     }
   }
+  CHECK(3 * refused < cases.size());
 }
 
 TEST_CASE("a splitter cuts where Oniguruma matches, also where a match is empty") {
@@ -83,6 +87,7 @@ TEST_CASE("what ICU cannot compute as Oniguruma does is refused by name") {
   CHECK_THAT(refusal_of("\\X"), ContainsSubstring("has \\X"));
   CHECK_THAT(refusal_of("\\R+"), ContainsSubstring("has \\R"));
   CHECK_THAT(refusal_of("(?:a?)*?b"), ContainsSubstring("repeats reluctantly what may be empty"));
+  CHECK_THAT(refusal_of("(?:\\Ba?){2}"), ContainsSubstring("counts what may be empty"));
   CHECK_THAT(refusal_of("(?s)."), ContainsSubstring("a kind of group that is not supported"));
   CHECK_THAT(refusal_of("(?~ab)"), ContainsSubstring("a kind of group"));
   CHECK_THAT(refusal_of("(?(a)b|c)"), ContainsSubstring("a kind of group"));

@@ -1,7 +1,9 @@
-// Packed documents and recomputed layers, which training of causal models uses.
+// Packed documents of causal models, and layers that are recomputed.
 #include <hortator/datasets/packed_windows.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/key_value_cache.hpp>
+#include <hortator/training/recompute_layers.hpp>
+#include <set>
 
 #include "cases.hpp"
 #include "support/catch.hpp"
@@ -22,10 +24,21 @@ std::vector<at::Tensor> gradients_of(models::PretrainedModel& model, const model
   model.zero_grad();
   model.train();
   at::manual_seed(5);  // of dropout
-  model.forward(inputs).logits.square().sum().backward();
+  const auto outputs = model.forward(inputs);
+  (outputs.logits.defined() ? outputs.logits : outputs.last_hidden_state).square().sum().backward();
   std::vector<at::Tensor> gradients;
-  for (const auto& parameter : model.parameters()) gradients.push_back(parameter.grad().clone());
+  for (const auto& parameter : model.parameters())
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad().clone());
   return gradients;
+}
+
+/// The model, or the one within it, that has the layers.
+std::shared_ptr<models::PretrainedModel> body_of(models::PretrainedModel& model) {
+  for (const auto& module : model.modules())
+    if (auto part = std::dynamic_pointer_cast<models::PretrainedModel>(module);
+        part && !part->classes_of_layers().empty())
+      return part;
+  return nullptr;
 }
 
 }  // namespace
@@ -69,34 +82,46 @@ TEST_CASE("document numbers that do not fit are refused") {
                     ContainsSubstring("without a cache"));
 }
 
-TEST_CASE("recomputed layers give the same gradients, bit for bit") {
-  for (const auto& one : causal_cases()) {
+TEST_CASE("recomputed layers give the same gradients and buffers, bit for bit") {
+  for (const auto& one : test::model_cases()) {
     INFO(one.folder.string());
-    const auto model = models::from_pretrained(one.folder);
+    const auto plain_model = models::from_pretrained(one.folder), model = models::from_pretrained(one.folder);
     const auto inputs = one.inputs();
-    const auto plain = gradients_of(*model, inputs);
+    const auto plain = gradients_of(*plain_model, inputs);
     model->set_recompute_layers(true);
     CHECK(model->recomputes_layers());
     const auto recomputed = gradients_of(*model, inputs);
     REQUIRE(recomputed.size() == plain.size());
     for (std::size_t i = 0; i < plain.size(); ++i) CHECK(at::equal(plain[i], recomputed[i]));
+    const auto buffers = model->buffers(), plain_buffers = plain_model->buffers();
+    for (std::size_t i = 0; i < buffers.size(); ++i) CHECK(at::equal(buffers[i], plain_buffers[i]));
     model->set_recompute_layers(false);
     CHECK_FALSE(model->recomputes_layers());
   }
 }
 
-TEST_CASE("models that cannot recompute their layers refuse to") {
-  std::size_t refused = 0;
+TEST_CASE("layers of every family are recomputed by the name of their class") {
+  std::set<std::string> found;
   for (const auto& one : test::model_cases()) {
-    const auto model = models::from_pretrained(one.folder);
-    if (model->config().is_causal) continue;
-    const auto& architecture = model->config().architecture;
-    const bool can = architecture.starts_with("Llama") || architecture.starts_with("Mistral") ||
-                     architecture.starts_with("Mixtral") || architecture.starts_with("Qwen") ||
-                     architecture.starts_with("GPT2");
-    if (can) continue;
-    CHECK_THROWS_WITH(model->set_recompute_layers(true), ContainsSubstring(architecture));
-    ++refused;
+    auto model = models::from_pretrained(one.folder);
+    INFO(model->config().architecture);
+    const auto body = body_of(*model);
+    const auto classes = body->classes_of_layers();
+    REQUIRE(!classes.empty());
+    const auto layers = body->names_of_layers();
+    for (const auto& layer : layers) CHECK(body->named_modules().contains(layer));
+    for (const auto& name : classes) {
+      CHECK(recompute_layers(model, {.classes = {name}}) == std::ssize(layers));
+      CHECK(body->recomputes_layers());
+      model->set_recompute_layers(false);
+    }
+    CHECK(recompute_layers(model, {.names = {"*"}}) == std::ssize(layers));
+    if (layers.size() > 1) {
+      CHECK_THROWS_WITH(recompute_layers(model, {.names = {"*" + layers.front()}}),
+                        ContainsSubstring("matches 1 of the " + std::to_string(layers.size()) + " layers"));
+    }
+    CHECK_THROWS_WITH(recompute_layers(model, {.classes = {"NoSuchLayer"}}), ContainsSubstring("'NoSuchLayer'"));
+    found.insert(classes.front());
   }
-  CHECK(refused > 0);
+  CHECK(found.size() >= 6);
 }

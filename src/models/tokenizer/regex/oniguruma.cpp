@@ -47,6 +47,7 @@ std::string word_outside_classes() {
 struct Quantifier {
   std::string icu;
   bool allows_none = false, is_endless = false, is_exact = false;
+  bool counts = false;  ///< to two or more
   bool is_reluctant = false, is_possessive = false;
 };
 
@@ -205,7 +206,8 @@ class Translation {
     return Quantifier{.icu = has_comma ? "{" + from + "," + to + "}" : "{" + from + "}",
                       .allows_none = low.value_or(0) == 0,
                       .is_endless = !high,
-                      .is_exact = !has_comma};
+                      .is_exact = !has_comma,
+                      .counts = !high || *high > 1};
   }
 
   std::optional<std::size_t> number() {
@@ -245,6 +247,8 @@ class Translation {
       if (!one.may_repeat) reader_.refuse("has a quantifier after an anchor or a group that looks around");
       if (next->is_reluctant && next->is_endless && all.may_be_empty)
         reader_.refuse("repeats reluctantly what may be empty, which ICU would do for ever");
+      if (next->counts && all.may_be_empty)
+        reader_.refuse("counts what may be empty, of which Oniguruma takes no more");
       if (is_repeated) all.icu = "(?:" + all.icu + ")";
       all.icu += next->icu + (next->is_reluctant ? "?" : "");
       if (next->is_possessive) all.icu = "(?>" + all.icu + ")";  // ICU's own would not end where nothing is matched
