@@ -28,6 +28,11 @@ using Example = torch::data::Example<Data, Target>;
 /// throws an error that names the sample, with the exception nested in it. Samples are read without gradients, and on
 /// other threads than the loop's unless prefetch is 0.
 ///
+/// Random numbers that get(), get_batch(), a stream or the join function draw on the CPU (`torch::rand`, dropout) come
+/// from a generator of their own, seeded by seed, epoch and position: they are the same on any number of ranks, however
+/// far ahead they are read, and after resuming. LibTorch's default generator, from which the model draws, stays as it
+/// is. A generator that you pass to an operator, `std::mt19937` and the generators of GPUs remain your own concern.
+///
 /// A stream's samples are distributed in their order. Every rank gets the same number of batches: the last ones repeat
 /// the stream's first samples. Every rank reads the whole stream, or with DataOptions::dispatch_batches one rank of
 /// each node does. On resuming, a stream is read and skipped up to the position, unless it has save(StateWriter&) const

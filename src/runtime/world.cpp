@@ -19,6 +19,7 @@
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
+#include "runtime/environment_warnings.hpp"
 #include "runtime/identity/launcher.hpp"
 #include "runtime/identity/run_folder.hpp"
 #include "runtime/log_level.hpp"
@@ -164,6 +165,7 @@ World::World(const StateOptions& options)
   at::set_num_threads(threads_.threads);
   warn_if_crowded(*this);
   warn_of_spinning(*this);
+  warn_of_environment(topology_);
 
   collective_timeout_ = agreed_limit(comm_, options);
   watchdog_ = make_watchdog(*this);

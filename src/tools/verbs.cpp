@@ -45,7 +45,15 @@ int run_without_verb(const Arguments& arguments) {
 }
 
 // What other tools call a verb, as the command of Hortator.
-std::string verb_of_others(const std::string& name) {
+std::string verb_of_others(const std::string& name, std::string_view kind) {
+  static const std::map<std::string, std::string> of_checkpoint = {
+      {"ls", "list"},        {"inspect", "show"}, {"info", "show"}, {"check", "verify"},
+      {"convert", "export"}, {"compare", "diff"}, {"rm", "prune"},  {"delete", "prune"}};
+  if (kind == "checkpoint verb") {
+    const auto found = of_checkpoint.find(name);
+    return found == of_checkpoint.end() ? "" : text::concat("`hortator checkpoint ", found->second, '`');
+  }
+  if (kind != "verb") return "";
   static const std::map<std::string, std::string> counterparts = {{"run", "`hortator launch`"},
                                                                   {"srun", "`hortator launch`"},
                                                                   {"mpirun", "`hortator launch`"},
@@ -102,7 +110,7 @@ const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::s
   if (verb != verbs.end()) return *verb;
   std::vector<std::string> names;
   for (const auto& known : verbs) names.push_back(known.name);
-  const auto counterpart = kind == "verb" ? verb_of_others(name) : "";
+  const auto counterpart = verb_of_others(name, kind);
   throw UsageError({.what = text::concat("Unknown ", kind, " ", text::quote(name)),
                     .hint = counterpart.empty() ? text::suggestion(name, names) : "use " + counterpart});
 }

@@ -42,7 +42,8 @@ struct LoaderOptions {
   /// For GPUs: workers put batches into page-locked memory and copy them to the device on a separate stream while the
   /// loop's body runs. false: a batch is copied when the loop gets it, as DataOptions::non_blocking sets.
   bool pin_memory = true;
-  std::optional<std::uint64_t> seed = {};  ///< seed of the shuffled order; default: the Accelerator's seed
+  /// Seed of the shuffled order, and of random numbers that the data set draws. Default: the Accelerator's seed.
+  std::optional<std::uint64_t> seed = {};
 };
 
 /// A batch that is about to be read, in numbers that mean the same on any number of ranks.
@@ -63,14 +64,15 @@ struct LoaderBinding {
   bool device_placement = true;
   bool non_blocking = false;  ///< do not wait for copies from page-locked memory; see LoaderOptions::pin_memory
   std::uint64_t seed = 0;
+  std::uint64_t number = 0;  ///< among the Accelerator's loaders: they draw different random numbers
   /// If set, one rank of each node reads for all ranks of the node and sends batches with it. The ranks' loops must
   /// begin and end together.
   std::shared_ptr<data::Dispatcher> dispatcher = {};
   /// Set for a stream that gives each rank its own part: gathers a number from every rank, in rank order. @collective
   std::function<std::vector<std::int64_t>(std::int64_t)> gather_rows = {};
   std::function<void()> check_alive = {};  ///< called when a pass begins; throws if the Accelerator is destroyed
-  /// Called before each batch. If set, nothing is read ahead, so that random numbers that the data set draws belong to
-  /// this batch.
+  /// Called before each batch. If set, nothing is read ahead, so that random numbers of a device that the data set
+  /// draws belong to this batch.
   std::function<void(const BatchTurn&)> before_batch = {};
   std::function<void()> after_batch = {};  ///< called after each batch was read
 };

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <hortator/export.hpp>
@@ -92,6 +93,11 @@ HORTATOR_API at::Tensor stack(std::span<const at::Tensor> tensors);
 HORTATOR_API at::Tensor pinned(
     const at::Tensor& tensor);  ///< a copy in page-locked memory if the tensor is on the CPU, otherwise the tensor
 HORTATOR_API at::Tensor placed(const at::Tensor& tensor, const Placement& placement);
+
+/// While this thread reads a batch for a loader: random numbers that it draws on the CPU from now on belong to the
+/// sample with this index in the batch, or to the batch as a whole. Otherwise they do nothing.
+HORTATOR_API void draw_for_sample(std::size_t index);
+HORTATOR_API void draw_for_batch();
 
 /// Calls `draw` with LibTorch's default CPU generator seeded by `seed`, then restores the generator's state.
 HORTATOR_API void with_seed(std::uint64_t seed, const std::function<void()>& draw);

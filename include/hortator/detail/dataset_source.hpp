@@ -73,7 +73,11 @@ struct ReadSamples {
   static auto read(D& dataset, std::span<const std::int64_t> samples, auto& join) {
     std::vector<SampleOf<D>> parts;
     parts.reserve(samples.size());
-    for (const auto& sample : samples) parts.push_back(read_one(dataset, sample));
+    for (const auto& sample : samples) {
+      data::draw_for_sample(parts.size());
+      parts.push_back(read_one(dataset, sample));
+    }
+    data::draw_for_batch();
     try {
       return join(std::move(parts));
     } catch (...) {

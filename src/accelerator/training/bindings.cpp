@@ -115,6 +115,7 @@ LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool 
                         .device_placement = device_placement,
                         .non_blocking = options.non_blocking,
                         .seed = seed_of_data(training),
+                        .number = training.prepared.loaders().size(),
                         .dispatcher = dispatcher_for(loader, training),
                         .gather_rows = exchange_for(loader, training),
                         .check_alive = [session = training.control.session()] { session->check_alive("loader"); }};

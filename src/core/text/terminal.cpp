@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "core/text/text.hpp"
 #include "core/text/utf8.hpp"
 
 namespace hortator::core {
@@ -78,6 +80,22 @@ void Page::row(const std::string& name, const std::string& text, Ink ink) {
   label(name);
   add(text, ink);
   end_line();
+}
+
+void Page::long_row(const std::string& name, const std::string& text, Ink ink) {
+  std::string line;
+  auto heading = name;
+  const auto end_of_row = [&] { row(std::exchange(heading, ""), std::exchange(line, ""), ink); };
+  for (const auto& part : text::split(one_line(text), ' ')) {
+    const auto longer = line.empty() ? part : line + ' ' + part;
+    if (!line.empty() && width_of(longer) > columns_ - label_columns) {
+      end_of_row();
+      line = part;
+    } else {
+      line = longer;
+    }
+  }
+  end_of_row();
 }
 
 std::string sparkline(const std::vector<double>& values, bool utf8) {

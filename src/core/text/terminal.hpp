@@ -29,6 +29,8 @@ class Page {
   void label(std::string name);
   void end_line();
   void row(const std::string& name, const std::string& text, Ink ink = Ink::plain);
+  /// A row over as many lines as the text needs, broken at its blanks.
+  void long_row(const std::string& name, const std::string& text, Ink ink = Ink::plain);
   /// The columns that are still free on this line.
   int room() const { return columns_ - used_; }
   std::string text() && { return std::move(text_); }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <hortator/error.hpp>
 
+#include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "data/loader/loader_options.hpp"
 #include "data/loader/step_reader.hpp"
@@ -47,6 +49,7 @@ LoaderCore::LoaderCore(Contents contents, const LoaderOptions& options)
       sampler_(sampler_of(options)) {
   check(options_, contents_);
   shard(binding_, 0);
+  runtime::intercept_random_operators();
 }
 
 LoaderCore::~LoaderCore() = default;
@@ -101,6 +104,10 @@ std::shared_ptr<const Listing> LoaderCore::listing() const {
 
 std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.seed.value_or(binding_.seed)); }
 
+DrawSeeds LoaderCore::draw_seeds() const {
+  return DrawSeeds(core::mix(core::mix(seed(), binding_.number), static_cast<std::uint64_t>(epoch_)));
+}
+
 std::int64_t LoaderCore::first_step() const {
   return resuming_ ? shard(binding_, 0).size() - shard(binding_, position_).size() : 0;
 }
@@ -137,11 +144,11 @@ std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t 
 
 std::shared_ptr<StepReader> LoaderCore::reader(const BatchDistribution& distribution,
                                                std::shared_ptr<const Listing> listing) {
-  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, distribution.shard(), std::move(listing));
+  if (!is_stream()) {
+    return std::make_shared<SampleReader>(*contents_.samples, distribution.shard(), std::move(listing), draw_seeds());
+  }
   if (binding_.gather_rows) return reader_of_part(distribution.shard());
-  StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr};
-  constexpr std::uint64_t far = 0x9e3779b97f4a7c15u;  // keeps the seeds of different epochs apart
-  if (binding_.before_batch) start.seed = seed() + far * static_cast<std::uint64_t>(epoch_ + 1);
+  StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr, .seeds = draw_seeds()};
   return std::make_shared<StreamReader>(*contents_.stream, distribution.shard(), std::move(start));
 }
 
@@ -149,7 +156,9 @@ std::shared_ptr<StepReader> LoaderCore::reader(const BatchDistribution& distribu
 std::shared_ptr<StepReader> LoaderCore::reader_of_part(const BatchShard& shard) {
   contents_.stream->shard(binding_.world, binding_.rank);
   const BatchShard own({.samples = endless, .start = shard.spec().start / binding_.world, .batch_size = shard.slice()});
-  return std::make_shared<StreamReader>(*contents_.stream, own, StreamStart{.epoch = epoch_, .is_part = true});
+  return std::make_shared<StreamReader>(
+      *contents_.stream, own,
+      StreamStart{.epoch = epoch_, .is_part = true, .rank = binding_.rank, .seeds = draw_seeds()});
 }
 
 std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
@@ -196,11 +205,27 @@ void LoaderCore::bring_to_device(const Delivery& delivery) const {
 
 void LoaderCore::finish() {
   if (binding_.before_batch) binding_.before_batch({.epoch = epoch_, .position = position_, .place = -1});
+  if (handed_out_ == 0 && position_ == 0) warn_of_empty_epoch();
   pause_ = running_->hurries() ? WorkerPause::from_start : WorkerPause::when_hurried;
   running_.reset();
   ++epoch_;
   position_ = 0;
   stream_state_ = nullptr;
+}
+
+// Nothing else would show it: the epochs pass at once, and the run ends as if it had trained.
+void LoaderCore::warn_of_empty_epoch() {
+  if (std::exchange(warned_of_empty_epoch_, true) || binding_.rank != 0) return;
+  const auto& shard = running_->distribution().shard();
+  const auto samples = shard.spec().samples;
+  if (samples == 0) {
+    return log::warn("The ", is_stream() ? "stream" : "data set",
+                     " of a data loader is empty: its epochs have no batches, and nothing is computed with it");
+  }
+  log::warn("A data loader has no batches: a step of all ranks takes ", shard.total_batch_size(),
+            varies() ? " batches" : " samples",
+            ", drop_last leaves out those that do not fill one, and there are only ", samples,
+            ". Use a smaller batch_size, fewer ranks, or drop_last = false");
 }
 
 void LoaderCore::leave(std::uint64_t pass) noexcept {

@@ -3,6 +3,7 @@
 #include <hortator/datasets/loader_base.hpp>
 #include <optional>
 
+#include "data/loader/batch_random.hpp"
 #include "data/loader/running_pass.hpp"
 #include "data/orders/order.hpp"
 #include "data/sharding/listing.hpp"
@@ -67,7 +68,9 @@ class LoaderCore {
   std::shared_ptr<void> take();
   void bring_to_device(const Delivery& delivery) const;
   void finish();
+  void warn_of_empty_epoch();
   std::uint64_t seed() const;
+  DrawSeeds draw_seeds() const;
   void refuse_in_loop(std::string_view action) const;
   void check_same_samples(const StateDict& state) const;
 
@@ -84,6 +87,7 @@ class LoaderCore {
   std::shared_ptr<const StateDict> stream_state_;  ///< at position_, if the stream reports its state
   bool resuming_ = false;                          ///< whether the next pass begins at position_ instead of 0
   bool at_end_ = false;
+  bool warned_of_empty_epoch_ = false;
   bool in_last_step_ = false;
   std::int64_t handed_out_ = 0;              ///< batches of the latest pass, including skipped ones
   std::optional<BatchDistribution> latest_;  ///< distribution of the latest pass

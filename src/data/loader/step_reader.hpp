@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "data/loader/batch_random.hpp"
 #include "data/sharding/batch_shard.hpp"
 #include "data/sharding/listing.hpp"
 
@@ -34,14 +35,18 @@ class StepReader {
 /// Reads from a data set with numbered samples: any step, in any order.
 class SampleReader final : public StepReader {
  public:
-  SampleReader(SampleSource& source, const BatchShard& shard, std::shared_ptr<const Listing> listing)
-      : source_(source), shard_(shard), listing_(std::move(listing)) {}
+  SampleReader(SampleSource& source, const BatchShard& shard, std::shared_ptr<const Listing> listing,
+               const DrawSeeds& seeds)
+      : source_(source), shard_(shard), listing_(std::move(listing)), seeds_(seeds) {}
 
   std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override {
     std::vector<Delivery> deliveries;
     for (const int rank : ranks) {
       auto& delivery = deliveries.emplace_back(Delivery{.samples = shard_.spec().samples});
-      delivery.batch = source_.read(listing_->samples(shard_.batch(step, rank)));
+      const auto positions = shard_.batch(step, rank);
+      const auto samples = listing_->samples(positions);
+      const BatchRandom random(seeds_, positions, samples.size());
+      delivery.batch = source_.read(samples);
     }
     return deliveries;
   }
@@ -50,6 +55,7 @@ class SampleReader final : public StepReader {
   SampleSource& source_;
   BatchShard shard_;
   std::shared_ptr<const Listing> listing_;
+  DrawSeeds seeds_;
 };
 
 }  // namespace hortator::data

@@ -1,7 +1,6 @@
 #include "data/loader/stream_reader.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -18,8 +17,9 @@ std::vector<std::int64_t> listed(const Positions& positions) {
 }  // namespace
 
 std::vector<Delivery> StreamReader::read(std::int64_t step, std::span<const int> ranks) {
+  const runtime::DrawFrom scope(numbers_);
   const auto begin = shard_.begin_of(step);
-  if (begin != step_begin_) drawing(2 * begin, [&] { read_step(begin); });
+  if (begin != step_begin_) read_step(begin);
   std::vector<Delivery> deliveries;
   for (const int rank : ranks) {
     auto& delivery =
@@ -28,14 +28,10 @@ std::vector<Delivery> StreamReader::read(std::int64_t step, std::span<const int>
     if (step >= shard_.size_of(rank) && !repeats) continue;
     const auto samples = listed(step < shard_.size_of(rank) ? shard_.batch(step, rank) : shard_.first_batch());
     if (start_.is_part) delivery.new_rows = shard_.new_samples(step, rank);
-    drawing(2 * samples.front() + 1, [&] { delivery.batch = source_.join(samples); });
+    numbers_.seed(seeds_.of_batch(samples.front()));
+    delivery.batch = source_.join(samples);
   }
   return deliveries;
-}
-
-// Seeds the generator by the position, so that ranks that read the same samples draw the same random numbers.
-void StreamReader::drawing(std::int64_t number, const std::function<void()>& work) const {
-  start_.seed ? with_seed(*start_.seed + static_cast<std::uint64_t>(number), work) : work();
 }
 
 void StreamReader::read_step(std::int64_t begin_of_step) {
@@ -51,6 +47,7 @@ void StreamReader::read_step(std::int64_t begin_of_step) {
 }
 
 void StreamReader::begin() {
+  numbers_.seed(start_.seeds.of_pass());  // equal on all ranks: they must agree on an order that is drawn here
   source_.begin(start_.epoch);
   begun_ = true;
   if (!start_.state) return;
@@ -75,6 +72,7 @@ void StreamReader::go_to(std::int64_t position) {
 }
 
 void StreamReader::advance() {
+  numbers_.seed(seeds_.of_sample(next_));
   if (!source_.advance(is_kept(next_))) return note_end();
   ++next_;
   const auto promised = source_.size();

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <hortator/detail/batch_source.hpp>
 #include <memory>
 #include <optional>
 
+#include "data/loader/batch_random.hpp"
 #include "data/loader/step_reader.hpp"
 
 namespace hortator::data {
@@ -15,7 +15,8 @@ struct StreamStart {
   std::shared_ptr<const StateDict> state =
       {};                ///< the stream's state at the shard's start; without it earlier samples are read and skipped
   bool is_part = false;  ///< the stream is this rank's own part: continues forever by repeating its first batch
-  std::optional<std::uint64_t> seed = {};  ///< seeds random numbers while samples are read; unset: they are left alone
+  int rank = 0;          ///< whose part it is
+  DrawSeeds seeds = DrawSeeds();  ///< of the random numbers that the stream and the join function draw
 };
 
 /// Reads a stream step by step: reads the samples of all ranks and keeps those of its own ranks. Reads one sample ahead
@@ -23,14 +24,16 @@ struct StreamStart {
 class StreamReader final : public StepReader {
  public:
   StreamReader(StreamSource& source, const BatchShard& shard, StreamStart start)
-      : source_(source), shard_(shard), start_(std::move(start)) {}
+      : source_(source),
+        shard_(shard),
+        start_(std::move(start)),
+        seeds_(start_.is_part ? start_.seeds.of_part(start_.rank) : start_.seeds) {}
 
   /// Steps must be ascending.
   std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override;
 
  private:
   void begin();
-  void drawing(std::int64_t number, const std::function<void()>& work) const;
   void read_step(std::int64_t begin_of_step);
   void go_to(std::int64_t position);
   void advance();
@@ -41,6 +44,8 @@ class StreamReader final : public StepReader {
   StreamSource& source_;
   BatchShard shard_;
   StreamStart start_;
+  DrawSeeds seeds_;
+  runtime::OwnGenerator numbers_;
   bool begun_ = false;
   std::int64_t next_ = 0;         ///< number of the next sample
   std::int64_t step_begin_ = -1;  ///< first sample of the step whose samples are kept

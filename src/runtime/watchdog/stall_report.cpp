@@ -1,6 +1,7 @@
 #include "runtime/watchdog/stall_report.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
@@ -85,6 +86,16 @@ std::string absent(const Stall& stall) {
                       condition(*stall.culprits.front()), others(stall.culprits));
 }
 
+// " (rank 1: hortator::Accelerator::gather, called in train+0x2f41; ...)", for one rank of each side.
+std::string calls_of(const Stall& stall) {
+  std::vector<std::string> calls;
+  for (const auto& side : stall.sides) {
+    const auto call = program_call(side.ranks.front()->stack);
+    if (!call.empty()) calls.push_back(text::concat("rank ", side.ranks.front()->rank, ": ", call));
+  }
+  return calls.empty() ? "" : text::concat(" (", text::join(calls, "; "), ')');
+}
+
 std::string apart(const Stall& stall) {
   std::string mine;
   std::vector<std::string> rest;
@@ -98,7 +109,7 @@ std::string apart(const Stall& stall) {
   std::vector<const RankRecord*> beside(stall.culprits.begin() + 1, stall.culprits.end());
   const auto together = beside.empty() ? std::string() : text::concat(", with ", ranks(beside), ',');
   return text::concat("is in ", mine, together, " while ", text::join(rest, " and "),
-                      ": they have waited for each other for ", time(longest(stall)));
+                      ": they have waited for each other for ", time(longest(stall)), calls_of(stall));
 }
 
 std::string inside(const Stall& stall) {
@@ -146,6 +157,7 @@ StallReport describe(const Stall& stall, std::span<const int> silent_nodes, cons
   StallReport report{.culprit = stall.culprits.empty() ? stall.sides.front().ranks.front() : stall.culprits.front(),
                      .problem = problem(stall),
                      .details = {}};
+  report.where = program_call(report.culprit->stack);
   if (!silent_nodes.empty()) {
     report.problem += text::concat("; no word from ", silent_nodes.size() == 1 ? "node " : "nodes ",
                                    ranges_of(silent_nodes), " (counted from 0)");
@@ -156,6 +168,16 @@ StallReport describe(const Stall& stall, std::span<const int> silent_nodes, cons
   }
   for (const auto& side : stall.sides) report.details += detail(*side.ranks.front());
   return report;
+}
+
+// The outermost function of Hortator within the body of hortator::run.
+std::string program_call(std::span<const std::string> stack) {
+  const auto run = std::find(stack.rbegin(), stack.rend(), "hortator::run");
+  const auto body = stack.first(run == stack.rend() ? stack.size() : static_cast<std::size_t>(stack.rend() - run) - 1);
+  const auto call = std::find_if(body.rbegin(), body.rend(),
+                                 [](const std::string& frame) { return frame.starts_with("hortator::"); });
+  if (call == body.rend()) return "";
+  return call == body.rbegin() ? *call : text::concat(*call, ", called in ", *std::prev(call));
 }
 
 std::string ranges_of(std::span<const int> numbers) {

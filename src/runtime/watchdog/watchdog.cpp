@@ -239,6 +239,7 @@ void Watchdog::report(const Stall& stall, const View& view) {
   const auto message = describe(stall, view.silent_nodes, view.note);
   runtime::report(
       {.problem = message.problem,
+       .where = message.where,
        .party = Party{.rank = message.culprit->rank, .host = message.culprit->host, .pid = message.culprit->pid},
        .details = message.details,
        .exit_code = stalled_exit_code});

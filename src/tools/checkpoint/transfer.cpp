@@ -32,6 +32,8 @@ Options transfer_options(bool chooses_model) {
   if (chooses_model) {
     options.named.add_options()("model", po::value<std::size_t>()->default_value(0)->value_name("N"),
                                 "number of the model in a checkpoint with several")(
+        "averages", po::value<std::string>()->default_value("", "")->value_name("NAME"),
+        "write the averages of the Ema with this name, where it has some of a parameter")(
         "to", po::value<std::string>()->value_name("accelerate"),
         "write a folder that load_state() of Hugging Face Accelerate resumes from");
   }
@@ -72,16 +74,19 @@ void report(const mpi::Communicator& comm, const weights::WeightSource& source, 
   const auto* parts = dynamic_cast<const weights::DistributedWeights*>(&source);
   const auto others = parts != nullptr ? static_cast<long long>(parts->objects().size()) : 0;
   if (others > 0) std::cout << "left out: " << text::count(others, "value") << " that are not tensors\n";
+  const auto beside = accelerator::other_weights(source);
+  if (!beside.empty()) std::cout << "left out: " << text::join(beside) << '\n';
 }
 
-std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const fs::path& path, std::size_t model) {
+std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const fs::path& path, std::size_t model,
+                                            const std::string& averages) {
   std::string found;
   mpi::all_or_none(comm, [&] {
     if (comm.rank() == 0) found = newest_at(path).string();  // only one looks: a run may save there
   });
   found = mpi::broadcast(comm, std::string_view(found));
   std::unique_ptr<weights::WeightSource> source;
-  mpi::all_or_none(comm, [&] { source = accelerator::open_weights_or_checkpoint(found, model); });
+  mpi::all_or_none(comm, [&] { source = accelerator::open_weights_or_checkpoint(found, model, averages); });
   return source;
 }
 
@@ -131,6 +136,11 @@ int write_weights(const Arguments& arguments, const char* usage) {
                         .why = "the folder holds all models",
                         .hint = "leave --model out, or write the weights of one model to a file"});
     }
+    if (!chosen["averages"].defaulted()) {
+      throw UsageError({.what = "--averages was given with --to accelerate",
+                        .why = "a run resumes from the weights that are trained",
+                        .hint = "write the averages to a file: hortator checkpoint export CHECKPOINT OUT.safetensors"});
+    }
     return export_for_accelerate(route.from, route.to);
   }
   const auto extension = route.to.extension().string();
@@ -140,7 +150,7 @@ int write_weights(const Arguments& arguments, const char* usage) {
                       .hint = "use a name that ends in .safetensors or .pt"});
   }
   return on_all_ranks([&](const mpi::Communicator& comm) {
-    const auto source = open(comm, route.from, chosen["model"].as<std::size_t>());
+    const auto source = open(comm, route.from, chosen["model"].as<std::size_t>(), chosen["averages"].as<std::string>());
     const auto target = fs::absolute(route.to);
     is_pickle ? write_pickle(comm, *source, target) : write_safetensors(comm, *source, target);
     report(comm, *source, route.to);
@@ -166,7 +176,7 @@ int import_weights(const Arguments& arguments) {
   }
   const auto route = route_in(chosen, import_usage);
   return on_all_ranks([&](const mpi::Communicator& comm) {
-    const auto source = open(comm, route.from, 0);
+    const auto source = open(comm, route.from, 0, "");
     checkpoint::Snapshot snapshot;
     mpi::all_or_none(comm, [&] {
       for (const auto& name : source->names()) add_weight(snapshot, *source, name);

@@ -33,7 +33,7 @@ std::string value_of(const WatchFacts& facts) {
 std::string arguments_of(const WatchFacts& facts) {
   std::vector<std::string> texts;
   for (const auto& [name, value] : facts.arguments) texts.push_back(name + "=" + value);
-  return facts.failure ? *facts.failure : text::join(texts, " ");
+  return text::join(texts, " ");
 }
 
 RunRow row_of(const WatchFacts& facts, double now) {
@@ -61,6 +61,16 @@ std::string summary(const std::vector<WatchFacts>& runs, double now) {
   return text::count(static_cast<long long>(runs.size()), "run") + ": " + text::join(parts);
 }
 
+void put_row(core::Page& page, const RunRow& row, const std::array<int, column_count>& widths, bool is_heading) {
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const auto ink = is_heading ? core::Ink::faint : i == 1 ? ink_of(row[i]) : core::Ink::plain;
+    const bool is_last = i + 1 == row.size();
+    const auto gap = is_last ? 0 : widths[i] + 2 - core::width_of(row[i]);
+    page.add(row[i] + std::string(static_cast<std::size_t>(gap), ' '), ink);
+  }
+  page.end_line();
+}
+
 }  // namespace
 
 std::string runs_view(const std::vector<WatchFacts>& runs, const ViewOptions& options) {
@@ -73,15 +83,9 @@ std::string runs_view(const std::vector<WatchFacts>& runs, const ViewOptions& op
   core::Page page(options.columns, options.colour);
   page.add(summary(runs, options.now), core::Ink::bold);
   page.end_line();
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool is_heading = &row == &rows.front();
-      const auto ink = is_heading ? core::Ink::faint : i == 1 ? ink_of(row[i]) : core::Ink::plain;
-      const bool is_last = i + 1 == row.size();
-      const auto gap = is_last ? 0 : widths[i] + 2 - core::width_of(row[i]);
-      page.add(row[i] + std::string(static_cast<std::size_t>(gap), ' '), ink);
-    }
-    page.end_line();
+  for (std::size_t number = 0; number < rows.size(); ++number) {
+    put_row(page, rows[number], widths, /*is_heading=*/number == 0);
+    if (number > 0 && runs[number - 1].failure) page.long_row("", *runs[number - 1].failure, core::Ink::bad);
   }
   return std::move(page).text();
 }

@@ -43,7 +43,7 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
     page.add("  for " + ago(end - main->started), core::Ink::faint);
   }
   page.end_line();
-  if (facts.failure) page.row("", *facts.failure, core::Ink::bad);
+  if (facts.failure) page.long_row("", *facts.failure, core::Ink::bad);
   std::vector<std::string> arguments;
   for (const auto& [name, value] : facts.arguments) arguments.push_back(name + "=" + value);
   if (!arguments.empty()) page.row("arguments", text::join(arguments, " "));
@@ -108,7 +108,7 @@ void put_saves(core::Page& page, const WatchFacts& facts, const observe::RankSta
     line += text::concat(line.empty() ? "" : "; ", "the last save took ", took(main->save->seconds));
     if (main->save->longest > main->save->seconds) line += ", the longest " + took(main->save->longest);
   }
-  page.row("saved", line.empty() ? "nothing yet" : line);
+  page.long_row("saved", line.empty() ? "nothing yet" : line);
 }
 
 void put_restarts(core::Page& page, const WatchFacts& facts) {

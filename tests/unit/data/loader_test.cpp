@@ -5,6 +5,7 @@
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 using namespace hortator::data_test;
@@ -207,6 +208,28 @@ TEST_CASE("empty data sets have no batches and still count their passes") {
   }
   CHECK(read(bound(0, {.batch_size = 2}, {.rank = 1, .world = 2})).empty());
   CHECK(read(bound(3, {.batch_size = 4, .drop_last = true}, {})).empty());
+}
+
+TEST_CASE("rank 0 warns once of epochs that have no batches, and why") {
+  const auto warning = [](auto loader) {
+    return test::written_to(STDERR_FILENO, [&] {
+      read(loader);
+      read(loader);
+    });
+  };
+  CHECK_THAT(warning(data_loader(Numbers{0}, {})), ContainsSubstring("The data set of a data loader is empty"));
+  const LoaderOptions dropping{.batch_size = 4, .drop_last = true};
+  const auto text = warning(bound(7, dropping, {.rank = 0, .world = 2}));
+  CHECK_THAT(text, ContainsSubstring("takes 8 samples, drop_last leaves out") && ContainsSubstring("there are only 7"));
+  CHECK(text.find("has no batches") == text.rfind("has no batches"));
+  CHECK_THAT(warning(data_loader(std::vector<at::Tensor>{}, {})), ContainsSubstring("The stream of a data loader"));
+  CHECK(warning(bound(7, dropping, {.rank = 1, .world = 2})).empty());
+  CHECK(warning(bound(8, dropping, {.rank = 0, .world = 2})).empty());
+  auto at_end = bound(8, {.batch_size = 8}, {});
+  read(at_end, 1);
+  auto resumed = bound(8, {.batch_size = 8}, {});
+  resumed.load(at_end.state());
+  CHECK(test::written_to(STDERR_FILENO, [&] { read(resumed); }).empty());
 }
 
 TEST_CASE("invalid options and bindings are refused") {

@@ -157,6 +157,8 @@ run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris
 
 # checkpoint: imports weights of PyTorch; two ranks export them; the weights are unchanged
 pickles=$source_dir/../formats/pickles
+run checkpoint ls imported; code_is 2; err_has 'hortator checkpoint list'
+run checkpoint inspect imported; code_is 2; err_has 'hortator checkpoint show'
 run checkpoint import "$pickles/shapes.pt" imported; code_is 0; out_has 'imported: 11 tensors of 260 B'
 run checkpoint list imported --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "complete"'
 run checkpoint show imported --json; code_is 0; out_has '"tensors"'

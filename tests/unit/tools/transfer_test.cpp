@@ -77,6 +77,34 @@ TEST_CASE("export and diff take a project's folder, and use its newest complete 
              ContainsSubstring("checkpoint_11") && ContainsSubstring("manifest.json"));
 }
 
+TEST_CASE("export reports the weights that it leaves out, and writes the averages that it is asked for") {
+  const auto folder = checkpoint_with("transfer_several", [](StateDict& state) {
+    state.put("models/1/weight", at::ones({2}));
+    state.put("averages/ema/layer.weight", at::full({100, 60}, 0.25F));
+    state.put("averages/ema/updates", std::int64_t{3});
+  });
+  const auto first = run_verb({"checkpoint", "export", folder.string(), "first.safetensors"});
+  CHECK(first.code == 0);
+  CHECK_THAT(first.output, ContainsSubstring("left out: model 1 (--model 1), averages 'ema' (--averages ema)"));
+  const auto averaged =
+      run_verb({"checkpoint", "export", folder.string(), "averaged.safetensors", "--averages", "ema"});
+  CHECK(averaged.code == 0);
+  CHECK_THAT(averaged.output, ContainsSubstring("left out: model 1 (--model 1)\n"));
+  const auto source = weights::open_weights("averaged.safetensors");
+  CHECK(at::equal(source->tensor("layer.weight"), at::full({100, 60}, 0.25F)));
+  CHECK(at::equal(source->tensor("layer.bias"), model_weights[1].second));
+  CHECK(source->names().size() == model_weights.size());
+  const auto wrong = run_verb({"checkpoint", "export", folder.string(), "wrong.pt", "--averages", "emma"});
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.output,
+             ContainsSubstring("has no averages 'emma' of model 0") && ContainsSubstring("it holds: ema"));
+  CHECK(run_verb({"checkpoint", "export", "averaged.safetensors", "again.pt", "--averages", "ema"}).code == 2);
+  CHECK(run_verb({"checkpoint", "export", folder.string(), "out", "--to", "accelerate", "--averages", "ema"}).code ==
+        2);
+  const auto plain = run_verb({"checkpoint", "export", plain_checkpoint("transfer_one").string(), "one.safetensors"});
+  CHECK(plain.output.find("left out") == std::string::npos);
+}
+
 TEST_CASE("weights survive export and import") {
   const auto from = plain_checkpoint("transfer_from").string();
   for (const auto* extension : {".safetensors", ".pt", ".bin"}) {

@@ -6,6 +6,7 @@
 #include "core/text/terminal.hpp"
 #include "observe/status/progress_text.hpp"
 #include "support/catch.hpp"
+#include "tools/watch/runs_view.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
 using namespace hortator;
@@ -116,6 +117,18 @@ TEST_CASE("failures and silent ranks are shown") {
   facts.failure = {};
   facts.outcome = "finished";
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 9e9}), ContainsSubstring("runs/digits  finished"));
+}
+
+TEST_CASE("what a narrow page does not hold in one line continues on the next one") {
+  auto facts = four_ranks();
+  facts.failure = "rank 2 (n2): the loss of this update is not a number, and nothing skips it (see protection)";
+  const auto page = watch_view(facts, {.columns = 60, .now = 1100});
+  CHECK_THAT(page, ContainsSubstring("           rank 2 (n2): the loss of this update is not a\n") &&
+                       ContainsSubstring("           number, and nothing skips it (see protection)\n") &&
+                       ContainsSubstring("saved      checkpoint_4, 50 s old; 2 in total; the last save\n") &&
+                       ContainsSubstring("           took 1.5 s, the longest 4.0 s\n"));
+  const auto runs = runs_view({four_ranks(), facts}, {.columns = 60, .now = 1100});
+  CHECK_THAT(runs, ContainsSubstring("1 failed, 1 running") && ContainsSubstring("(see protection)\n"));
 }
 
 TEST_CASE("a save of less than a second has its time in milliseconds") {

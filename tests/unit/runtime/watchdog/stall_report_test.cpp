@@ -40,6 +40,34 @@ TEST_CASE("the line has the innermost calls, the details have all calls of one r
         "rank 0 (n0, process 1000): in barrier #5 (3 ranks) for 2 min 10 s\n");
 }
 
+TEST_CASE("ranks in different collectives are reported with what the program has called, and where") {
+  using Stack = std::vector<std::string>;
+  CHECK(runtime::program_call(Stack{"poll", "libhortator.so.0.1+0x1f", "hortator::Accelerator::save_state",
+                                    "train+0x2f41", "hortator::run", "main"}) ==
+        "hortator::Accelerator::save_state, called in train+0x2f41");
+  // A function of the program that Hortator calls, and that calls Hortator again: the outer call counts.
+  CHECK(runtime::program_call(Stack{"poll", "hortator::State::wait_for_everyone", "callback",
+                                    "hortator::Accelerator::step", "loop", "hortator::run", "main"}) ==
+        "hortator::Accelerator::step, called in loop");
+  CHECK(runtime::program_call(Stack{"poll", "hortator::State::wait_for_everyone"}) ==
+        "hortator::State::wait_for_everyone");
+  CHECK(runtime::program_call(Stack{"poll", "dawdle", "hortator::run", "main"}).empty());
+  CHECK(runtime::program_call(Stack{}).empty());
+
+  auto gathers = waiting(1, 7, 130, "all_gather", 2);
+  gathers.stack = {"poll", "hortator::Accelerator::gather", "train+0x2f41", "hortator::run", "main"};
+  auto reduces = waiting(0, 5, 130, "all_reduce", 2);
+  reduces.stack = {"poll", "hortator::Accelerator::backward", "step", "hortator::run", "main"};
+  const auto stall = runtime::Stall{.kind = runtime::StallKind::apart,
+                                    .culprits = {&gathers},
+                                    .sides = {{.wait = *reduces.wait, .ranks = {&reduces}, .seconds = 130},
+                                              {.wait = *gathers.wait, .ranks = {&gathers}, .seconds = 130}}};
+  const auto report = describe(stall, {}, "");
+  CHECK_THAT(report.problem, ContainsSubstring("rank 0: hortator::Accelerator::backward, called in step; rank 1: "
+                                               "hortator::Accelerator::gather, called in train+0x2f41)"));
+  CHECK(report.where == "hortator::Accelerator::gather, called in train+0x2f41");
+}
+
 TEST_CASE("ranks are named in ranges, not more than eight") {
   CHECK(runtime::ranges_of(std::vector<int>{}).empty());
   CHECK(runtime::ranges_of(std::vector{3}) == "3");

@@ -1,0 +1,56 @@
+#include "core/environment/known_variables.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/text/text.hpp"
+
+namespace hortator::core {
+namespace {
+
+constexpr std::string_view prefix = "HORTATOR_";
+
+// clang-format off
+constexpr auto known = std::to_array<std::string_view>({
+    // Settings of launches and jobs, launch/settings/keys.cpp
+    "RANKS", "NODES", "RANKS_PER_NODE", "GPUS_PER_NODE", "GPUS_PER_RANK", "GPUS", "GPU_IDS", "CPU", "MIXED_PRECISION", "ZERO_STAGE",
+    "TENSOR", "CONTEXT", "CONTEXT_ATTENTION", "EXPERTS", "SHARD", "REPLICATE", "PIPELINE", "OFFLOAD_OPTIMIZER", "OFFLOAD_PARAMETERS",
+    "INT8_GATHERS", "GRADIENT_ACCUMULATION_STEPS", "GRADIENT_CLIPPING", "RECOMPUTE_LAYERS", "DEEPSPEED_CONFIG", "DEBUG", "THREADS",
+    "SRUN_MPI", "LAUNCHER", "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "PREFIX_OUTPUT", "LOG_DIR",
+    "BCAST", "SITE", "SCHEDULER", "JOB_NAME", "TIME", "ACCOUNT", "QUEUE", "QOS", "CONSTRAINT", "RESERVATION", "LICENSES", "MAIL",
+    "MAIL_TYPE", "FILESYSTEMS", "CHUNK_RESOURCES", "CPUS_PER_NODE", "MEM", "MEM_PER_CPU", "EXCLUSIVE", "ARRAY", "DEPENDENCY", "OUTPUT",
+    "ERROR", "SPARE_NODES", "WARNING_SECONDS", "REQUEUES", "RUN_DIR", "DIRECTIVES", "MODULES", "ENVIRONMENT",
+    // Read by programs
+    "DEVICE", "SHARE_DEVICES", "DEBUG_STREAMS", "COMMUNICATOR", "GATHER_AHEAD", "GATHER_CAST", "TIMEOUT", "DEADLINE", "STOP_MARGIN",
+    "KILL_GRACE", "LOG_LEVEL", "ESTIMATE",
+    // Set by Hortator itself, by its module and by its scripts
+    "RUN_NOTE", "STOPPED_CODE", "MEASURE", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const std::string_view> known_variables() { return known; }
+
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view assignment(*entry);
+    if (assignment.starts_with(prefix)) names.emplace_back(assignment.substr(0, assignment.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string meant_variable(std::string_view name) {
+  if (!name.starts_with(prefix)) return "";
+  const auto typed = name.substr(prefix.size());
+  if (typed.starts_with("TEST_") || typed.starts_with("WITH_")) return "";  // of the tests and of CMake
+  if (std::ranges::find(known, typed) != known.end()) return "";
+  const auto near = text::nearest(typed, std::vector<std::string>(known.begin(), known.end()));
+  return near.empty() ? "" : text::concat(prefix, near);
+}
+
+}  // namespace hortator::core
