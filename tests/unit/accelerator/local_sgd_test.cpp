@@ -212,7 +212,7 @@ TEST_CASE("within LocalSGD a run is saved where its replicas are equal, and nowh
     CHECK(run.is_same_everywhere());
     saved = run.weights();
     run.step();
-    check_refused();
+    if (all.num_processes() > 1) check_refused();  // one rank would save again
     local_sgd.step();
     accelerator.wait_for_checkpoint();
   }
