@@ -127,7 +127,8 @@ std::optional<int> pbs_share(const LaunchRequest& request, const LaunchEnvironme
 
 // PBS counts hardware threads and PE counts cores, so that ranks of several CPUs are not bound.
 Arguments open_mpi_binding(const LaunchRequest& request, const LaunchEnvironment& environment) {
-  return pbs_share(request, environment).value_or(1) > 1 ? Arguments{"--bind-to", "none"} : Arguments{};
+  const bool is_free = environment.shares_node || pbs_share(request, environment).value_or(1) > 1;
+  return is_free ? Arguments{"--bind-to", "none"} : Arguments{};
 }
 
 // What the user has chosen. A number of cores for each rank (PE) would contradict another binding.
@@ -163,7 +164,7 @@ Arguments open_mpi_placement(const LaunchRequest& request, const LaunchEnvironme
   const bool has_node_list = has_nodes(request, environment);
   if (!has_node_list) check_nodes(request, environment);
   if (request.ranks_per_node && has_node_list) {
-    const auto cores = request.threads ? text::concat(":PE=", *request.threads) : "";
+    const auto cores = request.threads && !environment.shares_node ? text::concat(":PE=", *request.threads) : "";
     Arguments arguments = {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
     append(arguments, open_mpi_binding(request, environment));
     return arguments;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/mpi_flavor.hpp"
@@ -21,6 +22,9 @@ struct LaunchEnvironment {
   std::string pbs_agent = "";       ///< jobs/pbs_agent.sh; empty: there is no PBS command that starts processes
   /// CPUs that PBS has given to all ranks together, and has put into OMP_NUM_THREADS of each: they are divided here.
   std::optional<int> pbs_cpus = {};
+  /// PBS has given a part of this node's CPUs, and does not confine the job to them: mpirun must not bind ranks,
+  /// because those of all such jobs would get the same first cores.
+  bool shares_node = false;
   bool is_root = false;
   std::string mpirun = "mpirun";  ///< starts the ranks when srun does not
   MpiFlavor mpi = MpiFlavor::other;
@@ -34,7 +38,8 @@ struct LaunchEnvironment {
 };
 
 struct LaunchRequest {
-  int ranks = 1;  ///< in total, over all nodes
+  int ranks = 1;                       ///< in total, over all nodes
+  std::string_view one_for_each = "";  ///< "GPU" or "node" if the number of ranks was not given
   std::optional<int> nodes = {};
   std::optional<int> ranks_per_node = {};
   std::optional<int> gpus_per_node = {};  ///< requested from Slurm; every rank sees all of its node's

@@ -82,20 +82,47 @@ class Scanner {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_host(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-'; }
 
-// "[n1:13920] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file ...\n"
-Match match_error_line(std::string_view text) {
-  Scanner scanner(text);
-  scanner.literal("[").some(is_host).literal(":").some(is_digit).literal("] [[").some(is_digit).literal(",");
-  scanner.some(is_digit).literal("],").some(is_digit).literal("] ORTE_ERROR_LOG: ");
-  if (scanner.outcome() != certain) return {scanner.outcome()};
+Match whole_line(std::string_view text, Match::Outcome beginning) {
+  if (beginning != certain) return {beginning};
   const auto end = text.find('\n');
   if (end == text.npos) return {text.size() < max_report_bytes ? certain : none};
   return {complete, end + 1};
 }
 
+// "[n1:13920] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file ...\n"
+Match match_error_line(std::string_view text) {
+  Scanner scanner(text);
+  scanner.literal("[").some(is_host).literal(":").some(is_digit).literal("] [[").some(is_digit).literal(",");
+  scanner.some(is_digit).literal("],").some(is_digit).literal("] ORTE_ERROR_LOG: ");
+  return whole_line(text, scanner.outcome());
+}
+
+// "[n1:13920] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n", and the line after it
+Match match_help_line(std::string_view text) {
+  Match::Outcome best = none;
+  for (const std::string_view rest : {"process has sent help message ", "processes have sent help message "}) {
+    Scanner scanner(text);
+    scanner.literal("[").some(is_host).literal(":").some(is_digit).literal("] ").some(is_digit).literal(" more ");
+    scanner.literal(rest);
+    if (scanner.outcome() != none) best = scanner.outcome();
+  }
+  for (const std::string_view name : {"orte", "prte"}) {
+    Scanner scanner(text);
+    scanner.literal("[").some(is_host).literal(":").some(is_digit).literal("] Set MCA parameter \"").literal(name);
+    scanner.literal("_base_help_aggregate\"");
+    if (scanner.outcome() != none) best = scanner.outcome();
+  }
+  return whole_line(text, best);
+}
+
+Match match_bracketed(std::string_view text) {
+  const auto error = match_error_line(text);
+  return error.outcome != none ? error : match_help_line(text);
+}
+
 Match match_report(std::string_view text, char before) {
   if (text.front() == '-' && before != '-') return match_framed(text);
-  if (text.front() == '[') return match_error_line(text);
+  if (text.front() == '[') return match_bracketed(text);
   return {none};
 }
 
@@ -104,12 +131,15 @@ Match match_report(std::string_view text, char before) {
 std::optional<KilledRank> parse_killed_rank(std::string_view report) {
   static const std::regex form(
       R"(noticed that process rank (\d{1,9}) with PID (\d{1,9})\s+on node (\S+)\s+exited on\s+signal (\d{1,3})\b)");
+  static const std::regex improper(
+      R"(has exited due to process rank (\d{1,9}) with PID (\d{1,9})\s+on\s+node (\S+)\s+exiting improperly)");
   std::match_results<std::string_view::const_iterator> found;
-  if (!std::regex_search(report.begin(), report.end(), found, form)) return {};
+  const bool is_signalled = std::regex_search(report.begin(), report.end(), found, form);
+  if (!is_signalled && !std::regex_search(report.begin(), report.end(), found, improper)) return {};
   return KilledRank{.rank = std::stoi(found.str(1)),
                     .pid = std::stol(found.str(2)),
                     .host = found.str(3),
-                    .signal = std::stoi(found.str(4))};
+                    .signal = is_signalled ? std::stoi(found.str(4)) : 0};
 }
 
 std::optional<KilledRank> parse_srun_line(std::string_view line) {
@@ -134,6 +164,7 @@ void LauncherOutput::observe(char c) {
     return;
   }
   if (!killed_task_) killed_task_ = parse_srun_line(line_);
+  has_failure_line_ = has_failure_line_ || line_.find("hortator: rank ") != line_.npos;
   line_.clear();
 }
 

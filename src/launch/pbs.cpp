@@ -27,13 +27,12 @@ void check_number(const std::optional<std::string>& given, const char* name, std
                     .hint = "start from the job's own shell, without the variables of another job"});
 }
 
-// The same number in both: nobody has chosen the number of threads.
-std::optional<int> undivided_cpus(const std::function<std::optional<std::string>(const char* name)>& variables,
-                                  const PbsJob& job) {
+// PBS sets NCPUS to the CPUs of a chunk, or to the threads of a rank where ompthreads gives them.
+std::optional<int> number_of_cpus(const std::function<std::optional<std::string>(const char* name)>& variables) {
   const auto cpus = variables("NCPUS");
   long long count = 0;
-  if (!cpus || variables("OMP_NUM_THREADS") != cpus || !text::parse_integer(*cpus, count) || count < 1) return {};
-  return static_cast<int>(count) * static_cast<int>(job.hosts.size());
+  if (!cpus || !text::parse_integer(*cpus, count) || count < 1) return {};
+  return static_cast<int>(count);
 }
 
 }  // namespace
@@ -58,7 +57,12 @@ std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(co
   if (job.slots == 0) throw UsageError({.what = "PBS_NODEFILE: the file " + text::quote(*file) + " names no host"});
   check_number(variables("PBS_NUM_NODES"), "PBS_NUM_NODES", job.hosts.size(), job);
   check_number(variables("PBS_NP"), "PBS_NP", static_cast<std::size_t>(job.slots), job);
-  job.cpus = undivided_cpus(variables, job);
+  const auto hosts = static_cast<int>(job.hosts.size());
+  if (const auto cpus = number_of_cpus(variables)) {
+    // The same number in both: nobody has chosen the number of threads.
+    if (variables("OMP_NUM_THREADS") == variables("NCPUS")) job.cpus = *cpus * hosts;
+    job.cpus_of_host = std::max(*cpus, job.slots / hosts);
+  }
   return job;
 }
 

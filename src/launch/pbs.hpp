@@ -15,6 +15,8 @@ struct PbsJob {
   int slots = 0;                        ///< lines of the file: the ranks that PBS expects
   /// CPUs on all hosts, if PBS has set OMP_NUM_THREADS to those of a host.
   std::optional<int> cpus = {};
+  /// CPUs on each host, as NCPUS gives them for the first.
+  std::optional<int> cpus_of_host = {};
 };
 
 /// Reads the job from PBS's variables and its node file; nothing outside of a job. Throws UsageError for variables that

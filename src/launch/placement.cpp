@@ -58,14 +58,20 @@ RankPlacement placement(const Settings& settings, int nodes_at_hand) {
   const auto ranks = settings.number("ranks");
   auto nodes = settings.number("nodes");
   auto per_node = settings.number("ranks_per_node");
-  if (!ranks && !per_node) per_node = ranks_for_gpus(settings, nodes);
-  if (!ranks && per_node && !nodes && settings.find("ranks_per_node") == nullptr) return {*per_node, {}, {}};
+  const bool is_assumed = !ranks && !per_node;
+  if (is_assumed) per_node = ranks_for_gpus(settings, nodes);
+  std::string_view one_for_each = is_assumed && per_node ? "GPU" : "";
+  if (is_assumed && !per_node && nodes) {
+    per_node = 1;
+    one_for_each = "node";
+  }
+  if (is_assumed && per_node && !nodes) return {*per_node, {}, {}, one_for_each};
   if (!ranks && per_node && !nodes) nodes = assumed_nodes(settings, nodes_at_hand);
   if (ranks && nodes && per_node) {
     if (static_cast<long long>(*nodes) * *per_node != *ranks) refuse_placement(settings, *ranks, *nodes, *per_node);
     return {*ranks, nodes, per_node};
   }
-  if (nodes && per_node) return {*nodes * *per_node, nodes, per_node};
+  if (nodes && per_node) return {*nodes * *per_node, nodes, per_node, one_for_each};
   if (!ranks) throw UsageError({.what = "The number of ranks is missing", .hint = "use -n N, or --ranks-per-node N"});
   if (per_node) {
     if (*ranks < *per_node) return {*ranks, 1, ranks};

@@ -82,6 +82,7 @@ LaunchRequest request_of(const Settings& settings, int nodes_at_hand) {
   const auto counts = placement(settings, nodes_at_hand);
   check_axes(settings, counts.ranks);
   LaunchRequest request{.ranks = counts.ranks,
+                        .one_for_each = counts.one_for_each,
                         .nodes = counts.nodes,
                         .ranks_per_node = counts.ranks_per_node,
                         .threads = settings.number("threads"),

@@ -58,8 +58,9 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
     // No rank fails after this point. A launcher ends all ranks once the first has exited with a nonzero code.
     mpi::arrive_at_end();
     if (is_whole) runtime::write_outcome();
+    const int code = runtime::was_stopped() ? runtime::exit_code_of_stop() : EXIT_SUCCESS;
     mpi::finalize_if_ours();
-    return runtime::was_stopped() ? runtime::stopped_exit_code : EXIT_SUCCESS;
+    return code;
   } catch (...) {
     return end_job(std::current_exception());
   }

@@ -19,7 +19,7 @@
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
-#include "runtime/environment_warnings.hpp"
+#include "runtime/environment/environment_warnings.hpp"
 #include "runtime/identity/launcher.hpp"
 #include "runtime/identity/run_folder.hpp"
 #include "runtime/log_level.hpp"

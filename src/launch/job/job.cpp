@@ -188,6 +188,7 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
                                            {"program", shell_line(program)},
                                            {"nodes", std::to_string(*request.nodes)},
                                            {"per_node", std::to_string(*request.ranks_per_node)},
+                                           {"cpus", std::to_string(cpus_per_rank(job).value_or(1))},
                                            {"gpus", std::to_string(request.gpus_per_node.value_or(0))},
                                            {"restarts", std::to_string(job.restarts)},
                                            {"requeues", std::to_string(job.requeues)},

@@ -94,7 +94,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "warning_seconds", .kind = KeyKind::count, .scope = Scope::job,
      .what = "seconds before the time limit at which the job is warned", .builtin = "120"},
     {.name = "requeues", .kind = KeyKind::number, .scope = Scope::job, .what = "how often a stopped job is requeued (Slurm)", .builtin = "3"},
-    {.name = "run_dir", .scope = Scope::job, .what = "folder for the run's files (default: runs/PROGRAM)"},
+    {.name = "run_dir", .what = "folder for the run's files (default: runs/PROGRAM)"},
     {.name = "directives", .kind = KeyKind::list, .scope = Scope::job,
      .what = "extra line for the scheduler, passed on unchanged (repeatable)"},
     {.name = "modules", .kind = KeyKind::list, .scope = Scope::job, .what = "module to load (repeatable)"},

@@ -5,6 +5,7 @@
 #include <hortator/version.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
@@ -44,6 +45,11 @@ std::string remark(std::int64_t step) {
 
 void note_stopped() { stopped = true; }
 bool was_stopped() { return stopped; }
+
+int exit_code_of_stop() {
+  const auto asked = core::number(core::process_variables(), "HORTATOR_STOPPED_CODE");
+  return asked && publish_that_it_has_stopped() ? *asked : stopped_exit_code;
+}
 
 void note_updates(std::optional<std::int64_t> resumed_after, std::int64_t made) {
   course().resumed_after = resumed_after;

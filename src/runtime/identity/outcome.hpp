@@ -15,6 +15,9 @@ constexpr int stopped_exit_code = 75;
 /// Records that the program has been asked to stop and can be resumed in another job.
 void note_stopped();
 bool was_stopped();
+/// The code with which a rank of a stopped run exits: stopped_exit_code. A launcher that reads from the run's note that
+/// it has stopped asks for another one in HORTATOR_STOPPED_CODE: mpirun waits for seconds after any code but 0.
+int exit_code_of_stop();
 
 /// Records at the end of a run's work how many updates it made, and after which one it had resumed, if it had.
 void note_updates(std::optional<std::int64_t> resumed_after, std::int64_t made);

@@ -28,6 +28,7 @@ struct Shared {
   std::mutex mutex;
   Run run;
   std::atomic<bool> stops_when_asked = false;
+  std::atomic<bool> has_stopped = false;
 };
 
 Shared& shared() {
@@ -46,13 +47,14 @@ std::filesystem::path default_folder(std::string_view program) {
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
-// Reports to a launcher that asks for it what only the program knows: the run's folder, and whether it stops when
-// asked.
-void publish_to_launcher(const std::filesystem::path& folder) {
+// Reports to a launcher that asks for it what only the program knows, one line each: the run's folder, whether it stops
+// when asked, and whether it has stopped.
+bool publish_to_launcher(const std::filesystem::path& folder) {
   const auto note = core::process_variables()("HORTATOR_RUN_NOTE");
-  if (!note || note->empty()) return;
-  core::write_whole(*note, *note + ".new",
-                    folder.string() + (shared().stops_when_asked ? "\nstops when asked\n" : "\n"));
+  if (!note || note->empty()) return false;
+  const auto* asked = shared().stops_when_asked ? "stops when asked" : "";
+  const auto* stopped = shared().has_stopped ? "stopped" : "";
+  return core::write_whole(*note, *note + ".new", text::concat(folder.string(), '\n', asked, '\n', stopped, '\n'));
 }
 
 // Removes the outcome and failure of earlier runs.
@@ -137,6 +139,13 @@ void publish_that_it_stops() {
   const auto& run = shared().run;
   shared().stops_when_asked = true;
   if (run.rank == 0 && !run.folder.empty()) publish_to_launcher(run.folder);
+}
+
+bool publish_that_it_has_stopped() {
+  const std::scoped_lock lock(shared().mutex);
+  shared().has_stopped = true;
+  const auto& run = shared().run;
+  return run.rank != 0 || publish_to_launcher(run.folder);
 }
 
 void set_run_rank(int rank) {

@@ -34,6 +34,9 @@ void set_run_folder(const std::filesystem::path& folder);
 void leave_run_folder(const std::filesystem::path& folder);
 /// Reports to the launcher that the program saves and stops when a signal asks for it. Only rank 0 does.
 void publish_that_it_stops();
+/// Reports to the launcher that the run was stopped on purpose. Only rank 0 does. Returns false if that fails, or if no
+/// launcher asks for it.
+bool publish_that_it_has_stopped();
 
 /// Sets the rank by which the user knows this process, when that is not its rank in MPI_COMM_WORLD.
 void set_run_rank(int rank);

@@ -55,6 +55,13 @@ std::string working_folder() {
   return own && fs::equivalent(*own, ".", ignored) ? *own : fs::current_path().string();
 }
 
+// PBS passes no PATH to its jobs, unlike Slurm: a program that is found by it here gets its whole path.
+std::string program_for(launching::Scheduler scheduler, const std::string& typed) {
+  if (scheduler != launching::Scheduler::pbs || typed.find('/') != std::string::npos) return typed;
+  const auto found = find_program(typed);
+  return found ? fs::absolute(*found).string() : typed;
+}
+
 // A script may be written before its program is built, or for another machine.
 void warn_without(const std::string& program) {
   try {
@@ -186,10 +193,11 @@ launching::Job described_job(const po::variables_map& values, const std::string&
   auto arguments = values["program"].as<std::vector<std::string>>();
   const auto settings = settings_of(values, launching::Scope::job);
   const auto scheduler = scheduler_of(settings);
-  const auto program = arguments.front();
+  const auto program = program_for(scheduler, arguments.front());
   arguments.erase(arguments.begin());
   auto job = launching::job_of(settings, scheduler, program, arguments);
   (void)launching::directives(job);  // errors come before warnings about the nodes
+  note_assumed_ranks(job.request);
   complete_cpus(job);
   job.folder = working_folder();
   return job;

@@ -4,6 +4,8 @@
 #include "core/text/text.hpp"
 #include "launch/job/sweep.hpp"
 #include "tools/command_line/command_line.hpp"
+#include "tools/flags.hpp"
+#include "tools/job/local_sweep.hpp"
 #include "tools/job/making.hpp"
 #include "tools/verbs.hpp"
 
@@ -26,10 +28,13 @@ int print_sweep_help() {
       << "usage: hortator sweep --over NAME=VALUE,VALUE,... [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
          "Runs PROGRAM once for each combination of values, as one job array. {NAME} in its arguments stands for the\n"
          "value; without it, `--NAME VALUE` is appended. Task K has the run folder RUN_DIR/K, with its arguments in\n"
-         "task.json; `hortator watch RUN_DIR` shows all of them. All other options are those of `hortator job`.\n\n"
+         "task.json; `hortator watch RUN_DIR` shows all of them. All other options are those of `hortator job`.\n"
+         "Where there is no scheduler, the tasks run one after the other on this machine.\n\n"
          "  hortator sweep --over lr=0.1,0.01 --over batch-size=32,64 -n 4 --time 00:30:00 --submit -- ./train\n"
          "  hortator sweep --over seed=1,2,3,4 --at-once 2 -n 1 -- ./train --name run-{seed} --seed {seed} > job.sh\n\n"
-         "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
+         "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written; without "
+         "a\n"
+         "scheduler, that of the first task that has not finished\n\n"
       << sweep_options().named << synonym_help(sweep_options());
   return 0;
 }
@@ -57,9 +62,16 @@ int sweep_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(sweep_options(), "program"));
   if (values.contains("help")) return print_sweep_help();
   const auto axes = axes_in(values);
+  const auto limit = at_once(values);
+  if (values.contains("program") && !values.contains("submit") && !values.contains("json")) {
+    const auto settings = settings_of(values, launching::Scope::job);
+    if (has_no_scheduler(settings)) {
+      const auto tasks = launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>());
+      return run_sweep_here(settings, tasks, values.contains("dry-run"));
+    }
+  }
   auto job = described_job(values, "sweep");
-  launching::make_sweep(job, launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>()),
-                        at_once(values));
+  launching::make_sweep(job, launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>()), limit);
   return print_or_submit(std::move(job), values, 1);
 }
 

@@ -45,6 +45,9 @@ std::string host_of(const KilledRankFacts& facts) { return facts.status ? facts.
 }  // namespace
 
 std::string killed_problem(const KilledRankFacts& facts) {
+  if (facts.killed.signal == 0) {
+    return "Its process has exited without finalising MPI, as by _exit() or by exit() in a library" + last_seen(facts);
+  }
   return text::concat("Killed by signal ", facts.killed.signal, " (", core::signal_name(facts.killed.signal), ')',
                       cause(facts), last_seen(facts));
 }
@@ -54,7 +57,7 @@ std::string killed_record(const KilledRankFacts& facts) {
                                          {"rank", facts.killed.rank},
                                          {"host", host_of(facts)},
                                          {"pid", facts.killed.pid},
-                                         {"exit_code", 128 + facts.killed.signal},
+                                         {"exit_code", facts.killed.signal == 0 ? 1 : 128 + facts.killed.signal},
                                          {"problem", killed_problem(facts)},
                                          {"where", nullptr},
                                          {"time", core::utc(static_cast<std::time_t>(facts.now))},

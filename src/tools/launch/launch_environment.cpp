@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <hortator/error.hpp>
+#include <iostream>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/known_variables.hpp"
 #include "core/environment/openmp.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
@@ -21,16 +23,6 @@ namespace hortator::tools {
 namespace {
 
 using core::variable;
-
-std::vector<std::string> own_variables() {
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view assignment(*entry);
-    if (assignment.starts_with("HORTATOR_")) names.emplace_back(assignment.substr(0, assignment.find('=')));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 std::optional<int> cpus_per_task() {
   const auto value = variable("SLURM_CPUS_PER_TASK");
@@ -92,6 +84,7 @@ void detect_pbs(launching::LaunchEnvironment& facts) {
   if (find_program("pbs_tmrsh") || std::filesystem::exists(variable("PBS_CONF_FILE").value_or("/etc/pbs.conf")))
     facts.pbs_agent = (data_folder() / "jobs" / "pbs_agent.sh").string();
   facts.pbs_cpus = job->cpus;
+  facts.shares_node = job->cpus_of_host && facts.cpus > *job->cpus_of_host;
   // At qdel PBS signals mpirun, too, which would kill the ranks one second later. PBS itself kills after ten.
   for (const auto* name : {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"})
     setenv(name, "8", /*overwrite=*/0);
@@ -117,7 +110,7 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
                                      .asked_threads = core::asked_threads(variable),
                                      .has_wait_policy = core::has_wait_policy(variable),
                                      .is_confined = is_confined(),
-                                     .own_variables = own_variables()};
+                                     .own_variables = core::own_variables()};
   if (facts.in_slurm) {
     detect_slurm(settings, facts);
     return facts;
@@ -151,6 +144,12 @@ int nodes_at_hand() {
   long long nodes = 0;
   const bool is_known = text::parse_integer(variable("SLURM_NNODES").value_or(""), nodes) && nodes > 0;
   return is_known ? static_cast<int>(nodes) : 1;
+}
+
+void note_assumed_ranks(const launching::LaunchRequest& request) {
+  if (request.one_for_each.empty()) return;
+  std::cerr << "hortator: no number of ranks was given: one for each " << request.one_for_each << ", "
+            << text::count(request.ranks, "rank") << " in all (use -n or --ranks-per-node for another number)\n";
 }
 
 void check_program(const std::string& program) {

@@ -22,6 +22,9 @@ std::optional<int> count_remaining_nodes();
 /// The nodes of the allocation in which this process runs; 1 outside of one.
 int nodes_at_hand();
 
+/// Prints how many ranks there are if the user gave no number.
+void note_assumed_ranks(const launching::LaunchRequest& request);
+
 /// Throws UsageError with a suggestion if there is no such executable.
 void check_program(const std::string& program);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <hortator/error.hpp>
@@ -61,6 +62,10 @@ int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 +
 // A terminal sends the SIGINT of Ctrl-C to the launcher as well.
 bool is_sent_to_us_only(const siginfo_t& info) { return info.si_signo != SIGINT || info.si_code != SI_KERNEL; }
 
+using Clock = std::chrono::steady_clock;
+// How long a SIGUSR1 is held for a program that does not report that it has begun: it may not be one of Hortator's.
+constexpr std::chrono::seconds max_hold(30);
+
 // Forwards signals to the launcher `child` and waits for its end.
 class Wait {
  public:
@@ -73,10 +78,10 @@ class Wait {
       siginfo_t info{};
       const int signal = sigtimedwait(&signals, &info, &poll_interval);
       if (signal > 0 && signal != SIGCHLD) take(signal, info);
+      forward_held();
       int status = 0;
       if (waitpid(child_, &status, WNOHANG) != child_) continue;
-      const int code = code_of(status);
-      return {.code = interrupts_ > 0 && code != 0 ? 128 + SIGINT : code, .was_signalled = was_signalled_};
+      return {.code = code_after_signals(code_of(status)), .was_signalled = was_signalled_};
     }
   }
 
@@ -85,9 +90,24 @@ class Wait {
     was_signalled_ = was_signalled_ || signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
     if (signal == SIGINT && supervision_.stops_when_asked) {
       kill(child_, take_interrupt());
+    } else if (signal == SIGUSR1 && !has_begun()) {
+      held_until_ = held_until_.value_or(Clock::now() + max_hold);
     } else if (is_sent_to_us_only(info)) {
       kill(child_, signal_to_forward(signal));
     }
+  }
+
+  bool has_begun() const { return !supervision_.has_begun || supervision_.has_begun(); }
+
+  void forward_held() {
+    if (!held_until_ || (!has_begun() && Clock::now() < *held_until_)) return;
+    held_until_.reset();
+    kill(child_, SIGUSR1);
+  }
+
+  int code_after_signals(int code) const {
+    if (code != 0 && interrupts_ > 0) return 128 + SIGINT;
+    return code != 0 && ended_early_ ? 128 + SIGTERM : code;
   }
 
   int take_interrupt() {
@@ -101,6 +121,12 @@ class Wait {
   int signal_to_forward(int signal) {
     if (signal == SIGALRM) return SIGTERM;
     if (signal != SIGTERM || supervision_.grace.count() == 0) return signal;
+    if (!has_begun()) {
+      std::cerr << "hortator: SIGTERM came before the program had begun, and ends it: there is nothing to save"
+                << std::endl;
+      ended_early_ = true;
+      return signal;
+    }
     alarm(static_cast<unsigned>(supervision_.grace.count()));
     supervision_.grace = {};
     return SIGUSR1;
@@ -110,6 +136,8 @@ class Wait {
   Supervision supervision_;
   int interrupts_ = 0;
   bool was_signalled_ = false;
+  bool ended_early_ = false;                     ///< by a SIGTERM before the program had begun
+  std::optional<Clock::time_point> held_until_;  ///< set while a SIGUSR1 waits for the program to begin
 };
 
 // Null if the file is missing, older, or not JSON.

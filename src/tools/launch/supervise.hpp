@@ -17,6 +17,9 @@ struct Supervision {
   /// an mpirun kills its ranks one second after a SIGTERM, which is too short to save. (Open MPI can be configured to
   /// wait longer, but then it also waits that long at every failure.)
   std::chrono::seconds grace = {};
+  /// Whether the program has begun. SIGUSR1 would end one that has not, so that it is forwarded later, after half a
+  /// minute in any case, and a SIGTERM ends the launcher at once. Unset: it has.
+  std::function<bool()> has_begun = {};
   /// Whether the program saves and stops when SIGUSR1 asks for it. If set, the launcher gets no SIGINT, which would end
   /// the ranks at once: the first one is forwarded as SIGUSR1 if this returns true; any other one as SIGTERM.
   std::function<bool()> stops_when_asked = {};
@@ -26,7 +29,9 @@ struct Supervision {
 };
 
 struct LauncherEnd {
-  int code = 0;                ///< the exit code, or 128 + the signal that ended it; 130 after a SIGINT
+  /// The exit code, or 128 + the signal that ended it; 130 after a SIGINT, 143 after a SIGTERM before the program
+  /// began.
+  int code = 0;
   bool was_signalled = false;  ///< this process got SIGINT, SIGTERM or SIGHUP
 };
 

@@ -39,6 +39,12 @@ done
 launch 139 "$stalling" crashed
 expect_one_line '1 \([^)]+\): Killed by signal 11 \(SIGSEGV\)'
 grep -q '"exit_code": 139,' runs/stalling/failure.json || complain 'failure.json is not of this run'
+launch 1 "$stalling" ended
+expect_one_line '1 \([^)]+\): Its process has exited without finalising MPI, .*'
+grep -q '"problem": "Its process has exited' runs/stalling/failure.json || complain 'failure.json is not of this run'
+touch taken
+HORTATOR_RUN_DIR=taken launch 1 "$failing" one
+expect_one_line '1 \([^)]+\): the last rank has a problem'
 launch 1 "$failing" one
 expect_one_line '1 \([^)]+\): the last rank has a problem'
 launch 0 "$failing" well

@@ -6,6 +6,8 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -89,6 +91,25 @@ void be_held_by_a_child(std::chrono::milliseconds time) {
 // The last rank destroys its State and waits for the others in MPI_Finalize.
 void returned(Scene& scene) {
   if (!scene.is_last()) scene.sum();
+}
+
+// The last rank leaves its training loop after one update, and destroys its Accelerator.
+void returned_early(Scene& scene) {
+  hortator::Accelerator accelerator;
+  torch::nn::Linear net(3, 1);
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  for (int step = 0; step < 3; ++step) {
+    if (step == 1 && scene.is_last()) return;
+    accelerator.backward(model(at::ones({2, 3})).sum());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+}
+
+void ended(Scene& scene) {
+  if (scene.is_last()) _exit(0);
+  scene.sum();
 }
 
 void killed(Scene& scene) {
@@ -186,6 +207,8 @@ void well_traced(Scene& scene) {
 const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", stopped},
                                                                     {"left", left},
                                                                     {"returned", returned},
+                                                                    {"returned_early", returned_early},
+                                                                    {"ended", ended},
                                                                     {"killed", killed},
                                                                     {"crashed", crashed},
                                                                     {"mismatch", mismatch},

@@ -214,6 +214,14 @@ TEST_CASE("the CPUs that PBS counts for each rank are divided by the ranks") {
         "mpirun -n 4 --map-by ppr:2:node:PE=1 ./train");
 }
 
+TEST_CASE("on a node that the job shares with others, mpirun binds no rank") {
+  const LaunchEnvironment facts = {.in_other_batch_job = true, .shares_node = true};
+  CHECK(with_open_mpi({.ranks = 2}, facts) == "mpirun -n 2 --bind-to none ./train");
+  CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2, .threads = 2}, facts) ==
+        "mpirun -n 4 --map-by ppr:2:node --bind-to none ./train");
+  CHECK(with_open_mpi({.ranks = 2, .cpu_bind = "core"}, facts) == "mpirun -n 2 --bind-to core ./train");
+}
+
 TEST_CASE("MPICH and PALS get their own arguments") {
   const LaunchRequest request = {
       .ranks = 8, .ranks_per_node = 4, .threads = 2, .prefix_output = true, .program = "./train"};

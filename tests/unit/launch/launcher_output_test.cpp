@@ -84,6 +84,45 @@ TEST_CASE("the rank that a signal ended is read from the launcher's report") {
             ->signal == 11);
 }
 
+TEST_CASE("a rank that has not finalised MPI is read from the launcher's report") {
+  const auto improper =
+      rule +
+      "mpirun has exited due to process rank 1 with PID 0 on\nnode n2 exiting improperly. There are three "
+      "reasons this could occur:\n\n1. this process did not call \"init\" before exiting\n" +
+      rule;
+  LauncherOutput output;
+  CHECK(output.take(improper).empty());
+  const auto rank = output.killed_rank();
+  REQUIRE(rank);
+  CHECK(rank->rank == 1);
+  CHECK(rank->host == "n2");
+  CHECK(rank->signal == 0);
+}
+
+TEST_CASE("Open MPI's lines about help messages are kept out as well, in pieces of any size") {
+  const std::string help =
+      "[n1:77] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n"
+      "[n1:77] Set MCA parameter \"orte_base_help_aggregate\" to 0 to see all help / error messages\n"
+      "[n1:77] 3 more processes have sent help message help-mpi-api.txt / mpi-abort\n";
+  const auto with = "a\n" + help + "[n1:77] 2 more batches\n[n1:77] Set of all\n";
+  for (std::size_t piece = 1; piece <= with.size(); ++piece) {
+    LauncherOutput output;
+    CHECK(passed(output, with, piece) == "a\n[n1:77] 2 more batches\n[n1:77] Set of all\n");
+    CHECK(output.reports().size() == 3);
+  }
+}
+
+TEST_CASE("a rank's own line about its failure is noticed") {
+  LauncherOutput output;
+  output.take("loss 0.5\nhortator: ra");
+  CHECK_FALSE(output.has_failure_line());
+  output.take("nk 1 (n1): no such file\n");
+  CHECK(output.has_failure_line());
+  LauncherOutput tagged;
+  tagged.take("[1,0]<stderr>:hortator: rank 0 (n1): Another run uses the folder\n");
+  CHECK(tagged.has_failure_line());
+}
+
 TEST_CASE("srun's line about a killed task names rank, host and signal") {
   const auto killed = parse_srun_line("srun: error: n2: task 3: Killed");
   REQUIRE(killed.has_value());

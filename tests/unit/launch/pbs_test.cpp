@@ -68,5 +68,8 @@ TEST_CASE("the CPUs of all hosts are known unless the user has chosen the number
   CHECK_FALSE(read(pbs_variables, "n1\nn2\n")->cpus.has_value());
   CHECK(read(pbs_variables, "n1\nn1\nn2\nn2\n", {{"NCPUS", "4"}, {"OMP_NUM_THREADS", "4"}})->cpus == 8);
   CHECK_FALSE(read(pbs_variables, "n1\n", {{"NCPUS", "4"}, {"OMP_NUM_THREADS", "2"}})->cpus.has_value());
+  CHECK(read(pbs_variables, "n1\n", {{"NCPUS", "4"}, {"OMP_NUM_THREADS", "2"}})->cpus_of_host == 4);
+  CHECK(read(pbs_variables, "n1\nn1\nn2\nn2\n", {{"NCPUS", "1"}})->cpus_of_host == 2);
+  CHECK_FALSE(read(pbs_variables, "n1\n")->cpus_of_host.has_value());
   CHECK_FALSE(read(pbs_variables, "n1\n", {{"NCPUS", "x"}, {"OMP_NUM_THREADS", "x"}})->cpus.has_value());
 }

@@ -1,10 +1,13 @@
 #include "launch/settings/settings.hpp"
 
+#include <algorithm>
 #include <hortator/error.hpp>
 
+#include "core/environment/known_variables.hpp"
 #include "launch/placement.hpp"
 #include "launch/request.hpp"
 #include "launch/settings/file.hpp"
+#include "launch/settings/keys.hpp"
 #include "launch/settings/walltime.hpp"
 #include "support/catch.hpp"
 
@@ -140,6 +143,11 @@ TEST_CASE("of a file with several errors all are reported") {
   }
 }
 
+TEST_CASE("no variable of a setting is reported as misspelt") {
+  for (const auto& key : keys())
+    CHECK(std::ranges::count(hortator::core::known_variables(), variable_of(key).substr(9)) == 1);
+}
+
 TEST_CASE("variables of the environment are settings, and checked") {
   const auto with = [](const std::string& name, const std::string& value) {
     return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });
@@ -162,7 +170,12 @@ TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agr
   CHECK(is(placement_of({{"nodes", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
   CHECK(is(placement_of({{"ranks", {"6"}}, {"nodes", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
   CHECK_THROWS_WITH(placement_of({}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(placement_of({{"nodes", {"2"}}}), ContainsSubstring("number of ranks is missing"));
+  CHECK(is(placement_of({{"nodes", {"2"}}}), 2, 2, 1));
+  CHECK(placement_of({{"nodes", {"2"}}}).one_for_each == "node");
+  CHECK(is(placement_of({{"nodes", {"2"}}, {"gpus_per_node", {"4"}}}), 8, 2, 4));
+  CHECK(placement_of({{"nodes", {"2"}}, {"gpus_per_node", {"4"}}}).one_for_each == "GPU");
+  CHECK(is(placement_of({{"nodes", {"2"}}, {"gpus_per_node", {"4"}}, {"cpu", {"true"}}}), 2, 2, 1));
+  CHECK(placement_of({{"nodes", {"2"}}, {"ranks", {"2"}}}).one_for_each.empty());
   CHECK_THROWS_WITH(placement_of({{"ranks", {"7"}}, {"ranks_per_node", {"3"}}}), ContainsSubstring("7 ranks (x)"));
   CHECK_THROWS_WITH(placement_of({{"ranks", {"7"}}, {"nodes", {"2"}}, {"ranks_per_node", {"3"}}}),
                     ContainsSubstring("7 ranks (x) are not 2 nodes of 3"));

@@ -1,4 +1,4 @@
-#include "runtime/environment_warnings.hpp"
+#include "runtime/environment/environment_warnings.hpp"
 
 #include <fstream>
 #include <map>

@@ -185,9 +185,10 @@ TEST_CASE("an empty answer takes the default, an invalid one is asked again") {
 }
 
 // In a process of its own: this one's other threads (MPI's) may be given the signals.
-static int supervised(const std::vector<std::string>& text, std::chrono::seconds grace = {}) {
+static int supervised(const std::vector<std::string>& text, std::chrono::seconds grace = {},
+                      const std::function<bool()>& has_begun = {}) {
   const pid_t child = fork();
-  if (child == 0) _exit(supervise(text, {.grace = grace}).code);
+  if (child == 0) _exit(supervise(text, {.grace = grace, .has_begun = has_begun}).code);
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -216,6 +217,21 @@ TEST_CASE("with a grace period the first SIGTERM becomes SIGUSR1, the second is 
   CHECK(supervised({"sh", "-c", script}) == 3);
   CHECK(supervised({"sh", "-c", "trap 'echo' USR1; (sleep 0.1; kill -TERM $PPID) & while :; do sleep 0.05; done"},
                    std::chrono::seconds(1)) == 143);
+}
+
+TEST_CASE("before the program has begun, SIGTERM ends the launcher at once and SIGUSR1 waits") {
+  const auto never = [] { return false; };
+  const auto ends = [](const std::string& at_term) {
+    return "trap 'exit 9' USR1; " + at_term + " (sleep 0.2; kill -TERM $PPID) & while :; do sleep 0.05; done";
+  };
+  CHECK(supervised({"sh", "-c", ends("")}, std::chrono::seconds(60), never) == 143);
+  CHECK(supervised({"sh", "-c", ends("trap 'exit 3' TERM;")}, std::chrono::seconds(60), never) == 143);
+  CHECK(supervised({"sh", "-c", ends("trap 'exit 0' TERM;")}, std::chrono::seconds(60), never) == 0);
+  const auto* script =
+      "trap '[ -e begun ]; exit $((5 + $?))' USR1; (sleep 0.1; kill -USR1 $PPID; sleep 0.6; touch begun) & "
+      "while :; do sleep 0.05; done";
+  CHECK(supervised({"sh", "-c", script}, std::chrono::seconds(60), [] { return fs::exists("begun"); }) == 5);
+  fs::remove("begun");
 }
 
 TEST_CASE("recorded_code returns the code of the ranks, unless the record is of an earlier run") {

@@ -45,7 +45,7 @@ script=${!#}
 grep '^#PBS ' "$script" >"$HOME/directives"
 # as PBS does: every directive is an option that it knows
 while read -r _ option _; do
-  case $option in -N | -l | -j | -k | -o | -e | -A | -q | -M | -m | -J | -W) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
+  case $option in -N | -l | -j | -k | -o | -e | -A | -q | -M | -m | -J | -W | -V) ;; *) echo "qsub: illegal option $option"; exit 1 ;; esac
 done <"$HOME/directives"
 folder=$(sed -n 's/^#PBS -o //p' "$script")
 [ -z "$folder" ] || [ -d "$folder" ] || { echo "no folder $folder"; exit 1; }
@@ -179,6 +179,26 @@ MODE=killed run_slurm job.sh
 grep -q 'rank 1 (n2): Killed by signal 11 (SIGSEGV); its last status: saving' out || wrong "a killed rank: $(<out)"
 grep -q '"rank": 1, "host": "n2", "exit_code": 139' runs/train/failure.json || wrong 'a killed rank is not recorded'
 ! grep -q 'noticed that' out || wrong "Open MPI's report is shown as well: $(<out)"
+# a rank that leaves without MPI_Finalize; and one that has printed its problem, but could not write failure.json
+program train <<'SH'
+[ "$MODE" != unwritable ] || echo 'hortator: rank 3 (n1): Another run uses the folder' >&2
+echo '[n1:77] 1 more process has sent help message help-mpi-api.txt / mpi-abort' >&2
+echo '[n1:77] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages' >&2
+printf '%s\nmpirun has exited due to process rank 1 with PID 0 on\nnode n2 exiting improperly. There are three reasons this could occur:\n%s\n' "$RULE" "$RULE" >&2
+exit 1
+SH
+fresh
+MODE=improper run_slurm job.sh
+grep -q 'rank 1 (n2): Its process has exited without finalising MPI' out || wrong "a rank that left: $(<out)"
+grep -q '"rank": 1, "host": "n2", "exit_code": 1,' runs/train/failure.json || wrong 'a rank that left is not recorded'
+! grep -qE 'improperly|help message|MCA' out || wrong "Open MPI's report is shown as well: $(<out)"
+fresh
+MODE=unwritable run_slurm job.sh
+! grep -qE 'improperly|help message|MCA' out || wrong "Open MPI's report after the rank's own: $(<out)"
+[ ! -e runs/train/failure.json ] || wrong 'a second cause is recorded'
+program train <<'SH'
+echo 'srun: error: n3: task 5: Killed' >&2; exit 137
+SH
 fresh
 MODE=task run_slurm job.sh
 grep -q 'srun: error: n3: task 5: Killed' out || wrong "srun's line is gone: $(<out)"
@@ -187,6 +207,7 @@ grep -q '"rank": 5, "host": "n3", "exit_code": 137, "problem": "Killed by signal
 # The warning reaches the program; the job waits until the program has ended.
 program train <<'SH'
 trap 'touch warned; /bin/sleep 0.5; mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
+echo runs/train >"$HORTATOR_RUN_NOTE"
 /bin/sleep 0.2
 kill -USR1 "$JOB"
 for _ in 1 2 3 4 5 6 7 8 9 10; do /bin/sleep 0.1; done
@@ -199,10 +220,24 @@ printf '%s\n' 'export JOB=$$' | sed -i '/^set -u$/r /dev/stdin' job.sh
 [ -e warned ] || wrong 'the warning did not reach the program'
 requeued || wrong 'warned and stopped is requeued'
 
+# A warning waits for a program that has not begun: it would end it.
+program train <<'SH'
+trap '[ -e begun ] || exit 1; mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
+kill -USR1 "$JOB"
+/bin/sleep 0.6; touch begun; echo runs/train >"$HORTATOR_RUN_NOTE"
+for _ in $(seq 50); do /bin/sleep 0.1; done
+exit 1
+SH
+fresh
+printf '%s\n' 'export JOB=$$' | sed -i '/^set -u$/r /dev/stdin' job.sh
+[ "$(code run_slurm job.sh)" = 75 ] || wrong "warned before it has begun: $(<out)"
+rm -f begun
+
 # PBS: the script's own timer warns; jobs of a chain after the last useful one exit at once.
 program train <<'SH'
 echo start >>starts
 trap 'mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
+echo runs/train >"$HORTATOR_RUN_NOTE"
 [ "$(wc -l <starts)" -lt 2 ] || exit 0
 [ "$HORTATOR_DEADLINE" -gt 0 ] || exit 1
 for _ in $(seq 50); do /bin/sleep 0.1; done
@@ -276,10 +311,34 @@ PBS_JOBCOOKIE=s3cr3t my_token=$'a\ns3cr3t' http_proxy=http://u:s3cr3t@proxy:80/ 
 grep -q 'PBS_JOBCOOKIE=(not shown)' runs/train/jobs/1.server/environment.1.server.0.txt || wrong 'the cookie is to be named'
 ! grep -rq s3cr3t runs || wrong "a secret: $(grep -rh s3cr3t runs)"
 
+# Under mpirun the ranks of a stopped run leave with the code that the script asks for, and the note says that the run has stopped.
+program train <<'SH'
+mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x
+printf 'runs/train\n\n%s\n' "$1" >"$HORTATOR_RUN_NOTE"
+exit "$HORTATOR_STOPPED_CODE"
+SH
+job --scheduler pbs -n 1 -- ./train stopped >job.sh
+[ "$(code run_pbs job.sh)" = 75 ] || wrong "stopped with code 0: $(<out)"
+! grep -q 'finished' out || wrong "a stopped run has finished: $(<out)"
+job --scheduler pbs -n 1 -- ./train '' >job.sh
+[ "$(code run_pbs job.sh)" = 0 ] || wrong "finished with code 0: $(<out)"
+
+# A job that is deleted before the program has begun gets no USR1, which it would not survive.
+program train <<'SH'
+trap 'echo USR1 >got; exit 1' USR1; trap 'echo TERM >got; exit 1' TERM
+kill -TERM "$(cat shell)"
+for _ in $(seq 50); do /bin/sleep 0.1; done
+SH
+job --scheduler pbs -n 1 -- ./train >job.sh
+printf '%s\n' 'echo $$ >shell' | sed -i '/^set -u$/r /dev/stdin' job.sh
+run_pbs job.sh
+[ "$(cat got)" = TERM ] || wrong "deleted before it has begun: $(<out)"
+
 # qdel of a running link ends the chain; a link that PBS runs again continues.
 program train <<'SH'
 echo start >>starts
 trap 'mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1 TERM
+echo runs/train >"$HORTATOR_RUN_NOTE"
 /bin/sleep 0.2
 kill -TERM "$(cat shell)"
 for _ in $(seq 50); do /bin/sleep 0.1; done
@@ -385,6 +444,81 @@ done
 grep -q 'write to the same run folder' err || wrong "$(<err)"
 program bin/sinfo </dev/null
 
+# Nodes without a number of ranks: one on each, or one for each GPU, and it is printed.
+"$hortator" job --scheduler slurm -N 2 -- ./train >job.sh 2>err || wrong "$(<err)"
+grep -q 'one for each node, 2 ranks in all' err || wrong "the number of ranks is not printed: $(<err)"
+grep -q '^#SBATCH --ntasks-per-node=1$' job.sh || wrong 'one rank on each node'
+"$hortator" job --scheduler slurm -N 2 --gpus-per-node 4 -- ./train >job.sh 2>err || wrong "$(<err)"
+grep -q 'one for each GPU, 8 ranks in all' err || wrong "the number of ranks is not printed: $(<err)"
+"$hortator" job --scheduler slurm -N 2 -n 4 -- ./train >job.sh 2>err
+! grep -q 'one for each' err || wrong "a number was given: $(<err)"
+
+# Without a scheduler, the tasks of a sweep run one after the other here, each in its own run folder; a failed one does not end the sweep.
+mkdir alone
+for name in env bash mkdir; do ln -s "$(command -v $name)" alone; done
+cp bin/mpirun alone
+program train <<'SH'
+printf '%s ' "$HORTATOR_RUN_DIR" "$@" >>starts; echo >>starts
+[ "$2" != fail ] || exit 3
+[ "$2" != stop ] || exit 75
+SH
+alone() { rm -rf runs starts; code=0; PATH=$work/alone "$hortator" sweep "$@" >out 2>err || code=$?; }
+alone --over lr=0.1,fail,x -n 1 -- ./train
+[ "$code" = 3 ] || wrong "a sweep with a failed task ended with $code: $(<err)"
+printf '%s \n' 'runs/train/0 --lr 0.1' 'runs/train/1 --lr fail' 'runs/train/2 --lr x' | diff - starts || wrong 'the tasks of a local sweep'
+grep -q '"arguments":{"lr":"fail"}' runs/train/1/task.json || wrong 'the arguments of a local task are not recorded'
+grep -q '2 of 3 tasks finished' err || wrong "no summary: $(<err)"
+grep -q 'there is no scheduler here' err || wrong "nothing reports where the tasks run: $(<err)"
+alone --over lr=stop,x -n 1 --run-dir runs/own -- ./train
+[ "$code" = 75 ] || wrong "a stopped sweep ended with $code: $(<err)"
+[ "$(<starts)" = 'runs/own/0 --lr stop ' ] || wrong "a stop ends the sweep: $(<starts)"
+alone --over lr=1,2 -n 1 --dry-run -- ./train
+[ "$code" = 0 ] || wrong "a dry run: $(<err)"
+[ "$(grep -c 'mpirun -n 1 .*HORTATOR_RUN_DIR=runs/train/[01] ' out)" = 2 ] || wrong "the commands of a dry run: $(<out)"
+[ ! -e runs ] || wrong 'a dry run has made a folder'
+alone --over lr=1,2 -n 1 --submit -- ./train
+if [ "$code" != 2 ] || ! grep -q 'Neither sbatch nor qsub' err; then wrong "nobody to submit to: $(<err)"; fi
+
+# PBS passes no PATH: a program that is found by it gets its whole path. -V asks PBS for all variables.
+mkdir tools; program tools/gpt </dev/null
+PATH=$work/tools:$PATH "$hortator" job --scheduler pbs -V -n 1 -- gpt --tiny >job.sh 2>err || wrong "$(<err)"
+grep -q "^program=($work/tools/gpt --tiny)" job.sh || wrong "the path of a program: $(grep ^program job.sh)"
+grep -q '^#PBS -V$' job.sh || wrong "-V is lost: $(grep PBS job.sh) $(<err)"
+PATH=$work/tools:$PATH "$hortator" job --scheduler slurm -n 1 -- gpt >job.sh 2>err
+grep -q '^program=(gpt)' job.sh || wrong "Slurm passes PATH on: $(grep ^program job.sh)"
+
+# A program that no node sees is no matter of spare nodes.
+job --scheduler pbs -n 1 -- ./absent >job.sh
+[ "$(code run_pbs job.sh)" = 1 ] || wrong "an absent program: $(<out)"
+grep -q 'no node sees the program ./absent' out || wrong "the hint: $(<out)"
+! grep -q 'spare nodes' out || wrong "a wrong hint: $(<out)"
+
+# A lost node is named, and a job whose nodes do not all answer is not restarted on them.
+program train <<'SH'
+echo start >>starts
+printf '%s\n' 'ORTE has lost communication with a remote daemon.' '' '  HNP daemon   : [[1,0],0] on node pbs1' '  Remote daemon: [[1,0],1] on node pbs2' >&2
+rm -f train; exit 205
+SH
+rm -rf runs starts
+job --scheduler pbs -n 1 --max-restarts 2 -- ./train >job.sh
+[ "$(code run_pbs job.sh)" = 205 ] || wrong "a lost node: $(<out)"
+grep -q 'node pbs2 was lost' out || wrong "the lost node is not named: $(<out)"
+grep -q 'the job is not restarted' out || wrong "no message: $(<out)"
+[ "$(wc -l <starts)" = 1 ] || wrong "the job was restarted: $(<starts)"
+
+# On a node with more CPUs than the job has of it, ranks are not bound: those of all such jobs would get the same first cores.
+program train </dev/null
+program bin/nproc <<'SH'
+echo "${CPUS:-1}"
+SH
+bound() { rm -rf runs calls; job --scheduler pbs -n 1 "$@" -- ./train >job.sh; run_pbs job.sh || wrong "$(<out)"; grep './train$' calls | sed 's/ env .*//; s/ --hostfile [^ ]* --mca plm_rsh_agent [^ ]*//'; }
+[ "$(CPUS=1 bound)" = 'mpirun -n 1 --map-by ppr:1:node' ] || wrong "a whole node: $(<calls)"
+[ "$(CPUS=64 bound)" = 'mpirun -n 1 --map-by ppr:1:node --bind-to none' ] || wrong "a shared node: $(<calls)"
+[ "$(CPUS=64 bound --threads 2)" = 'mpirun -n 1 --map-by ppr:1:node --bind-to none' ] || wrong "threads on a shared node: $(<calls)"
+[ "$(CPUS=2 bound --threads 2)" = 'mpirun -n 1 --map-by ppr:1:node:PE=2' ] || wrong "threads on a whole node: $(<calls)"
+[ "$(CPUS=64 bound --cpu-bind core)" = 'mpirun -n 1 --map-by ppr:1:node --bind-to core' ] || wrong "a chosen binding: $(<calls)"
+rm bin/nproc
+
 # Two hosts of PBS. pbs_tmrsh executes its words without a shell, and mpirun gives the agent one word.
 program bin/ompi_info <<'SH'
 echo mca:plm:rsh:version
@@ -443,6 +577,14 @@ echo pbs1 >two; two && wrong 'one host is not two'
 grep -q 'has 1 of 2 nodes' out || wrong "one host: $(<out)"
 rm bin/ompi_info
 cp bin/srun bin/mpirun
+
+# What Open MPI has left in /dev/shm is removed, unless it is new or a process uses it.
+touch -d '-5 minutes' "/dev/shm/vader_segment.test-$$.old"
+touch "/dev/shm/vader_segment.test-$$.new"
+job --scheduler pbs -n 1 -- ./train >job.sh; run_pbs job.sh || wrong "$(<out)"
+[ ! -e "/dev/shm/vader_segment.test-$$.old" ] || wrong 'an old segment is still there'
+[ -e "/dev/shm/vader_segment.test-$$.new" ] || wrong 'a new segment was removed'
+rm -f "/dev/shm/vader_segment.test-$$."*
 
 # A bad node is reported before the program starts.
 rm -rf runs calls; mkdir runs

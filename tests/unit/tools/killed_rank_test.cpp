@@ -37,6 +37,8 @@ std::vector<std::string> keys(const std::string& record) {
 
 TEST_CASE("a killed rank is reported with its signal, the likely cause and its last status") {
   CHECK(tools::killed_problem({.killed = {.rank = 1, .signal = SIGSEGV}}) == "Killed by signal 11 (SIGSEGV)");
+  CHECK_THAT(tools::killed_problem({.killed = {.rank = 1}}), ContainsSubstring("exited without finalising MPI"));
+  CHECK_THAT(tools::killed_record({.killed = {.rank = 1}}), ContainsSubstring("\"exit_code\": 1,"));
   CHECK(tools::killed_problem({.killed = killed_1}) ==
         "Killed by signal 9 (SIGKILL), often the kernel's out-of-memory killer");
   CHECK(tools::killed_problem({.killed = killed_1,

@@ -210,6 +210,7 @@ run config --help; code_is 0
 for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
   [[ $variable != HORTATOR_LAUNCH_CALL && $variable != HORTATOR_WITH_* ]] || continue
   grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "$variable is not documented"
+  grep -q "\"${variable#HORTATOR_}\"" "$sources/core/environment/known_variables.cpp" || wrong "$variable would be reported as misspelt"
 done
 
 # the command itself links neither LibTorch nor MPI
@@ -223,7 +224,7 @@ run launch -n 1 ./fail; code_is 7
 run launch -n 2 ./fail; code_is 7
 # signals are forwarded, and a failed run is restarted
 # shellcheck disable=SC2016
-program trapped 'trap "echo told; exit 0" USR1; kill -USR1 $(cat "$PWD/pid"); i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 5'
+program trapped 'trap "echo told; exit 0" USR1; echo runs >"$HORTATOR_RUN_NOTE"; kill -USR1 $(cat "$PWD/pid"); i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 5'
 sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || wrong 'SIGUSR1 was not forwarded'
 grep -q told out || wrong 'SIGUSR1 did not reach the rank'
 # shellcheck disable=SC2016

@@ -1,0 +1,144 @@
+#include "tools/launch/ranks_run.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include "core/environment/environment.hpp"
+#include "core/text/text.hpp"
+#include "core/time.hpp"
+#include "runtime/ending/deadline.hpp"
+#include "tools/launch/killed_rank.hpp"
+#include "tools/launch/launch_environment.hpp"
+#include "tools/launch/supervise.hpp"
+
+namespace hortator::tools {
+namespace {
+
+constexpr int usage_code = 2;
+// Schedulers kill a job about 30 s after they have sent SIGTERM.
+constexpr std::chrono::seconds time_to_save(25);
+
+// A file into which the program writes what only it knows: the name of its run folder, whether it stops when asked, and
+// whether it has stopped. Removed at the end.
+class RunNote {
+ public:
+  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
+  ~RunNote() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  RunNote(const RunNote&) = delete;
+  RunNote& operator=(const RunNote&) = delete;
+
+  std::string variable() const { return "HORTATOR_RUN_NOTE=" + file_.string(); }
+  std::filesystem::path folder() const { return line(0); }
+  bool has_begun() const { return !line(0).empty(); }
+  bool stops_when_asked() const { return !line(1).empty(); }
+  bool has_stopped() const { return !line(2).empty(); }
+
+ private:
+  std::string line(int number) const {
+    std::ifstream in(file_);
+    std::string text;
+    for (int i = 0; i <= number; ++i) {
+      if (!std::getline(in, text)) return "";
+    }
+    return text;
+  }
+
+  std::filesystem::path file_;
+};
+
+// What was known when a run began.
+struct Start {
+  std::filesystem::file_time_type of_files = std::filesystem::file_time_type::clock::now();
+  double time = core::unix_time();
+  std::optional<OomKills> oom_kills = count_oom_kills();
+};
+
+// Says how the run has ended if its ranks could not: a rank was killed. Open MPI's reports about a stop or an error
+// that the ranks have reported themselves look like a second failure and are left out; all others are passed on.
+void explain_end(const launching::LauncherOutput& output, const std::filesystem::path& folder, const Start& start,
+                 bool was_signalled) {
+  const auto killed = output.killed_rank();
+  const bool is_explained = output.has_failure_line() || (!folder.empty() && has_record(folder, start.of_files));
+  if ((output.reports().empty() && !killed) || is_explained) return;
+  if (!killed || was_signalled) {
+    for (const auto& report : output.reports()) std::cerr << report;
+    return;
+  }
+  report_killed_rank({.killed = *killed,
+                      .status = folder.empty() ? std::nullopt : last_status(folder, killed->rank, start.time),
+                      .now = core::unix_time(),
+                      .oom_before = start.oom_kills,
+                      .oom_now = count_oom_kills()},
+                     folder);
+}
+
+// In a script of the user's own nobody else tells the ranks when the job ends, so that they stop in time.
+void pass_deadline(launching::LaunchRequest& request) {
+  const auto variables = core::process_variables();
+  if (runtime::known_deadline(variables)) return;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto deadline = runtime::ask_deadline(variables, runtime::ask_shell(), now);
+  if (deadline) request.variables.push_back(text::concat("HORTATOR_DEADLINE=", deadline->time_since_epoch().count()));
+}
+
+// srun has its own handling of Ctrl-C.
+LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
+  const RunNote note;
+  const bool by_srun = facts.in_slurm && facts.srun_mpi;
+  request.variables.push_back(note.variable());
+  if (!by_srun) request.variables.emplace_back("HORTATOR_STOPPED_CODE=0");
+  const Start start;
+  launching::LauncherOutput output;
+  Supervision supervision{.has_begun = [&] { return note.has_begun(); }, .output = &output};
+  if (!by_srun) {
+    supervision.grace = time_to_save;
+    supervision.stops_when_asked = [&] { return note.stops_when_asked(); };
+  }
+  auto end = supervise(launching::command_line(request, facts), std::move(supervision));
+  if (end.code == 0 && note.has_stopped()) end.code = stopped_code;
+  const auto folder = note.folder();
+  if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
+  explain_end(output, folder, start, end.was_signalled);
+  return end;
+}
+
+// If Slurm has lost nodes, continues on the remaining ones with proportionally fewer ranks.
+void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
+  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
+  const auto remaining = count_remaining_nodes();
+  if (!remaining || *remaining >= *request.nodes) return;
+  request.nodes = remaining;
+  request.ranks = *remaining * *request.ranks_per_node;
+  std::cerr << "hortator: continuing on " << text::count(*remaining, "node") << " with "
+            << text::count(request.ranks, "rank") << "\n";
+}
+
+// Not a run that was ended from outside: whoever sent the signal wanted its end.
+bool may_restart(const LauncherEnd& end) {
+  return end.code != 0 && end.code != stopped_code && end.code != usage_code && !end.was_signalled;
+}
+
+}  // namespace
+
+int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts, int restarts) {
+  if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  pass_deadline(request);
+  auto end = run_once(request, facts);
+  while (may_restart(end) && restarts-- > 0) {
+    std::cerr << "hortator: the run ended with exit code " << end.code << "; restarting it from its newest checkpoint ("
+              << text::count(restarts, "restart") << " left)\n";
+    drop_lost_nodes(request, facts);
+    end = run_once(request, facts);
+  }
+  return end.code;
+}
+
+}  // namespace hortator::tools
