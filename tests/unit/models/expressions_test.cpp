@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/regex/pattern.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
