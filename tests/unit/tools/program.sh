@@ -207,7 +207,7 @@ done
 # and every variable that has no key, except internal ones and options of CMake; config --help lists those of the keys
 sources=$source_dir/../../../src
 run config --help; code_is 0
-for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
+for variable in $(grep -rhoE --exclude-dir=fortran '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
   [[ $variable != HORTATOR_LAUNCH_CALL && $variable != HORTATOR_WITH_* ]] || continue
   grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "$variable is not documented"
   grep -q "\"${variable#HORTATOR_}\"" "$sources/core/environment/known_variables.cpp" || wrong "$variable would be reported as misspelt"
