@@ -9,6 +9,7 @@
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "step/optimizer/divided_moments.hpp"
 #include "step/precision/precision.hpp"
@@ -113,6 +114,7 @@ void ModelCore::before_forward() {
     require_stepped();
     guard_slices();
   }
+  parallel::count_forward();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;

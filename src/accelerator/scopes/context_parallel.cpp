@@ -1,5 +1,6 @@
 #include <ATen/ops/arange.h>
 
+#include <atomic>
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <hortator/parallel/context_parallel.hpp>
@@ -10,6 +11,7 @@
 
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "parallel/context/attention_interception.hpp"
@@ -52,19 +54,33 @@ void require_once_each(const std::vector<SequenceBuffer>& buffers) {
   }
 }
 
+// Not an error: a model may compute each token on its own.
+void warn_of_own_attention() {
+  static std::atomic_flag warned;
+  if (warned.test_and_set()) return;
+  log::warn(
+      "A model computed within maybe_context_parallel and called no scaled_dot_product_attention: if it mixes tokens "
+      "in another way (attention of its own with softmax, torch::nn::MultiheadAttention, recurrent layers, "
+      "convolutions), "
+      "each rank has mixed its own tokens only, and losses and gradients are wrong");
+}
+
 }  // namespace
 
 struct ContextParallel::Division {
-  Division(const parallel::SequenceLayout& layout, const parallel::RankGroup& group, ContextAttention form)
-      : attention(layout, group, form) {}
+  Division(const parallel::SequenceLayout& layout, const parallel::RankGroup& group, ContextAttention form,
+           bool is_main)
+      : attention(layout, group, form), is_main(is_main) {}
   ~Division() {
     for (auto& [tensor, was] : whole) *tensor = std::move(was);
+    if (is_main && attention.saw_no_attention()) warn_of_own_attention();
   }
   Division(const Division&) = delete;
   Division& operator=(const Division&) = delete;
 
   std::vector<std::pair<at::Tensor*, at::Tensor>> whole;  ///< buffers, as they were
   parallel::DividedAttention attention;
+  bool is_main;  ///< warns for all ranks
 };
 
 ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<SequenceBuffer> buffers) {
@@ -78,7 +94,8 @@ ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<Seq
   mpi::same_on_all(group.host, std::to_string(length), "the length of the sequences along context");
   const parallel::SequenceLayout layout(length, group.size());
   division_ = std::make_unique<Division>(
-      layout, group, training.options().parallel.context_attention.value_or(ContextAttention::gather));
+      layout, group, training.options().parallel.context_attention.value_or(ContextAttention::gather),
+      training.host().rank() == 0);
   positions_ = parallel::part_of_sequence(positions_, 0, layout, group.index());
   for (const auto& [tensor, dim] : buffers) {
     auto part = parallel::part_of_sequence(*tensor, dim, layout, group.index());

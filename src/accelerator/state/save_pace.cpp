@@ -23,7 +23,7 @@ std::optional<SavePace::Clock::duration> time_to_save(const SaveTimes& times) {
 }
 
 bool save_fits(const SaveTimes& times, std::chrono::milliseconds left) {
-  constexpr auto worth_a_try = std::chrono::seconds(10);
+  constexpr auto worth_a_try = std::chrono::seconds(5);
   if (times.longest) return *time_to_save(times) * 3 / 2 <= left;
   return !times.under_way && left >= worth_a_try;
 }

@@ -58,9 +58,9 @@ struct SaveTimes {
 /// assumed to take as long as the longest so far. Nothing before the first save.
 std::optional<SavePace::Clock::duration> time_to_save(const SaveTimes& times);
 
-/// Whether a save can complete within `left`, the time until SIGKILL. Before the first save has completed, ten seconds
-/// are enough for a try, since a save that is cut off loses nothing; but not if one is under way, which needs this
-/// time.
+/// Whether a save can complete within `left`, the time until SIGKILL. Before the first save has completed, five seconds
+/// are enough for a try (PBS leaves eight to the ranks of mpirun), since a save that is cut off loses nothing; but not
+/// if one is under way, which needs this time.
 bool save_fits(const SaveTimes& times, std::chrono::milliseconds left);
 
 }  // namespace hortator::accelerator

@@ -139,7 +139,7 @@ observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& fac
           .is_over = facts.is_over,
           .phase = facts.phase,
           .loops = facts.loops,
-          .updates = updates_,
+          .updates = facts.updates_before + updates_,
           .updates_per_second = passed > 0 ? static_cast<double>(here.updates - before_.updates) / passed : 0,
           .cpus_used = passed > 0 ? (here.cpu - before_.cpu) / passed : 0,
           .cpus = cpus_,

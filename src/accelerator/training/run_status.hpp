@@ -28,6 +28,7 @@ struct RunFacts {
   std::string mesh = "";  ///< see observe::RankStatus
   std::vector<std::pair<std::string, double>> values = {};
   std::optional<std::int64_t> resumed_after = {};
+  std::int64_t updates_before = 0;  ///< of the runs that this one has resumed
 };
 
 /// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large

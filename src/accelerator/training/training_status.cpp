@@ -21,7 +21,8 @@ RunFacts Training::facts() {
                  .rows = output.trackers().rows().string(),
                  .mesh = channels.mesh().text(),
                  .values = output.trackers().latest(),
-                 .resumed_after = output.trackers().resumed_after()};
+                 .resumed_after = output.trackers().resumed_after(),
+                 .updates_before = output.updates() - output.status().updates()};
   for (const auto& model : prepared.models()) {
     const auto times = model->times();
     facts.communicating += times.copying + times.starting + times.waiting + times.buffers;

@@ -45,7 +45,7 @@ struct RankStatus {
   bool is_over = false;
   std::string phase = "";
   std::vector<LoopStatus> loops = {};  ///< the outermost first
-  std::int64_t updates = 0;            ///< backward passes that averaged gradients
+  std::int64_t updates = 0;            ///< backward passes that averaged gradients, also before a resumption
   double updates_per_second = 0;
   double cpus_used = 0;  ///< since the last row
   int cpus = 1;          ///< available to this rank

@@ -21,6 +21,7 @@ namespace {
 
 std::atomic<const DividedAttention*> divided = nullptr;
 std::atomic<int> intercepted = 0;
+std::atomic<int> forwards = 0;
 thread_local bool is_inside = false;  // in context_attention, which attends to gathered keys
 
 struct Inside {
@@ -86,6 +87,8 @@ at::Tensor positions_of(const SequenceLayout& layout, int rank) {
 DividedAttention::DividedAttention(const SequenceLayout& layout, const RankGroup& group, ContextAttention form)
     : layout_(layout), group_(group), form_(form) {
   start_interception();
+  intercepted_before_ = intercepted;
+  forwards_before_ = forwards;
   const DividedAttention* none = nullptr;
   if (!divided.compare_exchange_strong(none, this)) {
     throw UsageError({.what = "maybe_context_parallel was called within another one",
@@ -110,5 +113,11 @@ DividedAttention::~DividedAttention() {
   runtime::set_divided_sequence(std::nullopt);
   divided = nullptr;
 }
+
+bool DividedAttention::saw_no_attention() const {
+  return forwards != forwards_before_ && intercepted == intercepted_before_;
+}
+
+void count_forward() { ++forwards; }
 
 }  // namespace hortator::parallel

@@ -23,10 +23,18 @@ class DividedAttention {
   const RankGroup& group() const { return group_; }
   ContextAttention form() const { return form_; }
 
+  /// Whether models have computed within this scope, and none has called scaled_dot_product_attention.
+  bool saw_no_attention() const;
+
  private:
   SequenceLayout layout_;
   const RankGroup& group_;
   ContextAttention form_;
+  int intercepted_before_ = 0;
+  int forwards_before_ = 0;
 };
+
+/// Called before each forward of a prepared model.
+void count_forward();
 
 }  // namespace hortator::parallel

@@ -1,15 +1,25 @@
 #include "simulation/training/trained_model.hpp"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/real.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
+#include "machine/cpu/openmp_threads.hpp"
 #include "simulation/calls/local_outcome.hpp"
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"
 #include "simulation/settings/model_parts.hpp"
+#include "simulation/training/buffer_copies.hpp"
+#include "simulation/training/common_backward.hpp"
+#include "simulation/training/network_call.hpp"
 
 namespace hortator::simulation {
 namespace {
@@ -27,6 +37,35 @@ c10::ScalarType type_of(const torch::nn::Module& module, const Section& settings
     }
   }
   return c10::kFloat;
+}
+
+void write_result(const at::Tensor& result, const at::Tensor& to, const char* what) {
+  if (result.sizes() != to.sizes()) {
+    throw UsageError({.what = text::concat("The ", what, " has the shape ", result.sizes(), ", its array ", to.sizes()),
+                      .hint = "bind an array of that shape"});
+  }
+  if (!c10::canCast(result.scalar_type(), to.scalar_type())) {
+    throw UsageError(
+        {.what = text::concat("The ", what, " has the type ", result.scalar_type(), ", its array ", to.scalar_type()),
+         .why = "its fractions or imaginary parts would be lost",
+         .hint = "bind an array of floating-point numbers, or of complex ones"});
+  }
+  at::Tensor(to).copy_(result);
+}
+
+std::int64_t samples_of(const TensorBatch& batch) {
+  const auto& arrays = batch.targets.empty() ? batch.inputs : batch.targets;
+  return arrays.empty() || arrays.front().dim() == 0 ? 1 : arrays.front().size(0);
+}
+
+/// 0, with gradients of 0: a rank without samples takes part in the backward pass.
+at::Tensor loss_of_nothing(const std::vector<at::Tensor>& parameters, c10::Device device) {
+  auto sum = at::zeros({}, at::TensorOptions(device));
+  for (const auto& parameter : parameters) {
+    const auto nothing = parameter.flatten().slice(0, 0, 0).sum();
+    sum = sum + (nothing.is_complex() ? at::real(nothing) : nothing);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -133,6 +172,244 @@ void TrainedModel::export_to(const char* folder) {
     if (folder == nullptr) throw UsageError({.what = "hortator_export got no folder", .hint = "pass its name"});
   });
   accelerator_.save_model(*prepared_, folder);
+}
+
+TrainedModel::Tensors TrainedModel::outputs_of(const Tensors& inputs) {
+  set_training(false);
+  const auto values = adapted(inputs);
+  return computed(name_, inputs, [&] {
+    if (accelerator_.mixed_precision() == Precision::no) return network_->forward(values);
+    const auto mixed = accelerator_.autocast();
+    auto results = network_->forward(values);
+    for (auto& result : results) detail::to_float32(result);  // as results of prepared models are
+    return results;
+  });
+}
+
+bool TrainedModel::writes_directly(const TensorBatch& batch) {
+  if (accelerator_.mixed_precision() != Precision::no) return false;
+  set_training(false);
+  return computed(name_, batch.inputs, [&] { return network_->forward_into(adapted(batch.inputs), batch.outputs); });
+}
+
+void TrainedModel::infer(const TensorBatch& batch) {
+  const machine::OpenmpThreads threads(policy_.threads);
+  require_local_parameters("infer");
+  const c10::InferenceMode inference;
+  if (writes_directly(batch)) return;
+  const auto results = outputs_of(batch.inputs);
+  if (results.size() != batch.outputs.size()) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has ",
+                                           text::count(static_cast<long long>(results.size()), "output"),
+                                           ", the batch has arrays for ", batch.outputs.size()),
+                      .hint = "bind one array for each output (HORTATOR_OUTPUT)"});
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) write_result(results[i], batch.outputs[i], "output");
+}
+
+void TrainedModel::adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient) {
+  const machine::OpenmpThreads threads(policy_.threads);
+  require_local_parameters("adjoint");
+  auto inputs = adapted(batch.inputs);
+  const auto differentiated = input_to_differentiate(batch);
+  inputs.front() = differentiated;
+  const auto outputs = outputs_of(inputs);
+  if (outputs.empty() || !outputs.front().requires_grad()) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has no derivatives"),
+                      .why = "its output does not depend on its first input by differentiable operators",
+                      .hint = "use a model that LibTorch can differentiate: compiled packages only infer"});
+  }
+  const auto& output = outputs.front();
+  const auto weights = adapted({cotangent}).front();
+  if (weights.sizes() != output.sizes()) {
+    throw UsageError(
+        {.what = text::concat("The cotangent has the shape ", weights.sizes(), ", the output ", output.sizes())});
+  }
+  const auto gradients = computed(name_, batch.inputs, [&] {
+    return torch::autograd::grad({output}, {differentiated}, {weights.to(output.scalar_type())});
+  });
+  const at::NoGradGuard no_grad;
+  write_result(gradients.front(), gradient, "gradient");
+}
+
+at::Tensor TrainedModel::input_to_differentiate(const TensorBatch& batch) const {
+  if (batch.inputs.empty())
+    throw UsageError({.what = "The batch has no input", .hint = "bind an array as HORTATOR_INPUT"});
+  const auto input = adapted({batch.inputs.front()}).front();
+  if (input.is_floating_point() || input.is_complex()) return input.detach().requires_grad_();
+  throw UsageError({.what = text::concat("The first input has the type ", input.scalar_type()),
+                    .why = "there are no derivatives with respect to whole numbers",
+                    .hint = "bind an array of floating-point numbers first"});
+}
+
+// Distinguishes this model's calls from those of other models of the run.
+std::int64_t TrainedModel::call_number(bool trains) const { return 2 * (policy_.number % 64) + (trains ? 1 : 0); }
+
+TrainedModel::Tensors TrainedModel::in_units(Tensors outputs) const {
+  const auto* standardized = dynamic_cast<const Standardized*>(network_.get());
+  if (standardized == nullptr) return outputs;
+  for (auto& output : outputs) output = standardized->in_units(output);
+  return outputs;
+}
+
+at::Tensor TrainedModel::loss_of(const Tensors& outputs, const TensorBatch& batch) const {
+  return computed(name_, batch.targets, [&] {
+    const bool comparable = outputs.size() == batch.targets.size();
+    return loss_(in_units(outputs), comparable ? in_units(adapted(batch.targets)) : adapted(batch.targets),
+                 adapted(batch.loss_arguments));
+  });
+}
+
+void TrainedModel::require_trainable() const {
+  if (!optimizer_) {
+    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has no optimizer"),
+                      .hint = text::concat("add optimizer: to models.", name_, " in the settings")});
+  }
+  const auto* standardized = dynamic_cast<const Standardized*>(network_.get());
+  if (standardized == nullptr || has_statistics_ || standardized->has_numbers()) return;
+  throw UsageError({.what = text::concat("The model ", text::quote(name_), " is normalised, and has no statistics yet"),
+                    .why = "they come from the buffer that trains it",
+                    .hint = "train it with hortator_buffer_train first, or leave normalize out"});
+}
+
+void TrainedModel::require_unsharded_parameters() const {
+  if (accelerator_.options().zero.stage.value_or(0) < 3) return;
+  throw UsageError({.what = "This rank has no samples for a training step with zero_stage 3",
+                    .why = "the ranks join the parts of parameters in each forward pass",
+                    .hint = "use zero_stage 2, or bind at least one sample on each rank"});
+}
+
+double TrainedModel::weight_of(std::int64_t samples) const {
+  switch (weighing_) {
+    case LossWeighing::by_samples:
+      return static_cast<double>(samples);
+    case LossWeighing::by_ranks:
+      return samples > 0 ? 1 : 0;
+    case LossWeighing::sums:
+      return 1;
+  }
+  return 1;
+}
+
+/// Describes the loss to the other ranks. Reads it, which waits for the device, unless nobody wants to know.
+void TrainedModel::judge(const at::Tensor& loss, bool wants_loss, LocalLoss& mine) const {
+  const bool looks = policy_.on_nonfinite != NonfiniteStep::proceed;
+  if (!wants_loss && !looks) return;
+  const auto number = loss.item<double>();
+  if (wants_loss) mine.loss = number;
+  mine.is_finite = !looks || std::isfinite(number);
+}
+
+// Under no_sync, the forward pass does not communicate: it may fail on this rank only.
+at::Tensor TrainedModel::forward(const TensorBatch& batch, bool wants_loss, LocalLoss& mine) {
+  mine.samples = samples_of(batch);
+  mine.weight = weight_of(mine.samples);
+  set_training(true);
+  if (mine.samples == 0) {
+    require_unsharded_parameters();
+    if (wants_loss) mine.loss = 0;
+    return loss_of_nothing(learning_, accelerator_.device());
+  }
+  const NoSync local({*prepared_});
+  const auto outputs = computed(name_, batch.inputs, [&] { return (*prepared_)(adapted(batch.inputs)); });
+  auto loss = loss_of(outputs, batch);
+  judge(loss, wants_loss, mine);
+  if (mine.is_finite || policy_.on_nonfinite != NonfiniteStep::fail) return loss;
+  throw Error({.what = text::concat("The loss of the model ", text::quote(name_), " is ", loss.item<double>()),
+               .why = "a number in its inputs, targets or parameters is not finite; no parameter was changed",
+               .hint = "look for NaN in the arrays that are bound; on_nonfinite: skip leaves such steps out"});
+}
+
+TrainedModel::Step TrainedModel::train(const MakeBatch& make_batch, bool wants_loss) {
+  const machine::OpenmpThreads threads(policy_.threads);
+  BufferCopies buffers;  // a step that fails, or is left out, changes nothing
+  at::Tensor loss;
+  LocalLoss mine{.call = call_number(/*trains=*/true)};
+  const auto outcome = attempt([&] {
+    require_trainable();
+    buffers.copy(*network_);
+    loss = forward(make_batch(), wants_loss, mine);
+  });
+  const auto common = agree_on_loss(comm(), outcome, mine);
+  const bool has_samples = common.samples > 0;
+  if (!has_samples && accumulation_ == 1) return {.is_done = false};
+  const bool is_done =
+      common.is_finite && !refuses_update_ ? update(common.factor == 1 ? loss : loss * common.factor) : leave_out();
+  if (is_done) buffers.keep_changes();
+  return {.is_done = is_done && has_samples, .loss = common.loss};
+}
+
+// With its update, whose other micro-steps are then left out as well: a run is saved between updates.
+bool TrainedModel::leave_out() {
+  const bool is_first = !refuses_update_;
+  stepper_->zero_grad();
+  ++micro_steps_;
+  refuses_update_ = !is_between_updates();
+  if (is_first) left_out_.note_left_out("loss");
+  return false;
+}
+
+bool TrainedModel::update(const at::Tensor& loss) {
+  try {
+    return try_update(loss);
+  } catch (...) {  // the next step must not add to the gradients of this one
+    stepper_->zero_grad();
+    micro_steps_ = 0;
+    throw;
+  }
+}
+
+bool TrainedModel::try_update(const at::Tensor& loss) {
+  ++micro_steps_;
+  const auto part = accumulation_ == 1 ? loss : loss / accumulation_;
+  if (!is_between_updates()) {
+    const NoSync local({*prepared_});
+    common_backward(accelerator_, part, learning_);
+    return true;
+  }
+  common_backward(accelerator_, part, learning_);
+  if (max_norm_) accelerator_.clip_grad_norm_(prepared_->parameters(), *max_norm_);
+  if (max_value_) accelerator_.clip_grad_value_(prepared_->parameters(), *max_value_);
+  const auto* const protection = accelerator::Training::of(accelerator_).control.protection();
+  const auto skipped = protection == nullptr ? 0 : protection->skipped();
+  stepper_->step();
+  const bool is_left_out = protection != nullptr && protection->skipped() > skipped;
+  if (is_left_out) {
+    refuse_update();
+  } else {
+    left_out_.note_step();
+  }
+  if (schedule_) schedule_->step();
+  stepper_->zero_grad();
+  return !is_left_out;
+}
+
+/// A gradient of this update is not finite: all ranks come here, and the optimizer has not stepped.
+void TrainedModel::refuse_update() {
+  if (policy_.on_nonfinite != NonfiniteStep::fail) return left_out_.note_left_out("gradient");
+  throw Error({.what = text::concat("A gradient of the model ", text::quote(name_), " is not a finite number"),
+               .why = "no parameter was changed",
+               .hint = "use a lower learning rate, or another loss; on_nonfinite: skip leaves such steps out"});
+}
+
+TrainedModel::Step TrainedModel::evaluate(const MakeBatch& make_batch, bool wants_loss) {
+  const machine::OpenmpThreads threads(policy_.threads);
+  LocalLoss mine{.call = call_number(/*trains=*/false)};
+  const auto outcome = attempt([&] {
+    require_local_parameters("evaluate");
+    const auto batch = make_batch();
+    mine.samples = samples_of(batch);
+    mine.weight = weight_of(mine.samples);
+    if (mine.samples == 0) {
+      if (wants_loss) mine.loss = 0;
+      return;
+    }
+    const at::NoGradGuard no_grad;
+    const auto loss = loss_of(outputs_of(batch.inputs), batch);
+    if (wants_loss) mine.loss = loss.item<double>();
+  });
+  const auto common = agree_on_loss(comm(), outcome, mine);
+  return {.is_done = common.samples > 0, .loss = common.loss};
 }
 
 }  // namespace hortator::simulation

@@ -93,3 +93,26 @@ TEST_CASE("the main process prints progress lines where there is no terminal") {
   });
   CHECK((count(output, "these batches") > 0) == accelerator.is_main_process());
 }
+
+TEST_CASE("attention of a model's own over a divided sequence is reported once") {
+  const State state;
+  Accelerator accelerator({.parallel = {.context = state.num_processes()}});
+  torch::nn::Linear net(4, 4);
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto attend = [&, &model = model](const auto& attention) {
+    return test::written_to(STDERR_FILENO, [&] {
+      auto tokens = at::ones({2, 16, 4});
+      const auto divided = accelerator.maybe_context_parallel({{&tokens, 1}});
+      if (attention != nullptr) attention(model(tokens).unsqueeze(1));
+    });
+  };
+  using Attention = void (*)(const at::Tensor&);
+  const Attention none = nullptr;
+  const Attention usual = [](const at::Tensor& x) { at::scaled_dot_product_attention(x, x, x); };
+  const Attention own = [](const at::Tensor& x) { at::matmul(at::softmax(at::matmul(x, x.mT()), -1), x); };
+  const std::string report = "called no scaled_dot_product_attention";
+  CHECK(count(attend(none) + attend(usual), report) == 0);
+  const bool is_reported = state.num_processes() > 1 && state.is_main_process();
+  CHECK(count(attend(own) + attend(own), report) == (is_reported ? 1 : 0));
+}

@@ -96,6 +96,31 @@ TEST_CASE("a run of less than a second writes a row at its end if it has saved s
   }
 }
 
+TEST_CASE("a resumed run counts the updates of the run before it") {
+  const State state;
+  const test::Folder folder(state, "continued");
+  const auto run = folder.path() / "run";
+  for (const std::int64_t updates : {1, 2}) {
+    {
+      Accelerator accelerator({.project = {.dir = run}});
+      test::Net net;
+      torch::optim::SGD sgd(net->parameters(), 0.1);
+      auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(test::Rows{64}, {.batch_size = 1}));
+      if (accelerator.has_checkpoint()) accelerator.load_state();
+      const auto batch = *loader.begin();
+      accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+      optimizer.step();
+      accelerator.save_state();
+    }
+    state.wait_for_everyone();
+    const auto rows = content_of(run / "status" / "ranks.jsonl");
+    const auto status = observe::parse_status(std::string_view(rows).substr(0, observe::row_bytes));
+    REQUIRE(status);
+    CHECK(status->updates == updates);
+    state.wait_for_everyone();
+  }
+}
+
 TEST_CASE("status rows cost less than 0.5 % of the time") {
   const State state;
   const test::Folder folder(state, "cost");
