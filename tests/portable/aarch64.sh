@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Cross-compiles everything that includes neither LibTorch nor MPI for aarch64 (Grace nodes): per room one unit with all its sources and
-# headers. Exit code 77 if there is no cross-compiler.
+# aarch64.sh INCLUDE: cross-compiles everything that includes neither LibTorch nor MPI for aarch64 (Grace nodes), per room one unit with all its
+# sources and headers. INCLUDE is the build's folder with version.hpp. Exit code 77 if there is no cross-compiler.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-compiler=aarch64-linux-gnu-g++
+compiler=aarch64-linux-gnu-g++ generated=$1
 command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,7 +18,7 @@ for file in src/comm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/kern
   [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not in the list of portable files" >&2; exit 1; }
 done
 compile() { # NAME: compiles work/NAME.cpp
-  "$compiler" -std=c++20 -O0 -Wall -Wextra -Werror -Wno-subobject-linkage -DHORTATOR_BUILDING -I src -I include -c "$work/$1.cpp" -o "$work/$1.o"
+  "$compiler" -std=c++20 -O0 -Wall -Wextra -Werror -Wno-subobject-linkage -DHORTATOR_BUILDING -I src -I include -I "$generated" -c "$work/$1.cpp" -o "$work/$1.o"
   grep -q AArch64 <<<"$(readelf -h "$work/$1.o")"
 }
 rooms=0
