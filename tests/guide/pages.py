@@ -7,6 +7,7 @@
   pages.py messages ROOT               the messages in troubleshooting.md are in the sources
   pages.py settings ROOT HORTATOR [--write]   environment.md lists all settings and all variables of the sources
   pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths and tests exist
+  pages.py tests ROOT                  the tests that guarantees.md and parallelism.md name exist
   pages.py run ROOT PREFIX FOLDER PAGE...     runs the marked blocks of pages in FOLDER, with the installation in PREFIX
 
 A mark follows the language of a fenced block: `cpp` (compiled by tests/guide), `cpp|cmake|yaml file=NAME` (written to a file and used by the
@@ -21,7 +22,7 @@ import subprocess
 import sys
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
-OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "simulations", "changelog", "release-notes-0.2"]
+OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "parallelism", "simulations", "changelog", "release-notes-0.2"]
 MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "fortran", "diff"]
 
 
@@ -268,6 +269,41 @@ def coverage(root, build, write):
     return problems
 
 
+def declared_tests(root):
+    """The names in CMake's files, as regular expressions, and of hortator_add_test() the titles of its test cases."""
+    names, cases = {}, {}
+    for file in sorted((root / "tests").rglob("CMakeLists.txt")):
+        text = file.read_text()
+        found = re.findall(r"hortator_(?:add|mpi)_test\(\s*([^\s)]+)|NAME ([^\s)]+)", text)
+        for name in [first or second for first, second in found] + [".".join(pair) for pair in re.findall(r"(\w+)_test\((\w+)", text)]:
+            if not re.fullmatch(r"\$\{\w+\}", name):
+                names[name] = re.sub(r"\\\$\\\{\w+\\\}", r"[\\w.]+", re.escape(name))
+        for name, sources in re.findall(r"hortator_add_test\(\s*(\w+)\s+SOURCES\s([^)]*)\)", text):
+            files = [file.parent / source for source in re.findall(r"[\w./]+\.cpp", sources)]
+            contents = "".join(source.read_text() for source in files if source.exists())  # variables of CMake are not expanded
+            cases[name] = re.sub(r'"\s*\n\s*"', "", contents)
+    return names, cases
+
+
+def tests(root):
+    names, cases = declared_tests(root)
+    problems = []
+    for page, minimum in (("guarantees", 30), ("parallelism", 20)):
+        cells = re.findall(r"^\|.*\| (`[\w.*]+`.*) \|$", (root / f"share/doc/{page}.md").read_text(), re.M)
+        if len(cells) < minimum:
+            problems.append(f"{page}.md: only {len(cells)} rows name tests: has its form changed?")
+        for name, title in [found for cell in cells for found in re.findall(r'`([^`]+)`(?:: "([^"]*)")?', cell)]:
+            if name.endswith("*"):
+                is_known = any(known.startswith(name[:-1]) for known in names)
+            else:
+                is_known = any(re.fullmatch(pattern + r"(\.np\d+)?", name) or re.fullmatch(pattern, name + ".np1") for pattern in names.values())
+            if not is_known:
+                problems.append(f"{page}.md: no CMakeLists.txt of tests/ adds a test '{name}'")
+            if title and f'TEST_CASE("{title}"' not in re.sub(r"TEST_CASE\(\s+", "TEST_CASE(", cases.get(name, "")):
+                problems.append(f"{page}.md: the test '{name}' has no case \"{title}\"")
+    return problems
+
+
 def normal(line):
     """A line without what differs between machines: numbers, bars and repeated blanks."""
     line = re.sub(r"[\d][\d.:]*", "#", line)
@@ -332,6 +368,7 @@ def main(arguments):
         "messages": lambda: messages(root),
         "settings": lambda: settings(root, arguments[2], "--write" in arguments),
         "coverage": lambda: coverage(root, arguments[2], "--write" in arguments),
+        "tests": lambda: tests(root),
         "run": lambda: run(root, arguments[2], arguments[3], arguments[4:]),
     }
     problems = verbs[verb]()
