@@ -83,7 +83,7 @@ typedef struct hortator_array {
   hortator_type type;
   hortator_memory memory; /* where `data` points to; 0: the host */
   void* stream; /* of memory on the device: the cudaStream_t whose earlier work each call follows, and whose later work
-                 * follows the call; NULL: the default stream. Nobody waits for the device. */
+                 * follows the call; NULL: the default stream. The host does not wait for the device. */
 } hortator_array;
 
 /* For hortator_begin: all ranks of the program. It also starts MPI where the program has not. */
@@ -174,7 +174,7 @@ HORTATOR_C_API hortator_status hortator_buffer_create(hortator_run* run, const c
  * a number that is not finite (HORTATOR_NOTHING), which would spoil them for good. Local. */
 HORTATOR_C_API hortator_status hortator_buffer_put(hortator_buffer* buffer, hortator_batch* batch);
 
-/* The number of samples that this rank's part holds now. Local. */
+/* Sets `count` to the number of samples that this rank's part holds now. Local. */
 HORTATOR_C_API hortator_status hortator_buffer_count(const hortator_buffer* buffer, int64_t* count);
 
 /* `steps` training steps, each on batch_size random samples of each rank's part. `loss` (may be NULL): of the last
@@ -197,8 +197,8 @@ HORTATOR_C_API hortator_status hortator_share_weights(int32_t comm, hortator_mod
 
 /* --- state --- */
 
-/* Saves and restores an array of the simulation, in the host's memory, with each checkpoint, in place. Call it before
- * hortator_resume. Collective. */
+/* Saves and restores an array of the simulation, in the host's memory, with each checkpoint, in place. `name` is its
+ * name there; `distribution` says which ranks have which part of it. Call it before hortator_resume. Collective. */
 HORTATOR_C_API hortator_status hortator_keep(hortator_run* run, const char* name, const hortator_array* array,
                                              hortator_distribution distribution);
 
@@ -212,20 +212,22 @@ HORTATOR_C_API hortator_status hortator_save(hortator_run* run, double every, in
  * and the run starts from scratch. A damaged checkpoint is reported and the one before is used. Collective. */
 HORTATOR_C_API hortator_status hortator_resume(hortator_run* run);
 
-/* The same, and kept arrays and buffers that the checkpoint does not have, or has in another shape, keep what they
- * hold. `left_out` (may be NULL) is their number; rank 0 logs their names. Models must be those of the checkpoint.
- * `resume: partly` in the settings' section `checkpoints` lets hortator_resume do the same. Collective. */
+/* Restores the last checkpoint as hortator_resume does, but kept arrays and buffers that the checkpoint does not have,
+ * or has in another shape, keep what they hold. `left_out` (may be NULL) is their number; rank 0 logs their names.
+ * Models must be those of the checkpoint. `resume: partly` in the settings' section `checkpoints` lets hortator_resume
+ * do the same. Collective. */
 HORTATOR_C_API hortator_status hortator_resume_partly(hortator_run* run, int32_t* left_out);
 
 /* Writes a model's weights to the folder `dir`, as safetensors. Collective. */
 HORTATOR_C_API hortator_status hortator_export(hortator_model* model, const char* dir);
 
-/* Gives a number to the trackers. Only rank 0's are kept. Numbers with different names make up one row; a name that the
+/* Gives `value` to the trackers. Only rank 0's are kept. Values with different names make up one row; a `name` that the
  * row has already begins the next one. Rows are counted. A row is written when the next one begins, and by
  * hortator_should_stop, hortator_save and hortator_end. The names `step` and `time` are the trackers'. Local. */
 HORTATOR_C_API hortator_status hortator_log(hortator_run* run, const char* name, double value);
 
-/* The same in the row of this step of the simulation, from 0. Local. */
+/* Gives `value` to the trackers as hortator_log() does, in the row of this `step` of the simulation, which is at least
+ * 0. `name` is the column. Local. */
 HORTATOR_C_API hortator_status hortator_log_step(hortator_run* run, int64_t step, const char* name, double value);
 
 /* For bindings to other languages: stores `text` as this thread's last failure and returns `status`. */

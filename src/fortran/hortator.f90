@@ -2,7 +2,8 @@
 !> rank are passed as they are, sections with strides included.
 !>
 !> Every procedure has an optional last argument `status`. Without it, a failure prints its text and stops the program, as
-!> with allocate(stat=). With it, other results of a call that fails are what they were, or 0 or false. Procedures marked collective must be called by all ranks of the run in the same order.
+!> with allocate(stat=). With it, other results of a call that fails are what they were, or 0 or false. Procedures marked
+!> collective must be called by all ranks of the run in the same order.
 module hortator
   use, intrinsic :: iso_c_binding
   implicit none
@@ -243,7 +244,8 @@ module hortator
 
 contains
 
-  !> Begins a run of the ranks of `comm`: comm%MPI_VAL of mpi_f08, the integer of module mpi, or HORTATOR_WORLD.
+  !> Begins a run of the ranks of `comm`: comm%MPI_VAL of mpi_f08, the integer of module mpi, or HORTATOR_WORLD. `settings`
+  !> names a YAML file.
   subroutine run_begin(self, comm, settings, status)
     class(hortator_run), intent(inout) :: self
     integer, intent(in) :: comm
@@ -289,8 +291,8 @@ contains
     call finish(c_time_left(self%handle, seconds), status)
   end function
 
-  !> Saves and restores `array` with each checkpoint. distribution: HORTATOR_EACH (the default), HORTATOR_SAME, or
-  !> HORTATOR_ROWS for slices along the last dimension.
+  !> Saves and restores `array` with each checkpoint, under `name`. `distribution`: HORTATOR_EACH (the default),
+  !> HORTATOR_SAME, or HORTATOR_ROWS for slices along the last dimension.
   subroutine run_keep(self, name, array, distribution, status)
     class(hortator_run), intent(in) :: self
     character(*), intent(in) :: name
@@ -303,7 +305,7 @@ contains
     call finish(c_keep(self%handle, trim(name)//c_null_char, array, chosen), status)
   end subroutine
 
-  !> Saves if `every` seconds are over since the last time; now, without `every`.
+  !> Saves if `every` seconds are over since the last time; now, without `every`. `saved` is true if it has saved.
   subroutine run_save(self, every, saved, status)
     class(hortator_run), intent(in) :: self
     real(c_double), optional, intent(in) :: every
@@ -331,8 +333,8 @@ contains
     call finish(result, status)
   end subroutine
 
-  !> The same, and kept arrays and buffers that the checkpoint does not have, or has in another shape, keep what they
-  !> hold; `left_out` is their number.
+  !> Restores the last checkpoint, but kept arrays and buffers that it does not have, or has in another shape, keep what
+  !> they hold; `left_out` is their number. `resumed` is false if there is no checkpoint.
   subroutine run_resume_partly(self, left_out, resumed, status)
     class(hortator_run), intent(in) :: self
     integer, optional, intent(out) :: left_out
@@ -347,7 +349,7 @@ contains
     call finish(result, status)
   end subroutine
 
-  !> Gives a number to the trackers. Numbers with different names make up a row.
+  !> Gives `number` to the trackers, in the column `name`. Numbers with different names make up a row.
   subroutine run_log(self, name, number, status)
     class(hortator_run), intent(in) :: self
     character(*), intent(in) :: name
@@ -356,7 +358,7 @@ contains
     call finish(c_log(self%handle, trim(name)//c_null_char, number), status)
   end subroutine
 
-  !> The same in the row of this step of the simulation.
+  !> Gives `number` to the trackers, in the column `name` and the row of this `step` of the simulation.
   subroutine run_log_step(self, step, name, number, status)
     class(hortator_run), intent(in) :: self
     integer, intent(in) :: step
@@ -375,7 +377,8 @@ contains
     call finish(c_model_create(run%handle, trim(name)//c_null_char, self%handle), status)
   end subroutine
 
-  !> One training step. status is HORTATOR_NOTHING if it was left out: no rank has samples, or a number is not finite.
+  !> One training step; `loss` is the mean over the samples of all ranks that ask for it, before the step. `status` is
+  !> HORTATOR_NOTHING if it was left out: no rank has samples, or a number is not finite.
   subroutine model_train(self, batch, loss, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
@@ -384,7 +387,7 @@ contains
     call finish(c_train(self%handle, batch%handle, loss), status)
   end subroutine
 
-  !> The loss without training.
+  !> Sets `loss` to the loss without training, as the mean over the samples of all ranks.
   subroutine model_evaluate(self, batch, loss, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
@@ -401,8 +404,8 @@ contains
     call finish(c_infer(self%handle, batch%handle), status)
   end subroutine
 
-  !> The gradient of sum(cotangent * output) with respect to the first input. order, device and stream are those of both
-  !> arrays, as in batch%add.
+  !> Sets `gradient` to that of sum(cotangent * output) with respect to the first input. `order`, `device` and `stream` are
+  !> those of both arrays, as in batch%add.
   subroutine model_adjoint(self, batch, cotangent, gradient, order, device, stream, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
@@ -416,7 +419,7 @@ contains
                           chosen_stream(stream)), status)
   end subroutine
 
-  !> Writes the weights to a folder, as safetensors.
+  !> Writes the weights to the folder `dir`, as safetensors.
   subroutine model_export(self, dir, status)
     class(hortator_model), intent(in) :: self
     character(*), intent(in) :: dir
@@ -433,7 +436,8 @@ contains
     call finish(c_batch_create(run%handle, self%handle), status)
   end subroutine
 
-  !> Binds an array in a role. The last dimension counts samples, or the first with order = HORTATOR_AS_WRITTEN. With
+  !> Binds an array in a `role`: HORTATOR_INPUT, HORTATOR_TARGET, HORTATOR_OUTPUT, HORTATOR_LOSS_ARGUMENT or
+  !> HORTATOR_PRIORITY. The last dimension counts samples, or the first with order = HORTATOR_AS_WRITTEN. With
   !> device = .true. the address is one of the run's device (within host_data use_device), and each call follows the work
   !> of `stream`, a cudaStream_t (acc_get_cuda_stream), or of the default stream.
   subroutine batch_add(self, role, array, order, device, stream, status)
@@ -448,8 +452,8 @@ contains
                             chosen_stream(stream)), status)
   end subroutine
 
-  !> Binds an array that is not written: an input, a target, a loss argument or a priority. It may be intent(in) in the
-  !> procedure that binds it.
+  !> Binds an array that is not written, in any `role` but HORTATOR_OUTPUT. It may be intent(in) in the procedure that binds
+  !> it. `order`, `device` and `stream` are as in batch%add.
   subroutine batch_add_constant(self, role, array, order, device, stream, status)
     class(hortator_batch), intent(in) :: self
     integer, intent(in) :: role
@@ -507,7 +511,8 @@ contains
     call finish(c_buffer_count(self%handle, count), status)
   end function
 
-  !> Training steps on random samples of all ranks; `trained` is false if some rank has too few.
+  !> `steps` training steps on random samples of all ranks. `loss` is that of the last step; `trained` is false if some rank
+  !> has too few samples.
   subroutine buffer_train(self, model, steps, loss, trained, status)
     class(hortator_buffer), intent(in) :: self
     class(hortator_model), intent(in) :: model

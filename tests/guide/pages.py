@@ -7,6 +7,7 @@
   pages.py messages ROOT               the messages in troubleshooting.md are in the sources
   pages.py settings ROOT HORTATOR [--write]   environment.md lists all settings and all variables of the sources
   pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths and tests exist
+  pages.py interfaces ROOT [--write]   c-interface.md and fortran-interface.md describe all calls with all arguments
   pages.py tests ROOT                  the tests that guarantees.md and parallelism.md name exist
   pages.py run ROOT PREFIX FOLDER PAGE...     runs the marked blocks of pages in FOLDER, with the installation in PREFIX
 
@@ -21,8 +22,10 @@ import re
 import subprocess
 import sys
 
+import interfaces
+
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
-OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "parallelism", "simulations", "changelog", "release-notes-0.2"]
+OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "parallelism", "simulations", "c-interface", "fortran-interface", "changelog", "release-notes-0.2"]
 MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "fortran", "diff"]
 
 
@@ -368,6 +371,7 @@ def main(arguments):
         "messages": lambda: messages(root),
         "settings": lambda: settings(root, arguments[2], "--write" in arguments),
         "coverage": lambda: coverage(root, arguments[2], "--write" in arguments),
+        "interfaces": lambda: interfaces.check(root, "--write" in arguments),
         "tests": lambda: tests(root),
         "run": lambda: run(root, arguments[2], arguments[3], arguments[4:]),
     }
