@@ -8,6 +8,7 @@
   pages.py settings ROOT HORTATOR [--write]   environment.md lists all settings and all variables of the sources
   pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths and tests exist
   pages.py interfaces ROOT [--write]   c-interface.md and fortran-interface.md describe all calls with all arguments
+  pages.py folders ROOT [--write]      architecture.md lists all folders of src, and the paths that it names exist
   pages.py tests ROOT                  the tests that guarantees.md and parallelism.md name exist
   pages.py run ROOT PREFIX FOLDER PAGE...     runs the marked blocks of pages in FOLDER, with the installation in PREFIX
 
@@ -22,6 +23,7 @@ import re
 import subprocess
 import sys
 
+import folders
 import interfaces
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
@@ -372,6 +374,7 @@ def main(arguments):
         "settings": lambda: settings(root, arguments[2], "--write" in arguments),
         "coverage": lambda: coverage(root, arguments[2], "--write" in arguments),
         "interfaces": lambda: interfaces.check(root, "--write" in arguments),
+        "folders": lambda: folders.check(root, "--write" in arguments),
         "tests": lambda: tests(root),
         "run": lambda: run(root, arguments[2], arguments[3], arguments[4:]),
     }
