@@ -1,4 +1,4 @@
-# Finds circles among the folders of src/: sets of folders each of which leads to every other along includes. Prints those that rooms.txt does not
+# Finds circles among the folders of src/: sets of folders in which each leads to every other along includes. Prints those that rooms.txt does not
 # list, with the includes inside them, and the listed ones that are gone. A header and its source count for their folder.
 # Used by rooms.sh: awk -v rules=ROOMS.TXT -f circles.awk, with the lines FILE:LINE:#include ... of all sources as input.
 function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }

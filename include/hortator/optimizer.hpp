@@ -26,8 +26,8 @@ class HORTATOR_API Optimizer {
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   /// Whether the last step was skipped; with GradScalerOptions::late_verdict, the step before the last.
   bool step_was_skipped() const;
-  /// Of an optimizer that trains at other weights than those to evaluate (ScheduleFreeAdamW): puts the weights to train
-  /// into the parameters, or those to evaluate and to keep. Throws for others. @collective
+  /// For an optimizer that trains at other weights than those to evaluate (ScheduleFreeAdamW): train() puts the weights
+  /// to train into the parameters, eval() those to evaluate and to keep. Throws for other optimizers. @collective
   void train();
   void eval();  ///< @collective
   void zero_grad(bool set_to_none = true);

@@ -43,7 +43,7 @@ void bring_all(const torch::nn::Module& module) {
   for (const auto& parameter : module.parameters()) bring(parameter);
 }
 
-/// The division of a model of which whole parameters are asked for; null if each rank has them.
+/// The division of a model whose whole parameters are requested; null if each rank has them.
 const parallel::DividedModule* division_of(const step::ModelCore& core, const StateDictOptions& options) {
   return core.is_lent() || options.sharded ? nullptr : core.divided();
 }

@@ -24,7 +24,7 @@ class Abandoned : public Error {
 inline Abandoned abandoned_by(int rank, std::string_view reason,
                               std::source_location where = std::source_location::current()) {
   return Abandoned({.what = text::concat("Rank ", rank, " has left a collective: ", reason),
-                    .why = "the others can only wait for it in vain",
+                    .why = "the others would wait for it for ever",
                     .hint = "its own message says what went wrong"},
                    where)
       .on_rank(rank);

@@ -13,7 +13,7 @@
 namespace hortator::comm {
 
 /// A range in profiles while it exists: "hortator::all_reduce (node, 4.0 MiB)". LibTorch's callbacks see it: Kineto's
-/// traces (Accelerator::profile), and NVTX where LibTorch emits it. While nobody records, it only checks this thread's
+/// traces (Accelerator::profile), and NVTX where LibTorch emits it. Without a recording, it only checks this thread's
 /// callbacks and builds no text.
 class CollectiveRange {
  public:

@@ -65,7 +65,7 @@ class Communicator {
     for (auto& tensor : tensors) broadcast(std::move(tensor), root).wait();
     return {};
   }
-  /// Sends tensors to peers and receives others, all at once. Of the tensors between two ranks the n-th sent is the
+  /// Sends tensors to peers and receives others, all at once. Between two ranks, the n-th tensor sent is the
   /// n-th received: same type, same number of elements. Either list may be empty, and this rank may be a peer of its
   /// own. On a mismatch all ranks throw, and nothing has been sent.
   virtual Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) = 0;

@@ -20,7 +20,7 @@ struct KilledRank {
 std::optional<KilledRank> parse_killed_rank(std::string_view report);
 
 /// Parses a line of srun about a task that a signal ended, such as "srun: error: n2: task 3: Killed"; nothing for any
-/// other line, and for one about several tasks, of which all but one were ended by srun.
+/// other line, and for one about several tasks: srun ended all of these but one.
 std::optional<KilledRank> parse_srun_line(std::string_view line);
 
 /// Separates Open MPI's reports about the end of a job from the output of the ranks, which the launcher writes to the

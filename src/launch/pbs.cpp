@@ -59,7 +59,7 @@ std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(co
   check_number(variables("PBS_NP"), "PBS_NP", static_cast<std::size_t>(job.slots), job);
   const auto hosts = static_cast<int>(job.hosts.size());
   if (const auto cpus = number_of_cpus(variables)) {
-    // The same number in both: nobody has chosen the number of threads.
+    // The same number in both: PBS has set the number of threads, not the user.
     if (variables("OMP_NUM_THREADS") == variables("NCPUS")) job.cpus = *cpus * hosts;
     job.cpus_of_host = std::max(*cpus, job.slots / hosts);
   }

@@ -16,7 +16,7 @@ namespace {
                     .hint = "leave out one of --ranks, --nodes and --ranks-per-node"});
 }
 
-// Of settings that mean the same in several ways, the highest layer that has one of them decides.
+// If several settings mean the same, the highest layer that has one of them decides.
 void settle_alternatives(std::vector<Layer>& layers, std::initializer_list<const char*> keys) {
   bool is_given = false;
   for (auto& layer : layers) {

@@ -6,7 +6,7 @@
 
 namespace hortator::paging {
 
-/// Memory that is divided into frames, for pages of which the largest need a whole frame. Small pages share frames:
+/// Memory that is divided into frames for pages. The largest pages need a whole frame. Small pages share frames:
 /// each gets the smallest gap that holds it, so that they do not take the frames that large pages need. Depends only on
 /// the order of calls, never on addresses: ranks that call it alike place pages alike.
 class LentFrames {

@@ -74,8 +74,8 @@ bool PageTraffic::is_enough(const PageSlot& present, const PageUse& use) const {
   return !present.cast || present.cast == use.cast;
 }
 
-// Drops a page with exact values of which operators get rounded ones, unless something else keeps it: what operators
-// compute must not depend on whether somebody has looked at the exact values.
+// Drops a page with exact values where operators get rounded ones, unless something else keeps it: what operators
+// compute must not depend on whether the program has looked at the exact values.
 void PageTraffic::drop_exact(int page) {
   const auto& present = slot(page);
   if (present.state != PageState::present || present.pins > 1 || present.is_rounded) return;

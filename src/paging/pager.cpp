@@ -40,7 +40,7 @@ std::size_t room_for_announced() {
   return std::min(machine::available_memory().value_or(0) / 8, max_bytes);
 }
 
-// A recording would hold copies that nobody makes again, and frames that have other pages by then.
+// A recording would hold copies that are never made again, and frames that have other pages by then.
 void refuse_in_recording() {
   if (!machine::is_recording()) return;
   throw UsageError(

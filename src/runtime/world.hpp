@@ -53,7 +53,7 @@ class World {
   c10::Device device_ = c10::kCPU;
   std::string device_place_;
   std::chrono::milliseconds collective_timeout_{};
-  std::unique_ptr<Watchdog> watchdog_;  ///< null for one rank, which waits for nobody
+  std::unique_ptr<Watchdog> watchdog_;  ///< null for one rank, which never waits for another
 };
 
 }  // namespace hortator::runtime

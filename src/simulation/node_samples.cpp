@@ -45,7 +45,7 @@ TensorBatch in_memory(const std::vector<std::int64_t>& layout, std::int64_t capa
   return batch;
 }
 
-/// Of each array the rows `rows[i]` of part i, one part after the other.
+/// For each array, the rows `rows[i]` of part i, one part after the other.
 std::vector<at::Tensor> gathered(const std::vector<const std::vector<at::Tensor>*>& parts,
                                  const std::vector<at::Tensor>& rows) {
   std::vector<at::Tensor> arrays;

@@ -120,7 +120,7 @@ void ModelCore::before_forward() {
   buffers_are_stale_ = true;
 }
 
-// A second pass whose gradients nobody will use.
+// A second pass whose gradients no optimizer will use.
 void ModelCore::require_stepped() const {
   if (!scatter_ || scatter_->passes() == 0 || sharded_->is_stepped()) return;
   throw UsageError({.what = text::concat("No prepared optimizer steps the parameters of ", name_, ", which is sharded"),

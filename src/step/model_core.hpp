@@ -95,7 +95,7 @@ class ModelCore {
   /// Gives all ranks `root`'s buffers, unless broadcast_buffers is off. @collective
   void share_buffers(int root = 0);
   /// Gives each rank its own copy of all sharded and divided parameters, whole, until take_back_parameters(). On an
-  /// error all ranks throw. Of a divided model, only the first of nested calls does anything. @collective
+  /// error all ranks throw. If the model is divided, only the first of nested calls does anything. @collective
   void lend_parameters();
   bool is_lent() const { return lends_ > 0; }
   /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where

@@ -79,7 +79,7 @@ std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel
   return in_turn ? std::optional(parallel.device) : std::nullopt;
 }
 
-// Constructs a parameter, if that was deferred, with rank 0's values. Of a checkpoint, only rank 0 reads it.
+// Constructs a parameter, if that was deferred, with rank 0's values. Only rank 0 reads a checkpoint for this.
 // @collective
 void make_values(const at::Tensor& parameter, const parallel::DataParallel& parallel) {
   if (!paging::awaits_construction(parameter)) return;
@@ -89,7 +89,7 @@ void make_values(const at::Tensor& parameter, const parallel::DataParallel& para
   parallel::broadcast_through(parallel.device, parameter, parallel.first_weights(), 0);
 }
 
-// Constructs a model of which each rank has the whole. A rank alone constructs what an operator reads, when it does.
+// Constructs a model that is whole on each rank. A rank alone constructs what an operator reads, when it does.
 // @collective
 void make_all_values(const torch::nn::Module& module, const parallel::DataParallel& parallel) {
   if (parallel.first_weights().size() == 1) return;

@@ -69,7 +69,7 @@ int run_temporarily(const std::string& tool, const fs::path& below, const Tempor
     if (core::process_variables()("HORTATOR_RUN_DIR").value_or("").empty()) runtime::set_run_folder(folder);
     body(world, folder);
   });
-  // run() has waited for all ranks, so that nobody writes here any more.
+  // run() has waited for all ranks, so that no rank writes here any more.
   std::error_code ignored;
   if (runtime::current_run().rank == 0 && !folder.empty()) fs::remove_all(folder, ignored);
   return code;

@@ -110,7 +110,7 @@ class BroadcastRounds {
     return buffers_.select(0, static_cast<std::int64_t>(piece % width_)).narrow(0, 0, pieces_[piece].bytes());
   }
 
-  // A rank that fails still takes part in the broadcasts, so that nobody waits, and throws at the end.
+  // A rank that fails still takes part in the broadcasts, so that no other rank waits for it, and throws at the end.
   template <typename Work>
   void attempt(const Work& work) {
     if (problem_) return;

@@ -38,7 +38,7 @@ Found find(const std::vector<Wanted>& wanted, const weights::WeightSource& sourc
       matching.unexpected.push_back(shown(stored, name));
     } else if (auto& other = found[index->second]; !other.empty()) {
       matching.unlike.push_back(
-          text::concat(text::quote(other), " and ", text::quote(stored), ", both of which become ", text::quote(name)));
+          text::concat(text::quote(other), " and ", text::quote(stored), ", which both become ", text::quote(name)));
     } else {
       other = stored;
     }

@@ -56,7 +56,7 @@ Read read(const json& one, int rank) {
 
 bool splits_nothing(const json& one) { return flag(one, "split") && one.at("bs") == 1 && one.at("world") > 1; }
 
-// Accelerate rejects such batches as well, except batches of one sample, of which no rank gets any.
+// Accelerate rejects such batches as well, except batches of one sample, which no rank gets.
 Outcome judge_refused_dataset(const json& one) {
   try {
     shard_of(one, 0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Of several LibTorchs the first one in a fixed order is used, and its source is printed; a folder without LibTorch that the user named is an error.
+# The set-up uses the first of several LibTorchs in a fixed order, and prints its source; a folder without LibTorch that the user named is an error.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"

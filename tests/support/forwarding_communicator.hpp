@@ -9,7 +9,7 @@
 
 namespace hortator::test {
 
-/// Another communicator's collectives, of which derived classes change some.
+/// Another communicator's collectives. Derived classes change some of them.
 class ForwardingCommunicator : public comm::Communicator {
  public:
   explicit ForwardingCommunicator(comm::Communicator& inner) : inner_(inner) {}

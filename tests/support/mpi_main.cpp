@@ -150,7 +150,7 @@ struct CaseOfBatch : ListenerBase {
     if (batch_log().empty()) return;
     MPI_Barrier(MPI_COMM_WORLD);
     std::string left = before_->new_ones(starts_pool_);
-    if (has_message()) left += " a message that nobody received";
+    if (has_message()) left += " a message that no rank received";
     if (!left.empty())
       std::cerr << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << std::endl;
     const bool passed = stats.totals.assertions.failed == 0 && left.empty();

@@ -40,8 +40,8 @@ class HORTATOR_API SafetensorsFile {
   /// Rows first, first + 1, ... along its first dimension: no more than these are read.
   at::Tensor get_rows(const std::string& name, std::int64_t first, std::int64_t count) const;
   /// The tensor in the file's own pages, fetched when they are touched; changes stay in this process. For files that
-  /// nobody writes to: cutting such a file short ends the processes that use it (SIGBUS). A tensor whose place in the
-  /// file does not suit its type is copied.
+  /// no process writes to: cutting such a file short ends the processes that use it (SIGBUS). A tensor whose place in
+  /// the file does not suit its type is copied.
   at::Tensor view(const std::string& name) const;
 
  private:

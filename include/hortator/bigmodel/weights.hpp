@@ -47,7 +47,7 @@ class HORTATOR_API Renaming {
   std::vector<Rule> rules_;
 };
 
-/// Of Accelerator::save_model.
+/// Options of Accelerator::save_model.
 struct SaveModelOptions {
   /// Files grow no larger, except for a single tensor that is larger: "200MB", "5GiB".
   std::string max_shard_size = "10GB";
@@ -61,7 +61,7 @@ struct SaveModelOptions {
   std::optional<c10::ScalarType> dtype = {};
 };
 
-/// Of load_checkpoint_in_model.
+/// Options of load_checkpoint_in_model.
 struct LoadWeightsOptions {
   Renaming rename = {};  ///< from the names in the files to the model's
   /// Every name must be on both sides. false: what is missing stays as it is, what is unexpected is not read, and both

@@ -4,7 +4,7 @@
 
 namespace hortator {
 
-/// Of LineStream, JsonStream and TarStream.
+/// Options of LineStream, JsonStream and TarStream.
 struct FileStreamOptions {
   /// The most bytes of a line, or of a file in an archive. More are an error, so that a small file that expands to
   /// terabytes cannot take all memory.

@@ -16,7 +16,7 @@ namespace data {
 struct ImageFiles;
 }
 
-/// Of ImageFolder.
+/// Options of ImageFolder.
 struct ImageFolderOptions {
   int channels = 3;  ///< 3: red, green, blue; 1: grey. Other images are converted; transparency is dropped
   /// Transforms each image, float32 [channels, height, width] from 0 to 1. If sizes differ, it must make them equal.

@@ -39,7 +39,7 @@ HORTATOR_API Transform resize_shorter_side(std::int64_t length);
 /// The square in the middle. The image must be large enough.
 HORTATOR_API Transform center_crop(std::int64_t length);
 
-/// Of random_resized_crop.
+/// Options of random_resized_crop.
 struct CropOptions {
   std::pair<double, double> scale = {0.08, 1.0};             ///< area of the crop, as a part of the image's
   std::pair<double, double> ratio = {3.0 / 4.0, 4.0 / 3.0};  ///< its width by its height
@@ -53,7 +53,7 @@ HORTATOR_API Transform normalise(std::vector<double> mean, std::vector<double> d
 /// normalise() with the mean and deviation of ImageNet, which pretrained models expect.
 HORTATOR_API Transform normalise_imagenet();
 
-/// Of color_jitter: factors lie within 1 - x and 1 + x; hue is added, within -x and x, at most 0.5.
+/// Options of color_jitter: factors lie within 1 - x and 1 + x; hue is added, within -x and x, at most 0.5.
 struct JitterOptions {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;
 };

@@ -15,7 +15,7 @@ namespace data {
 class LineFiles;
 }
 
-/// The lines of files one after the other, each a JSON object of which the named members are read, as JsonLines reads
+/// The lines of files one after the other, each a JSON object. Only the named members are read, as JsonLines reads
 /// them. Files may be compressed by gzip or zstd, and a loader resumes where it was: see LineStream. Empty lines are
 /// skipped. Errors name file, line and member.
 ///

@@ -11,7 +11,7 @@
 
 namespace hortator {
 
-/// Of ShuffleBuffer.
+/// Options of ShuffleBuffer.
 struct ShuffleBufferOptions {
   std::int64_t size = 1000;  ///< samples in memory; larger is closer to a random order
   std::uint64_t seed = 0;    ///< of the order; must be equal on all ranks

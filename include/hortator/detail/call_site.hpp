@@ -7,8 +7,8 @@
 namespace hortator::detail {
 
 /// Records where the user's program called a public function, for as long as the call lasts. Functions that all ranks
-/// must call from the same place begin with `const CallSite site(__builtin_return_address(0));`. Of nested ones the
-/// outermost counts. Templates must be [[gnu::noinline]], so that the address is their caller's.
+/// must call from the same place begin with `const CallSite site(__builtin_return_address(0));`. If calls are nested,
+/// the outermost counts. Templates must be [[gnu::noinline]], so that the address is their caller's.
 class HORTATOR_API CallSite {
  public:
   explicit CallSite(const void* return_address);

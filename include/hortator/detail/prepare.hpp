@@ -88,10 +88,9 @@ auto Accelerator::prepare_one(T&& object) {
                   "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
     return detail::Refused{};
   } else if constexpr (detail::is_torch_loader<Object>) {
-    static_assert(
-        detail::never<T>,
-        "prepare() cannot take torch::data's loaders, which hide their data set and sampler, so that nobody can "
-        "distribute their samples to ranks: use hortator::data_loader(dataset, {.batch_size = ...})");
+    static_assert(detail::never<T>,
+                  "prepare() cannot take torch::data's loaders, which hide their data set and sampler, so that their "
+                  "samples cannot be distributed to ranks: use hortator::data_loader(dataset, {.batch_size = ...})");
     return detail::Refused{};
   } else if constexpr (detail::is_numbered<Object> || detail::StreamDataset<Object>) {
     static_assert(detail::never<T>,

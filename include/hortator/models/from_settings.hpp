@@ -28,7 +28,7 @@ class HORTATOR_API TensorModule : public torch::nn::Module {
 /// An entry of `models:` in a settings file. Prepare the network, optimizer and schedule as your own.
 struct ConfiguredModel {
   using Tensors = std::vector<at::Tensor>;
-  /// Of outputs, targets and the loss's further arguments. Throws UsageError where they do not fit.
+  /// Computes the loss from outputs, targets and further arguments. Throws UsageError where they do not fit.
   using Loss = std::function<at::Tensor(const Tensors& outputs, const Tensors& targets, const Tensors& arguments)>;
 
   std::shared_ptr<models::TensorModule> network = {};

@@ -10,8 +10,8 @@
 
 namespace hortator::models {
 
-/// The keys and values of the tokens that a causal model has seen, for each layer. Of a model that is divided among
-/// ranks, each has those of its heads. For inference: call the model under at::NoGradGuard.
+/// The keys and values of the tokens that a causal model has seen, for each layer. If a model is divided among
+/// ranks, each rank has those of its heads. For inference: call the model under at::NoGradGuard.
 class HORTATOR_API KeyValueCache {
  public:
   /// A cache that grows, or one for at most `capacity` tokens, whose memory is allocated by the first call.

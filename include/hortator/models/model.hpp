@@ -36,8 +36,8 @@ struct ModelOutputs {
   at::Tensor logits = {};             ///< of the model's head
   at::Tensor last_hidden_state = {};  ///< [batch, time, width], of images [batch, channels, height, width] or patches
   at::Tensor pooler_output = {};      ///< one vector a row
-  /// Of a mixture of experts whose config.json has output_router_logits: nn::load_balancing_loss of its layers, to be
-  /// added to the loss with the coefficient ModelConfig::router_aux_loss_coef.
+  /// nn::load_balancing_loss of the layers of a mixture of experts whose config.json has output_router_logits. Add it
+  /// to the loss with the coefficient ModelConfig::router_aux_loss_coef.
   at::Tensor aux_loss = {};
 
   auto fields() { return std::tie(logits, last_hidden_state, pooler_output, aux_loss); }
@@ -70,7 +70,7 @@ class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorP
   void set_recompute_layers(bool on);
   bool recomputes_layers() const { return recomputes_layers_; }
 
-  // Of this module's own layers, not of those of a model within it.
+  // These describe this module's own layers, not those of a model within it.
   std::vector<std::string> classes_of_layers() const override { return {}; }
   std::vector<std::string> names_of_layers() const override { return {}; }
   void recompute_own_layers(bool on) override { recomputes_layers_ = on; }

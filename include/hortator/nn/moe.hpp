@@ -76,7 +76,7 @@ class HORTATOR_API MoEImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);
 
   const MoEOptions& options() const { return options_; }
-  /// Of the newest forward; empty before the first.
+  /// What the router decided in the newest forward; empty before the first.
   const Routing& routing() const { return routing_; }
 
   /// Called by prepare(): balance losses count the tokens of these ranks, for as long as `ranks` lives.

@@ -10,9 +10,9 @@
 /// Collectives on tensors with gradients, for authors of layers. They work over the ranks that differ only along an
 /// axis of the mesh (AcceleratorOptions::parallel), in forward, and again in backward and in its derivatives. All of
 /// them are @collective over these ranks (the first use of an axis is over all ranks, unless
-/// AcceleratorOptions::parallel sets tensor, context or pipeline), which pass tensors of the same shape and type unless
-/// a function says otherwise, and either all or none of which need a gradient. Without a gradient to compute they cost
-/// what the collective costs.
+/// AcceleratorOptions::parallel sets tensor, context or pipeline). The ranks pass tensors of the same shape and type
+/// unless a function says otherwise. Either all of these tensors need a gradient, or none does. Without a gradient to
+/// compute a function costs what the collective costs.
 ///
 ///     // The second half of a layer whose input features are divided over the axis tensor:
 ///     auto y = hortator::parallel::all_reduce(at::linear(x, weight), Axis::tensor, ResultUse::same);
@@ -49,7 +49,7 @@ HORTATOR_API at::Tensor all_to_all(const at::Tensor& tensor, Axis axis, const st
 HORTATOR_API at::Tensor broadcast(const at::Tensor& tensor, Axis axis, int root = 0,
                                   ResultUse use = ResultUse::differs);
 
-/// The same tensor, which is equal on all ranks and of which each rank makes a use of its own: gradients are added. The
+/// The same tensor, which is equal on all ranks and which each rank uses in its own way: gradients are added. The
 /// counterpart of all_reduce with ResultUse::same. Does not communicate in forward.
 HORTATOR_API at::Tensor enter(const at::Tensor& tensor, Axis axis);
 

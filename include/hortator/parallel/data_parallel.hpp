@@ -42,7 +42,7 @@ struct DistributedDataParallelOptions {
   /// starts early in the backward pass.
   double bucket_cap_mb = 25;
   /// Whether parameters may get no gradient in a pass. A parameter that is unused on all ranks keeps the gradient that
-  /// it had, or none; if some ranks use it, the others count as zero. Of several models in one pass, only the first
+  /// it had, or none; if some ranks use it, the others count as zero. If a pass reaches several models, only the first
   /// that was prepared sends gradients before backward ends. If false, a parameter without a gradient is an error that
   /// names it.
   bool find_unused_parameters = false;

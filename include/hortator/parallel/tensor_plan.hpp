@@ -34,7 +34,7 @@ struct HORTATOR_API TensorRule {
   /// characters but dots.
   std::string pattern;
   TensorDivision division = TensorDivision::replicated;
-  /// The equal blocks of the divided dimension, each of which is divided: 3 for fused queries, keys and values.
+  /// The number of equal blocks of the divided dimension. Each block is divided: 3 for fused queries, keys and values.
   int blocks = 1;
   /// The weight is stored as [inputs, outputs], as GPT-2's Conv1D does.
   bool transposed = false;

@@ -38,7 +38,7 @@ struct ZeroConfig {
   /// hybrid sharding). ZeroConfig::node: the ranks of a node. Default: all ranks.
   std::optional<int> shard_group = {};
   static constexpr int node = 0;
-  /// Whether 16-bit parameters are stepped as copies in fp32, of which each rank has its part.
+  /// Whether 16-bit parameters are stepped as copies in fp32. Each rank has its part of the copies.
   bool fp32_masters = true;
   /// Where each rank keeps its part of the moments, of the fp32 copies, and from stage 2 on of the gradients, between
   /// their uses: a folder, for unnamed files that disappear with the process and whose space is allocated at once; or
@@ -49,11 +49,11 @@ struct ZeroConfig {
   /// several nodes each rank has a file of its part.
   std::filesystem::path offload_parameters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
-  /// Bytes of each model's offloaded parameters and of each optimizer's offloaded moments that are in memory at a time;
-  /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter. (Gradients are in the
-  /// system's file cache, which is freed when memory is short.) Also the bytes of gathered parameters, and of a rank's
-  /// offloaded part, that stay in memory until others replace them; 0: about three times ddp.bucket_cap_mb or the
-  /// largest one, of which one is gathered ahead (HORTATOR_GATHER_AHEAD=0: about twice).
+  /// The most bytes that are in memory at a time, for each kind: a model's offloaded parameters; an optimizer's
+  /// offloaded moments; gathered parameters, which stay until others replace them. 0 means what reading ahead needs.
+  /// For offloaded parameters and moments that is about four times ddp.bucket_cap_mb or the largest parameter; for
+  /// gathered ones about three times (with HORTATOR_GATHER_AHEAD=0 twice). Gradients are in the system's file cache,
+  /// which is freed when memory is short.
   std::uint64_t resident_bytes = 0;
   /// With stage 3, whether matrices, and parameters of more dimensions, are gathered as 8-bit integers, with a scale
   /// for each 64 of them (ZeRO++'s qwZ): about a quarter of fp32's bytes. Operators compute with the rounded values,

@@ -14,8 +14,8 @@
 ///     for (auto& batch : test) counts.add(model(batch.data).argmax(-1), batch.target, test.new_samples(rank));
 ///     accelerator.print(accelerator.merge(counts).f1());
 ///
-/// The results are those of one process that has seen every sample once. Of counts, which have the same size on all
-/// ranks, accelerator.reduce() gives the same.
+/// The results are those of one process that has seen every sample once. accelerator.reduce() of the
+/// counts, which have the same size on all ranks, gives the same.
 namespace hortator {
 
 /// A metric that Accelerator::merge() merges: fields() are tensors, and merge() adds what another object has counted.
@@ -31,9 +31,10 @@ class HORTATOR_API ClassificationCounts {
   /// Classes are numbered from 0 to classes - 1.
   explicit ClassificationCounts(std::int64_t classes);
 
-  /// Adds samples: whole numbers of one shape. Entries whose label is negative do not count (padding). Of the rows, the
-  /// first `rows` count, or all: the last batch of a rank may have repetitions, see LoaderBase::new_samples(). Throws
-  /// UsageError for shapes and types that do not fit, and for a class that there is not.
+  /// Adds samples: whole numbers of one shape. Entries whose label is negative do not count (padding). Only the
+  /// first `rows` rows count, by default all: the last batch of a rank may have repetitions, see
+  /// LoaderBase::new_samples(). Throws UsageError for shapes and types that do not fit, and for a class that does not
+  /// exist.
   void add(const at::Tensor& predicted, const at::Tensor& labels, std::int64_t rows = -1);
   /// Adds the samples that another object has counted.
   void merge(const ClassificationCounts& other);
@@ -86,8 +87,8 @@ class HORTATOR_API Auroc {
   Auroc();
 
   /// Adds samples: scores, which may be logits, and labels (0 or 1) of one shape. Entries whose label is negative do
-  /// not count. Of the rows, the first `rows` count, or all. Throws UsageError for what does not fit, and for scores
-  /// that are not numbers.
+  /// not count. Only the first `rows` rows count, by default all. Throws UsageError for what does not fit, and for
+  /// scores that are not numbers.
   void add(const at::Tensor& scores, const at::Tensor& labels, std::int64_t rows = -1);
   void merge(const Auroc& other);
 

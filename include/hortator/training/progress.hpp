@@ -37,7 +37,7 @@ class HORTATOR_API ProgressSink {
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
 
-  /// Starts a loop of `total` steps (below 0: unknown), of which an earlier run has done the first `done`. A loop
+  /// Starts a loop of `total` steps (below 0: unknown). An earlier run has done the first `done` of them. A loop
   /// within another one is shown in its place until it ends.
   virtual void start(std::string_view title, std::int64_t total, std::int64_t done) = 0;
   virtual void advance() = 0;  ///< counts one step

@@ -23,14 +23,14 @@ class HORTATOR_API StateHookScope {
 
   /// The folder `hooks` of the checkpoint, for files of the program. Hooks of a save write into it: it is empty, and
   /// becomes part of the checkpoint with everything else. Hooks of a load read it: it is missing if nothing was
-  /// written. All ranks have the same one. Of a folder of Hugging Face Accelerate it is that folder itself.
+  /// written. All ranks have the same one. For a folder of Hugging Face Accelerate it is that folder itself.
   const std::filesystem::path& folder() const { return folder_; }
   /// The folder of the checkpoint. While it is saved, it is not there yet, or an older one is.
   const std::filesystem::path& checkpoint() const { return checkpoint_; }
   /// In the order of prepare().
   const std::vector<ModelBase>& models() const { return models_; }
-  /// Neither saves nor loads the parameters and buffers of this model, which the hook does itself, or somebody else.
-  /// All ranks must leave out the same ones.
+  /// Leaves the parameters and buffers of this model out of saving and loading: the program saves them in another way.
+  /// All ranks must leave out the same models.
   void leave_out(std::size_t model);
   const std::set<std::size_t>& left_out() const { return left_out_; }
 

@@ -13,8 +13,8 @@ struct Straggler {
 };
 
 /// Names ranks that are slow in each step: an overheated device, a disturbed node, a slow disk. The times travel beside
-/// the gradients, at no extra message; the time in which a rank waits for others does not count. Of up to 64 ranks each
-/// reports in every step, of more they take turns. Where operators gather parameters (ZeRO stage 3 over several nodes)
+/// the gradients, at no extra message; the time in which a rank waits for others does not count. Up to 64 ranks
+/// report in every step; more take turns. Where operators gather parameters (ZeRO stage 3 over several nodes)
 /// the others wait within their steps, so that a slow rank may stay unnamed.
 struct StragglerOptions {
   /// Called on all ranks, after backward, when a rank becomes slow; again only after it has recovered. Rank 0 logs a

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
       if (++step == steps) break;
     }
     accelerator.print(numbers / 256, " KiB of parameters, ",
-                      in_memory ? "all in memory" : "of which " + std::to_string(resident) + " KiB in memory");
+                      in_memory ? "all in memory" : std::to_string(resident) + " KiB in memory");
     toy::report(accelerator, model);
   });
 }

@@ -2,8 +2,8 @@
 //
 // A loss or gradient that is not finite on one rank would spoil the parameters of all. With on_nonfinite = skip all
 // ranks leave the update out; what a rank saw travels with the gradients, at no extra message. A loss far above the
-// mean of the others is treated alike. With rollback they also return to an earlier update, of which each rank has a
-// copy in memory. This program spoils some losses on the last rank.
+// mean of the others is treated alike. With rollback they also return to an earlier update: each rank has a copy of
+// it in memory. This program spoils some losses on the last rank.
 //
 //     hortator launch -n 2 protection --protect skip
 //     hortator launch -n 2 protection --protect rollback

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     if (options.help()) return;
 
     using hortator::TensorDivision;
-    // Of each pair of layers, the first is divided by its outputs, and the second by its inputs.
+    // In each pair of layers, the first is divided by its outputs, and the second by its inputs.
     const hortator::TensorPlan plan = {{"layer0", TensorDivision::columns},
                                        {"layer1", TensorDivision::rows},
                                        {"layer2", TensorDivision::columns},

@@ -48,7 +48,7 @@ struct BatchSizeSearch::Round {
     throw Error(
         {.what = "Only this rank has run out of memory",
          .why = text::concat("the others wait for it in a collective of the ", backend,
-                             " back end, from which nobody can call them back"),
+                             " back end, which they cannot leave"),
          .hint =
              "start with a batch size that fits on all ranks; on one node the back ends node and nccl can continue"});
   }

@@ -93,8 +93,8 @@ DeviceMap map_for(const torch::nn::Module& module, std::vector<PlacedTensor>& te
 void warn_if_too_small(Bytes limit, Bytes room, Bytes layer) {
   if (layer <= room) return;
   const auto size = [](Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::max(bytes, Bytes{0}))); };
-  log::warn("the host's memory for the model is limited to ", size(limit), ", of which ", size(room),
-            " are left for parts on disk, but the largest of these needs ", size(layer),
+  log::warn("the host's memory for the model is limited to ", size(limit), "; ", size(room),
+            " of it are left for parts on disk, but the largest of these needs ", size(layer),
             ": the limit will be exceeded");
 }
 

@@ -156,7 +156,7 @@ void join_together(SnapshotDraft& draft, Training& training) {
   training.exchange_together([&] { join_parts(draft, training); });
 }
 
-// Of parts that consist of long runs only these are read; of others, whole rows.
+// Reads only the runs of a part if they are long, and whole rows otherwise.
 at::Tensor read_own_elements(const checkpoint::Reader& reader, const std::string& name, const DivisionInModel& division,
                              core::Range of_part) {
   const auto& ranks = division.module->ranks();

@@ -26,16 +26,16 @@ struct DivisionInModel {
 };
 
 DivisionInModel find_division(const Training& training, const at::Tensor& parameter);
-/// Of the parameter with this name in the optimizer's state: "state/<parameter>/<moment>".
+/// The same for the parameter with this name in the optimizer's state: "state/<parameter>/<moment>".
 DivisionInModel find_division(const Training& training, const std::string& path);
 
 /// The prepared model of a module; null if it is not prepared.
 std::shared_ptr<step::ModelCore> find_model(const Training& training, const torch::nn::Module& module);
 
-/// The type and shape of the whole tensor of which `tensor`, a parameter, is this rank's.
+/// The type and shape of the whole tensor. `tensor`, a parameter, is this rank's part of it.
 formats::TensorSpec whole_spec(const Training& training, const at::Tensor& tensor);
 
-/// A tensor of which this rank has a part that must be joined with those of other ranks before it can be written.
+/// A tensor that is divided: this rank's part must be joined with those of other ranks before it can be written.
 struct UnjoinedTensor {
   std::string name;
   DivisionInModel division;

@@ -27,7 +27,7 @@ class MemorySnapshot {
   };
 
   std::vector<std::vector<at::Tensor>> models_;  ///< copies of what this rank has of each, in their order
-  std::vector<OptimizerCopy> optimizers_;        ///< of which one may be replaced by another
+  std::vector<OptimizerCopy> optimizers_;        ///< an optimizer may be replaced by another one
   std::vector<StateDict> schedules_;
   std::vector<StateDict> objects_;
   std::vector<std::function<void()>> parts_;

@@ -58,7 +58,7 @@ std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
              : 0;
 }
 
-/// The parts of a folder of the checkpoint that nobody claims by the beginning of their names.
+/// The parts of a folder of the checkpoint that no object of the program has saved, by the beginning of their names.
 std::set<std::string> unclaimed(const checkpoint::Reader& reader, const StateDict& own, const std::string& folder,
                                 const std::vector<std::string>& claimed) {
   std::set<std::string> parts;

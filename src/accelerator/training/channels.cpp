@@ -114,7 +114,7 @@ bool Channels::abandon(std::string_view reason) noexcept {
   leave(mesh_.get());
   leave(shared_statistics_.get());
   leave(zero_.get());
-  // Ranks of ZeRO on devices meet in MPI as well, from where nobody can call them back.
+  // Ranks of ZeRO on devices meet in MPI as well, and cannot leave a collective of MPI.
   return all_are_free && (!on_device_ || !zero_);
 }
 

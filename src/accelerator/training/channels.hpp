@@ -37,7 +37,7 @@ class Channels {
   const mpi::Communicator& host() const { return world_.comm(); }
   c10::Device device() const { return world_.device(); }
   const mpi::Communicator& node() const { return world_.node(); }
-  /// How the ranks are arranged. Whoever works over some of them gets these from here.
+  /// How the ranks are arranged, with the groups for code that works over some of them.
   const parallel::Mesh& mesh() const { return *mesh_; }
   /// The ranks that have other tokens of the same batches. @collective the first time
   const parallel::RankGroup& context() { return mesh_->connect(parallel::Axis::context); }

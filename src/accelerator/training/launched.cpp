@@ -22,7 +22,7 @@ std::optional<std::int64_t> steps(const core::Variables& variables) {
   if (!set) return std::nullopt;
   long long number = 0;
   if (!text::parse_integer(set->value, number) || number < 1)
-    refuse(set->name, set->value, "set it to a number from 1 on");
+    refuse(set->name, set->value, "set it to a positive number");
   return number;
 }
 
@@ -55,7 +55,7 @@ ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
     if (!set) return;
     long long number = 0;
     if (!text::parse_integer(set->value, number) || number < 1 || number > 100'000'000)
-      refuse(set->name, set->value, "set it to a number of ranks from 1 on");
+      refuse(set->name, set->value, "set it to a positive number of ranks");
     if (axis.value_or(1) == 1) axis = static_cast<int>(number);
   };
   read(config.replicate, "HORTATOR_REPLICATE", "PARALLELISM_CONFIG_DP_REPLICATE_SIZE");
@@ -167,7 +167,7 @@ std::optional<double> automatic_clipping(const core::Variables& variables) {
   const auto* const end = set->value.data() + set->value.size();
   const auto result = std::from_chars(set->value.data(), end, norm);
   if (result.ec != std::errc() || result.ptr != end || !(norm >= 0) || !std::isfinite(norm))
-    refuse(set->name, set->value, "set it to a norm from 0 on; 0 does not clip");
+    refuse(set->name, set->value, "set it to a positive norm, or to 0, which does not clip");
   return norm > 0 ? std::optional(norm) : std::nullopt;
 }
 

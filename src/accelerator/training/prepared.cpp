@@ -139,7 +139,7 @@ void Prepared::retire_models() const {
   for (const auto& model : models_) model->retire();
 }
 
-// Optimizers first: parameters are then in use where somebody will use them.
+// Optimizers first, so that the parameters that an optimizer still uses are known when models release theirs.
 void Prepared::release_shards(ReleaseMode mode) const {
   for (const auto& optimizer : optimizers_) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();

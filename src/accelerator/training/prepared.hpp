@@ -32,13 +32,13 @@ struct CheckpointPart {
   std::function<void(checkpoint::Snapshot&)> save = {};
   std::function<std::vector<std::string>(const checkpoint::Reader&)> misfits;  ///< a line each; empty if it fits
   std::function<void(const checkpoint::Reader&)> load;
-  std::string name = {};      ///< of parts of which there may be several
+  std::string name = {};      ///< of the part, if there may be several of its kind
   std::string averages = {};  ///< what an Ema is called in checkpoints
   /// Copies the part in memory, and returns a function that puts the copy back. Both are local.
   std::function<std::function<void()>()> remember = {};
   /// Gives all of these ranks the part of one of them. @collective
   std::function<void(const parallel::RankGroup& ranks, int root)> take_over = {};
-  /// In place of `save`: for tensors of which this rank may have a part that must be joined with others.
+  /// In place of `save`: for tensors that may be divided, whose parts must be joined.
   std::function<void(SnapshotDraft&)> draft = {};
 };
 

@@ -45,7 +45,7 @@ void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn, 
 void Reproducing::check_backward_counts() const {
   if (!shards_.is_synchronised() || !leader_ || !leader_->iterating()) return;
   throw UsageError({.what = "backward() was called after the gradients of this step had been summed over its shards",
-                    .why = "with reproducible = true all shards of a step add up to one update, whoever runs them",
+                    .why = "with reproducible = true all shards of a step add up to one update, on any number of ranks",
                     .hint = "do all backward passes of a batch before clipping and before the first optimizer step"});
 }
 

@@ -144,7 +144,7 @@ void StepControl::require_trained_weights() const {
 void StepControl::refuse_protection_in(std::string_view scope) const {
   if (!protection_) return;
   throw UsageError({.what = text::concat("protection.on_nonfinite is set, and ", scope, " is used"),
-                    .why = "not all ranks come to the same steps there, so that they cannot agree to leave one out",
+                    .why = "the ranks do not make the same steps there, so that they cannot agree to leave one out",
                     .hint = "set protection.on_nonfinite to proceed, which is the default"});
 }
 

@@ -80,7 +80,7 @@ class StepControl {
   void lend_weights(bool lent) { lent_weights_ += lent ? 1 : -1; }
   /// Throws UsageError while some model has. Call it before optimizers step.
   void require_trained_weights() const;
-  /// Throws UsageError if updates are protected: in `scope` not all ranks come to the same steps.
+  /// Throws UsageError if updates are protected: in `scope` the ranks do not make the same steps.
   void refuse_protection_in(std::string_view scope) const;
   /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.
   /// @collective

@@ -121,7 +121,7 @@ at::Tensor Training::mean_loss(const at::Tensor& loss) {
     throw UsageError(
         {.what = text::concat("step(closure) was called ",
                               control.reproducing() ? "with reproducible = true" : "within join_uneven_inputs"),
-         .why = "not all ranks come to one loss of all of them",
+         .why = "some ranks may have no loss, so that there is no mean of all",
          .hint = "leave it out for this optimizer, or use one that steps without a closure"});
   }
   auto mean = loss.clone();

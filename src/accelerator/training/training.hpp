@@ -69,7 +69,8 @@ class Training {
   void backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph);
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
-  /// The mean of a loss that all ranks come to. UsageError where some may not. @collective
+  /// The mean over all ranks of a loss that each of them has computed. UsageError where some ranks may have none.
+  /// @collective
   at::Tensor mean_loss(const at::Tensor& loss);
 
   /// Takes this rank out of the collectives of the prepared objects: comm::Communicator::abandon. Returns whether the

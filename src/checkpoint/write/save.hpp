@@ -18,7 +18,7 @@
 
 namespace hortator::checkpoint {
 
-/// A tensor of which each rank holds a part. All fields but the values of `part` are the same on all ranks.
+/// A tensor that is divided among the ranks. All fields but the values of `part` are the same on all ranks.
 struct ShardedTensor {
   formats::TensorSpec whole = {};
   std::vector<core::Range> of_ranks =
@@ -30,8 +30,8 @@ struct Snapshot {
   StateDict common = {};  ///< the same names, shapes, types and values on all ranks
   StateDict own = {};     ///< this rank's own, such as the state of its random number generators
   std::map<std::string, ShardedTensor> shards = {};  ///< share the names of `common`; each rank writes its part
-  /// Of tensors of `common` on the meta device: called when one is written, and its result is released afterwards. Only
-  /// the direct writer calls them.
+  /// Return the values of tensors of `common` that are on the meta device. Called when the tensor is written; the
+  /// result is released afterwards. Only the direct writer calls them.
   std::map<std::string, std::function<at::Tensor()>> readers = {};
 };
 

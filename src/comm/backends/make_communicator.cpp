@@ -64,7 +64,7 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
     // these.
     if (device.is_cpu()) world.check_calls(comparison);
   }
-  // One rank waits for nobody, so that the watchdog has nothing to see.
+  // One rank never waits for another, so that the watchdog has nothing to see.
   if (world.size() == 1) return made;
   return std::make_unique<WatchedCommunicator>(std::move(made), world.membership().derive(0, world.size()));
 }

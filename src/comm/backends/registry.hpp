@@ -41,7 +41,7 @@ struct Backend {
   Make* make;
 };
 
-/// All back ends. Of those that suit a request, the last is preferred.
+/// All back ends. If several suit a request, the last is preferred.
 std::span<const Backend> backends();
 
 /// The back end of that name, or null.

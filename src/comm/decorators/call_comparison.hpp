@@ -10,8 +10,8 @@
 namespace hortator::comm {
 
 /// Debug mode: before each collective all ranks compare a hash of their call, its sequence number and its call site in
-/// the user's program, in one reduction of 16 bytes. Where ranks differ, all of them throw a table of which rank calls
-/// what, instead of a hang or wrong results. Collectives on host values and on tensors are counted together.
+/// the user's program, in one reduction of 16 bytes. Where ranks differ, all of them throw a table of the ranks and
+/// their calls, instead of a hang or wrong results. Collectives on host values and on tensors are counted together.
 class CallComparison final : public mpi::CallCheck {
  public:
   /// `comm` is used for the comparison only.

@@ -14,7 +14,7 @@ CallTable tabulate(const std::vector<std::string>& calls, const std::vector<int>
   for (std::size_t i = 0; i < calls.size(); ++i) by_call[calls[i]].push_back(ranks[i]);
   std::vector<std::pair<std::vector<int>, std::string>> groups;
   for (auto& [call, callers] : by_call) groups.emplace_back(std::move(callers), call);
-  // Of groups of equal size the one with the lowest rank comes last: that rank is taken as the standard.
+  // Among groups of equal size the one with the lowest rank comes last: that rank is taken as the standard.
   std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.size(), -a.first.front()) < std::pair(b.first.size(), -b.first.front());
   });

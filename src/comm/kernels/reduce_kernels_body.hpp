@@ -51,8 +51,8 @@ struct Min {
   }
 };
 
-// Sums of this many bytes stay in registers. Longer ones, in the first-level cache, are for many arrays, of which the
-// processor would not see that each is read in order, and for what is summed in a wider type.
+// Sums of this many bytes stay in registers. Longer ones, in the first-level cache, are for what is summed in a wider
+// type, and for many arrays: the processor would not see that each of these is read in order.
 constexpr std::size_t short_chunk_bytes = 256;
 constexpr std::size_t long_chunk_bytes = 8192;
 constexpr std::size_t few_inputs = 8;

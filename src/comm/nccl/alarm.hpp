@@ -14,7 +14,7 @@ namespace hortator::comm {
 
 /// Notifies the other ranks that this one leaves in the middle of a collective: with NCCL only they would wait for
 /// ever. A communicator and all its parts have one alarm. It is an integer in memory that the ranks of a node share:
-/// checking it costs next to nothing, while somebody would have to wait for a message.
+/// checking it costs next to nothing, while a message would need a thread that waits for it.
 class NcclAlarm {
  public:
   /// Null where the ranks are on several nodes or cannot share memory. @collective

@@ -55,8 +55,8 @@ class NcclOperation {
   }
 
  private:
-  /// The operands of an operation under way. Their memory may be used again only behind the operation, also where
-  /// nobody waits for it (during stack unwinding): then the current stream waits for it here.
+  /// The operands of an operation under way. Their memory may be used again only behind the operation, also without
+  /// a wait for it (during stack unwinding): then the current stream waits for it here.
   class KeptOperands {
    public:
     KeptOperands(machine::Event end, std::vector<NcclOperand> results, std::vector<NcclOperand> inputs)

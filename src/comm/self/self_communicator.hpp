@@ -24,7 +24,7 @@ class SelfCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) override;
   void barrier() override {}
-  bool abandon(std::string_view /*reason*/) noexcept override { return true; }  // nobody waits
+  bool abandon(std::string_view /*reason*/) noexcept override { return true; }  // no other rank waits
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;

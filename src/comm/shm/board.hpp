@@ -14,8 +14,8 @@
 
 namespace hortator::comm {
 
-/// A tensor's shape, as plain data. Of a tensor with more dimensions than it has room for, the last size is the product
-/// of the remaining ones.
+/// A tensor's shape, as plain data. If a tensor has more dimensions than there is room for, the last size is the
+/// product of the remaining ones.
 struct NodeShape {
   std::int32_t dimensions = 0;
   std::array<std::int64_t, 8> sizes{};

@@ -114,7 +114,7 @@ class NodeCommunicator final : public Communicator {
   std::shared_ptr<const mpi::Communicator> agreements_;
   std::deque<Operation> pending_;                  ///< by number
   bool abandoned_ = false;                         ///< by this rank
-  std::map<std::uint64_t, NodeProblem> problems_;  ///< by number, until somebody waits for that collective
+  std::map<std::uint64_t, NodeProblem> problems_;  ///< by number, until this rank waits for that collective
 };
 
 }  // namespace hortator::comm

@@ -14,8 +14,8 @@ namespace {
 
 using Tensors = std::vector<PeerTensor>;
 
-// Of the ranks of a node, the first that sends something else than the second expects. Each rank passes its summary on
-// in shared memory, where a rank that leaves does not keep the others waiting. @collective
+// The first rank of the node that sends something else than its peer expects, and this peer. Each rank passes its
+// summary on in shared memory, where a rank that leaves does not keep the others waiting. @collective
 std::optional<std::pair<int, int>> find_odd_pair(NodeTeam& team, const ExchangeSummary& mine) {
   const auto ranks = static_cast<std::size_t>(team.size());
   auto row = mine.to;

@@ -14,7 +14,7 @@ std::span<const std::string_view> known_variables();
 std::vector<std::string> own_variables();
 
 /// The known variable that `name` was probably meant for: the nearest one if `name` is none of Hortator's. Empty for a
-/// known name, and for one that resembles none: it may be somebody else's.
+/// known name, and for one that resembles none: it may belong to another program.
 std::string meant_variable(std::string_view name);
 
 }  // namespace hortator::core

@@ -16,9 +16,9 @@ class DrawSeeds {
   explicit DrawSeeds(std::uint64_t pass = 0) : pass_(pass) {}
 
   std::uint64_t of_pass() const { return core::mix(pass_, 0); }
-  /// Of joining the batch that begins at this position, and of reading it at once.
+  /// The seed of joining the batch that begins at this position, and of reading it at once.
   std::uint64_t of_batch(std::int64_t position) const { return at(position, 0); }
-  /// Of the sample with this number at the position: a chosen batch has several at one position.
+  /// The seed of the sample with this number at the position: a chosen batch has several at one position.
   std::uint64_t of_sample(std::int64_t position, std::uint64_t number = 0) const { return at(position, number + 1); }
 
   /// The seeds of a rank that reads a part of the stream, whose positions count its own samples only.

@@ -35,7 +35,7 @@ class Dispatcher {
   Dispatcher(const mpi::Communicator& node, const mpi::Communicator& all, int rank);
 
   bool reads() const { return node_.rank() == 0; }
-  /// Of each rank on this node, its LoaderBinding::rank.
+  /// The LoaderBinding::rank of each rank on this node.
   const std::vector<int>& ranks() const { return ranks_; }
 
   std::uint64_t enter();  ///< this rank begins a pass; returns the pass's number

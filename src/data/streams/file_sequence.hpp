@@ -10,7 +10,7 @@
 
 namespace hortator::data {
 
-/// The files of a stream, of which one is open at a time.
+/// The files of a stream. One is open at a time.
 class FileSequence {
  public:
   /// Opens each file once. Throws UsageError if there are none, and FileError for one that cannot be read.

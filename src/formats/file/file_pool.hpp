@@ -14,7 +14,7 @@ namespace hortator::formats {
 /// number is not bounded by the process's limit of descriptors. Thread-safe, except add().
 class FilePool {
  public:
-  /// At most `max_open` files are open that nobody holds.
+  /// At most `max_open` files stay open without a holder.
   explicit FilePool(std::size_t max_open = 64) : max_open_(max_open) {}
 
   /// Opens a file and returns its number: 0, 1, ...

@@ -49,7 +49,7 @@ void FixedFile::require_unchanged() const {
 
 FileMap::FileMap(const FixedFile& file) : bytes_(file.bytes()) {
   file.require_unchanged();
-  // MAP_NORESERVE: pages that nobody writes to need no swap space, so a model may be larger than memory and swap.
+  // MAP_NORESERVE: pages that are never written need no swap space, so a model may be larger than memory and swap.
   void* data = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.descriptor(), 0);
   if (data == MAP_FAILED) throw_system_error(text::concat("map ", file.path(), " into memory"), errno);
   data_ = static_cast<std::byte*>(data);

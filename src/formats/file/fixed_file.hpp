@@ -47,7 +47,7 @@ class FixedFile {
 };
 
 /// A private memory map of a file: pages are loaded when they are touched, and writing changes this process's copy,
-/// never the file. Use it only for files that nobody writes to: truncating the file while the map exists kills the
+/// never the file. Use it only for files that no process writes to: truncating the file while the map exists kills the
 /// process (SIGBUS).
 class FileMap {
  public:

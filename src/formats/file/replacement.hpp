@@ -19,11 +19,11 @@ struct Ownership {
   std::string seal;  ///< the file without which the others are useless: it is removed first
   /// Whether a folder holds something of ours that cannot be read: it is kept when it is replaced. Empty: none does.
   std::function<bool(const std::filesystem::path&)> is_damaged = {};
-  std::string tree = {};  ///< a folder beside the seal, of which all content is ours; empty: none
+  std::string tree = {};  ///< a folder beside the seal whose whole content is ours; empty: none
 };
 
-/// Removes our files, then the folder if it is empty by then, so that no foreign file is lost. Of a symbolic link only
-/// the link is removed, not what it leads to. Returns false if the folder stays.
+/// Removes our files, then the folder if it is empty by then, so that no foreign file is lost. If the folder is a
+/// symbolic link, only the link is removed, not its target. Returns false if the folder stays.
 bool remove_folder(const std::filesystem::path& folder, const Ownership& ownership) noexcept;
 
 /// Replaces a folder by another such that, whenever the process is killed, a complete one can be found: NAME.new-<id>

@@ -6,8 +6,8 @@
 namespace hortator::formats {
 
 /// Memory backed by an unnamed file: zero at first, released when the process ends in whatever way. When memory is
-/// short, the system writes unused pages to the disk, and loads them when they are touched. Nobody else can change or
-/// truncate the file, and its disk space is reserved at once, because a full disk or a truncated file would kill the
+/// short, the system writes unused pages to the disk, and loads them when they are touched. No other process can change
+/// or truncate the file, and its disk space is reserved at once, because a full disk or a truncated file would kill the
 /// process (SIGBUS).
 ///
 /// Copy-on-write file systems reserve no space for changes. btrfs can be asked to write in place and is; the others are

@@ -14,7 +14,7 @@ constexpr std::uint64_t max_number = std::uint64_t{1} << 62;
   throw TarFault("a header has a number that is not valid: the archive is damaged, or not a tar archive");
 }
 
-/// For large numbers: bytes, of which the first has its highest bit set.
+/// For large numbers: bytes; the first has its highest bit set.
 std::uint64_t binary_number(std::string_view bytes) {
   std::uint64_t number = static_cast<unsigned char>(bytes.front()) & 0x7FU;
   for (const auto byte : bytes.substr(1)) {

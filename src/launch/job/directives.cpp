@@ -66,7 +66,7 @@ void add_verbatim(Lines& lines, const Job& job) {
 
 int total_nodes(const Job& job) { return *job.request.nodes + job.spare_nodes; }
 
-// In the existing folder for output. A script that is only printed must not name a folder: nobody would have made it.
+// In the existing folder for output. A script that is only printed must not name a folder that may not exist.
 std::string output_file(const Job& job) {
   checked_value(job.run_dir, "run_dir");
   if (const auto chosen = job.settings.word("output")) return checked_value(*chosen, "output");

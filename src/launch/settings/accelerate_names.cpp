@@ -23,7 +23,7 @@ const AccelerateName* find(std::string_view name) {
   return known != known_names.end() ? &*known : nullptr;
 }
 
-// Degrees of parallelism and numbers of parts, of which 1 is one that does nothing.
+// Degrees of parallelism and numbers of parts: 1 does nothing.
 bool is_degree(std::string_view name) {
   return name.ends_with("_degree") || name.ends_with("_size") || name.ends_with("num_micro_batches") ||
          name.ends_with("interval");

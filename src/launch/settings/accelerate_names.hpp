@@ -36,7 +36,7 @@ const AccelerateName* accelerate_flag(std::string_view name);
 /// The row of a key of Accelerate's files, such as "fsdp_version"; null for any other name.
 const AccelerateName* accelerate_key(std::string_view name);
 
-/// Whether the name is the size of an axis of Accelerate's ParallelismConfig, of which 1 sets nothing.
+/// Whether the name is the size of an axis of Accelerate's ParallelismConfig. A size of 1 sets nothing.
 bool is_accelerate_axis(const AccelerateName& row);
 
 /// Whether a flag that Hortator accepts without effect has no value.

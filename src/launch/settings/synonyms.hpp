@@ -42,8 +42,8 @@ struct Synonym {
 
 std::span<const Synonym> synonyms();
 
-/// The synonym that `argument` begins with: "--partition=gpu", "-pgpu" and "-p" have one spelling each. Of a spelling
-/// with several meanings, the one in `dialect` is taken. Null if there is none.
+/// The synonym that `argument` begins with: "--partition=gpu", "-pgpu" and "-p" have one spelling each. If a spelling
+/// has several meanings, the one in `dialect` counts. Null if there is none.
 const Synonym* find_synonym(std::string_view argument, Dialect dialect);
 
 /// The setting that a name in a file stands for: "partition" stands for "queue", Accelerate's "num_processes" for

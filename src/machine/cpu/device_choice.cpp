@@ -10,7 +10,7 @@
 namespace hortator::machine {
 namespace {
 
-// Of this build's kind or another one.
+// The requested kind: this build's, or another one.
 const DeviceKind& named_kind(const DeviceRequest& request) {
   const auto& name = *request.environment;
   if (request.kind != nullptr && request.kind->name == name) return *request.kind;

@@ -8,7 +8,7 @@
 
 namespace hortator::machine {
 
-// Of kinds whose streams are known by LibTorch's generic classes only: those do not take over a vendor's stream.
+// For kinds whose streams only LibTorch's generic classes know: these do not take over a vendor's stream.
 c10::Stream stream_of_native(void* native, c10::Device device) {
   if (native == nullptr) return c10::impl::VirtualGuardImpl(device.type()).getDefaultStream(device);
   const auto title = accelerator_kind()->title;

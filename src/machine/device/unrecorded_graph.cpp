@@ -6,7 +6,7 @@
 
 namespace hortator::machine {
 
-// Of kinds whose DeviceKind::records_steps is false: steps run as the program has written them.
+// For kinds whose DeviceKind::records_steps is false: steps run as the program has written them.
 struct Graph::Recorded {};
 Graph::Graph(c10::Device /*device*/) {
   throw Error({.what = text::concat(accelerator_kind()->title, " devices cannot record work")});

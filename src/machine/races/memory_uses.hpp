@@ -30,7 +30,7 @@ class MemoryUses {
   AccessHistory& add(MemoryOwner owner);
   /// The allocator of the memory that begins there will wait for the stream.
   void keep_for(std::uintptr_t begin, int stream);
-  /// The uses of a range, whoever owns it.
+  /// The uses of a range, whichever storage owns it.
   AccessHistory& of_range(std::uintptr_t begin, std::uintptr_t end);
   /// The same; null: none is known.
   AccessHistory* find(std::uintptr_t begin, std::uintptr_t end);

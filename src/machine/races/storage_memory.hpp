@@ -27,9 +27,9 @@ bool is_allocated(c10::StorageImpl& storage);
 /// StorageDiscarder around the lock of its caller.
 MemoryOwner owner_of(const at::Tensor& tensor, const StorageRange& range, int timeline);
 
-/// Whoever looks at a storage that others release meanwhile may become its last owner. The storage is then released by
-/// the destructor of this object, which is made before a lock is taken: to release memory, programs take locks of
-/// their own.
+/// A thread that looks at a storage that other threads release meanwhile may become its last owner. The storage is then
+/// released by the destructor of this object, which is made before a lock is taken: to release memory, programs take
+/// locks of their own.
 class StorageDiscarder {
  public:
   StorageDiscarder() = default;

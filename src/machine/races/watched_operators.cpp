@@ -73,7 +73,8 @@ class WatchedCall final : public at::ObserverContext {
       for_tensors(inputs[i], [&](const at::Tensor& tensor) { act(tensor, memory_.writes[i] != 0); });
   }
 
-  // Of each device that the operator works on. A copy between two is the first one's work: its source's.
+  // Notes the current stream of each device that the operator works on. A copy between two devices is its source's
+  // work.
   void find_streams(c10::ArrayRef<const IValue> inputs) {
     for_arguments(inputs, [&](const at::Tensor& tensor, bool) {
       if (!watch_state().is_watched(tensor)) return;

@@ -30,7 +30,7 @@ Json read_json(const std::filesystem::path& file) {
                             .hint = "copy it again"});
 }
 
-/// The template in tokenizer_config.json: a text, or a list of which one is named default.
+/// The template in tokenizer_config.json: a text, or a list in which one is named default.
 std::string listed_template(const Json& config) {
   const auto found = config.is_object() ? config.find("chat_template") : config.end();
   if (!config.is_object() || found == config.end()) return "";

@@ -47,7 +47,7 @@ std::string text_of(const Block& block, Rendering& rendering);
 /// Reads a template. Throws UsageError with the line of what is not supported.
 Block parse(std::string_view source);
 
-// What filters, tests, methods and functions are there. Each throws UsageError for a name that is not.
+// The filters, tests, methods and functions of templates. Each throws UsageError for an unknown name.
 Value filtered(const std::string& name, const Value& value, const CallArguments& arguments);
 bool tested(const std::string& name, const Value& value, const CallArguments& arguments);
 Value method_of(const Value& value, const std::string& name);  ///< undefined if there is none

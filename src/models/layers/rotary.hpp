@@ -18,7 +18,7 @@ class RotaryEmbedding {
   /// Reads rope_parameters, or the older rope_theta and rope_scaling. `theta` is the base where none is given.
   RotaryEmbedding(const ConfigFields& fields, std::int64_t width, std::int64_t max_positions, double theta = 1e4);
 
-  /// The cosines and sines of the angles, of which the first half has the opposite sign.
+  /// The cosines and sines of the angles; the first half of the sines has the opposite sign.
   struct Rotation {
     at::Tensor cosine, sine;  ///< [batch or 1, 1, time, width]
 

@@ -8,7 +8,7 @@
 
 namespace hortator::models {
 
-/// How texts are cut that have too many tokens.
+/// How texts with too many tokens are cut.
 struct Truncation {
   enum class Strategy { longest_first, only_first, only_second };
   std::size_t max_length = 0;

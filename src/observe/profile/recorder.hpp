@@ -41,7 +41,7 @@ class Recorder {
   std::filesystem::path next_file() const;
 
   enum class RecorderState { idle, prepared, recording };
-  /// Reserves LibTorch's profiler, of which a process has one.
+  /// Reserves LibTorch's profiler: a process has one.
   struct ProfilerClaim {
     ProfilerClaim();
     ~ProfilerClaim();

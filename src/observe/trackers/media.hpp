@@ -23,7 +23,7 @@ struct ImageSize {
   std::int64_t width = 0;
   std::int64_t height = 0;
 };
-/// Of the contents of a PNG file. Throws UsageError, naming `file`, if it is none.
+/// The size of the image in the contents of a PNG file. Throws UsageError, naming `file`, if they are not a PNG.
 ImageSize png_size(const std::string& content, const std::string& file);
 
 /// Throws UsageError unless each row has a value for each column.

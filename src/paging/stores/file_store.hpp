@@ -48,7 +48,7 @@ class FileStore final : public Store {
   bool follows_storages() const override { return true; }
 
  private:
-  /// Of a storage. Used only by the thread.
+  /// Where a storage lies. Used only by the thread.
   struct StorageLocation {
     FileLocation given = {};
     std::uint64_t scratch_offset = 0;

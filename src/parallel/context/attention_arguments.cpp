@@ -61,7 +61,7 @@ bool has_heads_for(const at::Tensor& queries, const at::Tensor& keys, bool group
   return of_keys == of_queries || (groups_heads && of_keys > 0 && of_queries % of_keys == 0);
 }
 
-// Of the batch, which is not repeated.
+// Whether both have the same sizes of the batch, whose dimensions are not repeated.
 bool has_equal_batches(const at::Tensor& one, const at::Tensor& other) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(one.dim() - 3, 0));
   return one.dim() == other.dim() && one.sizes().slice(0, count) == other.sizes().slice(0, count);

@@ -22,7 +22,7 @@ struct AttentionTile {
 };
 
 /// Tiles of at most `max_tokens` queries and keys, which together pair each query of rank `asking` with each key of
-/// rank `asked` once. If `is_causal`, those of which no query sees a key are left out. Pure.
+/// rank `asked` once. If `is_causal`, tiles in which no query sees a key are left out. Pure.
 std::vector<AttentionTile> attention_tiles(const SequenceLayout& layout, int asking, int asked, bool is_causal,
                                            std::int64_t max_tokens);
 

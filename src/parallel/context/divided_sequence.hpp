@@ -22,8 +22,8 @@ at::Tensor gather_sequence(const at::Tensor& part, std::int64_t dim, const Seque
 at::Tensor reduce_sequence(const at::Tensor& whole, std::int64_t dim, const SequenceLayout& layout,
                            comm::Communicator& over);
 
-/// Of each row the token at its position in the whole sequence, [batch, width], from the ranks' [batch, own, width].
-/// The gradient is that of the mean of the ranks' losses. @collective
+/// Picks from each row the token at its position in the whole sequence: [batch, width], from the ranks' [batch, own,
+/// width]. The gradient is that of the mean of the ranks' losses. @collective
 at::Tensor tokens_at(const at::Tensor& states, const at::Tensor& positions, const SequenceLayout& layout,
                      comm::Communicator& over);
 

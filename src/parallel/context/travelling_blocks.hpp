@@ -10,7 +10,7 @@
 
 namespace hortator::parallel {
 
-/// Memory for some tensors of any one rank, of which dimension -2 runs along the rank's tokens. They are contiguous
+/// Memory for some tensors of any one rank, whose dimension -2 runs along the rank's tokens. They are contiguous
 /// together, so that they travel as one message.
 class BlockMemory {
  public:
@@ -46,7 +46,7 @@ class TravellingBlocks {
   /// All elements of these tensors.
   at::Tensor elements() const { return here_.elements_of(source_); }
 
-  /// Begins to send the block to the next rank, and to receive that of the one before. Nobody may write to the block
+  /// Begins to send the block to the next rank, and to receive that of the one before. Do not write to the block
   /// until finish(). @collective
   void start();
   /// Waits until the block of the rank before has arrived. @collective

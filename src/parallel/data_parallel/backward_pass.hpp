@@ -13,7 +13,7 @@ inline constexpr int no_graph_task = -1;
 /// Whether the graph task at whose end this is called (from a callback) was a nested one.
 bool is_within_backward();
 
-/// A backward pass whose begin and end are known: accelerator.backward(). Of loss.backward() only the end is known.
+/// A backward pass whose begin and end are known: accelerator.backward(). For loss.backward(), only the end is known.
 class BackwardPass {
  public:
   void run(const at::Tensor& loss, bool retain_graph = false);

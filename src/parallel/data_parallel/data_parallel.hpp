@@ -39,7 +39,7 @@ struct DataParallel {
   CommonPass::Model common_pass = {};  ///< what ranks compare of each pass
   c10::Device device = c10::kCPU;      ///< the communicator's
   bool is_mixed = false;               ///< whether forward computes in a 16-bit type
-  /// These ranks and those that compute the same batches, all of which begin with one model. Null: these ranks.
+  /// These ranks and those that compute the same batches: all begin with one model. Null: these ranks.
   const RankGroup* everyone = nullptr;
   std::shared_ptr<const TensorRanks> tensor = {};   ///< among which parameters are divided; null: they are not
   const TensorPlan* plan = nullptr;                 ///< by which they are divided; empty: by that of the module

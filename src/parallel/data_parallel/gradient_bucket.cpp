@@ -52,7 +52,7 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
   for (auto& parameter : parameters) {
     const auto offset = aligned(end, format.travel_type);
     BucketSlot slot{.parameter = parameter, .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
-    // Of this rank's part: the parameter may be divided.
+    // The residual of this rank's part: the parameter may be divided.
     if (format.error_feedback && !in_place_)
       slot.residual = at::zeros_like(slot.in_bucket, slot.in_bucket.options().dtype(parameter.scalar_type()));
     end = offset + parameter.numel();

@@ -8,7 +8,7 @@
 
 namespace hortator::parallel {
 
-/// A snapshot of which gradients a set of parameters has, to find out later whether a backward has reached one of them.
+/// Records the gradients that a set of parameters has, to find out later whether a backward has reached one of them.
 class GradientMarks {
  public:
   explicit GradientMarks(std::vector<at::Tensor> parameters);

@@ -176,7 +176,7 @@ void GradientReducer::plan() {
   if (plans.empty()) make_bucket({at::zeros({1}, at::TensorOptions(parallel_.device))}, /*is_last=*/true);
 }
 
-// Ranks that leave parameters out start a bucket in finish() only, which they begin together: nobody may wait for them
+// Ranks that leave parameters out start a bucket in finish() only, which they begin together: no rank may wait for them
 // before.
 bool GradientReducer::may_start_next() const {
   const auto& options = parallel_.options;

@@ -81,7 +81,7 @@ void add(at::Tensor& sum, const at::Tensor& more) { sum = sum.defined() ? sum + 
 
 }  // namespace
 
-// Of the two factors only the probabilities have gradients, and they are sums over tokens: with the loads of all ranks,
+// Only the probabilities have gradients, not the loads, and they are sums over tokens: with the loads of all ranks,
 // the ranks' losses have the mean that one rank would compute.
 at::Tensor load_balancing_loss(const torch::nn::Module& model, const at::Tensor& attention_mask) {
   const auto layers = layers_of(model);

@@ -16,7 +16,7 @@ bool has_experts(torch::nn::Module& module);
 /// not communicate.
 void check_experts(torch::nn::Module& module, int ranks);
 
-/// Divides the experts of all MoE layers of the module among `ranks`, each of which gets an equal part. Call
+/// Divides the experts of all MoE layers of the module equally among `ranks`. Call
 /// check_experts() before. Communicates as `settle` does, which DividedModule calls.
 std::unique_ptr<DividedModule> divide_experts(torch::nn::Module& module, const SharedRanks& ranks,
                                               const DividedModule::Settle& settle = {});

@@ -61,7 +61,7 @@ at::Tensor shared(const parallel::Operand& parameter) {
 /// The ranks among which the experts are divided; null if this one has all.
 parallel::SharedRanks ranks_of(const ExpertsImpl& experts) { return parallel::operand_of(experts.gate_up_proj).ranks; }
 
-/// What the experts compute of `rows`, the first `counts[0]` of which are those of the first expert. @collective over
+/// What the experts compute of `rows`: the first `counts[0]` rows are those of the first expert. @collective over
 /// the ranks that have the experts
 at::Tensor computed(const ExpertsImpl& experts, const MoEOptions& options, const at::Tensor& rows,
                     const std::vector<std::int64_t>& counts) {

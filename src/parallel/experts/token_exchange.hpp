@@ -22,7 +22,7 @@ struct ArrivedRows {
 /// experts.
 ArrivedRows arrange(const std::vector<std::int64_t>& arrived, int ranks);
 
-/// What the experts of one rank compute of `rows`, the first `counts[0]` of which are those of its first expert. Does
+/// What the experts of one rank compute of `rows`: the first `counts[0]` rows are those of its first expert. Does
 /// not communicate.
 using ComputeExperts = std::function<at::Tensor(const at::Tensor& rows, const std::vector<std::int64_t>& counts)>;
 

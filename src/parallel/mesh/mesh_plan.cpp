@@ -55,7 +55,7 @@ void check_experts(const ParallelConfig& config) {
   if (size_of(config.experts) < 1) {
     throw UsageError({.what = text::concat("parallel.experts is ", *config.experts),
                       .why = "it is the number of ranks among which experts are divided",
-                      .hint = "use a number from 1 on, or leave it out"});
+                      .hint = "use a positive number, or leave it out"});
   }
   if (!is_set(config.experts)) return;
   if (is_set(config.tensor)) {
@@ -76,7 +76,7 @@ void check(const ParallelConfig& config, const ZeroConfig& zero) {
     if (size_of(asked) >= 1) continue;
     throw UsageError({.what = text::concat("parallel.", name_of(axis), " is ", *asked),
                       .why = "it is the number of ranks along an axis of the mesh",
-                      .hint = "use a number from 1 on, or leave it out"});
+                      .hint = "use a positive number, or leave it out"});
   }
   refuse(Axis::pipeline, config.pipeline, "stages of a model on different ranks are not available yet",
          "use zero.stage 3, or parallel.tensor, where a model does not fit on a rank");

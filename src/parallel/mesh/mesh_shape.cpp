@@ -24,7 +24,7 @@ void require_positive(Axis axis, int size) {
   if (size > 0) return;
   throw UsageError({.what = text::concat("parallel.", name_of(axis), " is ", size),
                     .why = "it is the number of ranks along an axis of the mesh",
-                    .hint = "use a number from 1 on"});
+                    .hint = "use a positive number"});
 }
 
 void require_whole_groups(int data_ranks, int experts) {

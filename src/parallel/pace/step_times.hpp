@@ -10,7 +10,7 @@
 namespace hortator::parallel {
 
 /// Measures how long this rank computes between two passes, and learns it of the other ranks from messages that travel
-/// beside their gradients. Of many ranks some report in each pass, in turns.
+/// beside their gradients. If there are many ranks, some report in each pass, in turns.
 class StepTimes {
  public:
   static constexpr int max_reports = 64;  ///< in one message
@@ -24,7 +24,7 @@ class StepTimes {
 
   std::size_t message_size() const { return static_cast<std::size_t>(reports_) + 1; }
   /// Must be called when a pass reaches a model, and when that model's gradients are complete. A pass may reach several
-  /// models, each of which sends a message.
+  /// models; each sends a message.
   void begin_model() {
     if (models_++ == 0) seconds_.reset();
   }

@@ -8,7 +8,7 @@
 #include "parallel/tensor/division.hpp"
 #include "parallel/tensor/tensor_ranks.hpp"
 
-/// Exchanges that autograd differentiates, to any order: three pairs of functions, of which each is the other's
+/// Exchanges that autograd differentiates, to any order: three pairs of functions. Each function is the other's
 /// backward. A tensor that all ranks have whole has the same gradient on all; a divided one has the gradient of its
 /// parts.
 namespace hortator::parallel {

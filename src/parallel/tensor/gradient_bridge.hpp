@@ -9,7 +9,7 @@ namespace hortator::parallel {
 /// graph of `tensor` (a user's own autograd function, backward(), hooks). Returns the node, which `tensor` keeps alive.
 const torch::autograd::Node* bridge_to_part(const at::Tensor& tensor, const at::Tensor& part);
 
-/// Whether somebody watches the gradient that arrives at the bridge.
+/// Whether a hook watches the gradient that arrives at the bridge.
 bool is_watched(const torch::autograd::Node& bridge);
 
 }  // namespace hortator::parallel

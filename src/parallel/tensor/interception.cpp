@@ -99,7 +99,7 @@ c10::IValue with_whole_sizes(const c10::IValue& value) {
   return list;
 }
 
-/// Runs the operators of which this one consists; they are intercepted themselves.
+/// Runs the operators that make up this one; they are intercepted themselves.
 void open_composite(OperatorCall& call, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, paging::divided_key);
   for (std::size_t i = 0; i < call.count(); ++i) {

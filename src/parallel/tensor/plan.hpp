@@ -22,7 +22,7 @@ bool matches(std::string_view pattern, std::string_view name);
 
 /// How `plan` divides each of the parameters among `ranks` ranks; nothing for those that it replicates. Throws
 /// UsageError for a rule that fits no parameter, a dimension that cannot be divided equally (a vocabulary is padded),
-/// and tied parameters of which names are divided differently. Pure.
+/// and tied parameters whose names are divided differently. Pure.
 std::vector<std::optional<Division>> divisions_by_plan(const TensorPlan& plan,
                                                        const std::vector<PlannedParameter>& parameters, int ranks);
 

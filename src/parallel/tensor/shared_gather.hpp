@@ -12,7 +12,7 @@
 /// backward, so that between the two each rank keeps its part only.
 namespace hortator::parallel {
 
-/// The gather of backward, of which the layers that share the input are the users.
+/// The gather of backward, used by the layers that share the input.
 class RepeatedGather {
  public:
   void add_user() { ++users_; }

@@ -48,7 +48,7 @@ std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int6
 // Blocks then lie within one parameter and one rank's part.
 static_assert(ShardLimits().grain % int8_block_values == 0);
 
-/// Zeros of the tensor's sizes, all of which are one element, as a tensor that is not a view: LibTorch detaches
+/// Zeros of the tensor's sizes that share one element, as a tensor that is not a view: LibTorch detaches
 /// gradients in place.
 at::Tensor zeros_in_one_element(const at::Tensor& like) {
   const auto options = like.options().requires_grad(false);

@@ -20,7 +20,7 @@
 
 namespace hortator::parallel {
 
-/// Whether 16-bit parameters are stepped as copies in fp32 (master weights), of which each rank has its slice.
+/// Whether 16-bit parameters are stepped as copies in fp32 (master weights). Each rank has its slice of these.
 enum class Masters { no, fp32 };
 
 /// Where a model's parameters, and fp32 copies of them, are between their uses.
@@ -56,7 +56,7 @@ struct RankCoordination {
 /// Where a model's paged arrays are between their uses.
 enum class ArrayHome {
   memory,       ///< there are none: all arrays are in memory that the node's ranks share
-  common_file,  ///< one file a node, of which each rank writes its part
+  common_file,  ///< one file a node, in which each rank writes its part
   parts         ///< each rank has its part, in memory or in a file of its own, and no rank has all of them
 };
 
@@ -133,7 +133,7 @@ class FlatParameters {
   bool is_lent() const { return lent_; }
   void check_can_lend() const;  ///< throws where lend() would: to be called before all ranks lend
   /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is. `replicas`: the
-  /// ranks that have the same slices, of which the first one's count; null if there are none.
+  /// ranks that have the same slices; the first one's count. Null if there are none.
   void take_back(bool keep_changes, comm::Communicator* replicas = nullptr);
 
   /// Throws, naming the parameter, if its memory is no longer in its array (to(), set_data()), or if it, or its slice,

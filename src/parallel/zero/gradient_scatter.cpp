@@ -81,7 +81,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   start_full_arrays();
 }
 
-// Ranks that leave parameters out start an array in reduce() only, which they begin together: nobody may wait for them
+// Ranks that leave parameters out start an array in reduce() only, which they begin together: no rank may wait for them
 // before, and not for a free buffer.
 bool GradientScatter::may_start(const GradientArray& array) const {
   if (!parallel_.options.find_unused_parameters) return true;

@@ -15,8 +15,8 @@
 namespace hortator::parallel {
 
 /// Sharded arrays: each rank keeps a part. A rank has a whole array only while operators use it, in a frame of its own,
-/// and for as long as its budget allows: all ranks gather it together (peer_store.hpp). Of what operators write to it,
-/// other ranks only get what lies in this rank's part.
+/// and for as long as its budget allows: all ranks gather it together (peer_store.hpp). Other ranks get only what
+/// operators write to this rank's part.
 ///
 /// Arrays that are gathered in int8 blocks have rounded values while operators only read them, the same on all ranks.
 /// What needs exact ones holds the array with Access::read_exact meanwhile.

@@ -17,10 +17,10 @@
 
 namespace hortator::parallel {
 
-/// Pages of which each rank keeps one part, all of the same size, in memory or paged itself. All ranks fetch a page
-/// together, by an all_gather, so they must fetch the same pages in the same order. Before data travels they compare
-/// what they fetch: if they differ, or if one cannot read its part, all of them throw, and each may fetch again.
-/// Parts do not change by what travels of them.
+/// Pages that are divided among ranks: each keeps one part, all of the same size, in memory or paged itself. All ranks
+/// fetch a page together, by an all_gather, so they must fetch the same pages in the same order. Before data travels
+/// they compare what they fetch: if they differ, or if one cannot read its part, all of them throw, and each may fetch
+/// again. Parts do not change by what travels of them.
 class PeerStore final : public paging::Store {
  public:
   struct Ranks {

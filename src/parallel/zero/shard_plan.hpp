@@ -10,7 +10,7 @@
 
 #include "core/range.hpp"
 
-/// Which rank owns which elements of which parameters. Pure.
+/// Which rank owns which elements of each parameter. Pure.
 namespace hortator::parallel {
 
 /// What items must have in common to lie in one array.

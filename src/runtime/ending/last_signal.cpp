@@ -22,7 +22,7 @@ void replace(const std::atomic<int>* old, std::atomic<int>* place) {
   if (found != places.end()) {
     found->store(place);
   } else if (place != nullptr) {
-    place->store(has_reported);  // no room: nobody shall take the end of this process for SIGKILL
+    place->store(has_reported);  // no room for the signal; the end of this process must not look like SIGKILL
   }
 }
 
@@ -42,7 +42,7 @@ void handle(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
-// After a stack overflow the handler needs another stack. Of this thread only.
+// After a stack overflow the handler needs another stack. This sets that of this thread only.
 void provide_stack() {
   static std::array<std::byte, std::size_t{256} * 1024> memory;
   stack_t present{};

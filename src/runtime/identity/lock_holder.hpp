@@ -14,7 +14,7 @@ struct LockHolder {
   std::string job = {};    ///< as of job_of()
   int restarts = 0;        ///< how often the scheduler has requeued the job
   std::string since = {};  ///< UTC
-  /// The run of hortator_begin, of which one job may have several: unique, and readable. Empty for other programs.
+  /// The run of hortator_begin (a job may have several): unique, and readable. Empty for other programs.
   std::string part = {};
 };
 

@@ -20,7 +20,7 @@ bool was_killed(const NodeRank& rank) {
 std::string cause(const NodeRank& rank) {
   if (rank.last_signal == 0)
     return "Killed by signal 9 (SIGKILL), often the kernel's out-of-memory killer, or ended at once: by _exit(), "
-           "MPI_Abort() or a signal that nobody has noted (a stack overflow in a second thread, SIGXCPU)";
+           "MPI_Abort() or a signal that was not recorded (a stack overflow in a second thread, SIGXCPU)";
   return text::concat("Killed by signal ", rank.last_signal, " (", core::signal_name(rank.last_signal), ')');
 }
 

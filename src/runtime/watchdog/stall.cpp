@@ -138,7 +138,7 @@ class Search {
   }
 
   // All other ranks have left the collective long enough ago for their messages to have arrived (the root of a
-  // broadcast leaves first): nobody answers the ranks that still wait in it. It can only end after what the others wait
+  // broadcast leaves first): no rank answers those that still wait in it. It can only end after what the others wait
   // for.
   void strand(const Key& key) {
     const auto still_waits_for_a_message = [&](const RankRecord* slot) {

@@ -17,7 +17,7 @@ class Activation {
   Activation(Function function, InPlace in_place) : function_(function), in_place_(in_place) {}
 
   at::Tensor operator()(const at::Tensor& x) const { return function_(x); }
-  /// The result in the memory of `x`, which nobody else uses, where no gradient is wanted.
+  /// The result, in the memory of `x` where no gradient is wanted. The caller must not use `x` again.
   at::Tensor consume(at::Tensor x) const {
     if (c10::GradMode::is_enabled()) return function_(x);
     in_place_(x);

@@ -72,7 +72,7 @@ class SampleBuffer {
   /// Takes them over, which does not fail.
   void take_over(const CheckedSamples& samples);
 
-  /// Of the first input and the first target, over all samples seen.
+  /// Statistics of the first input and the first target, over all samples seen.
   const Statistics& statistics() const { return statistics_; }
 
   StateDict state() const;

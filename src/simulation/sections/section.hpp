@@ -43,7 +43,7 @@ class Section {
   /// Accepts these keys without reading them.
   void ignore(const std::vector<std::string>& keys) const;
 
-  /// Throws for every key that nobody has read, with the nearest known one.
+  /// Throws for every key that was not read, with the nearest known one.
   void finish() const;
   /// An error about the value of `key`, or about the section where it is empty.
   UsageError error(std::string_view key, const std::string& what, const std::string& hint = "") const;

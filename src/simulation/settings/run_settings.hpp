@@ -13,7 +13,7 @@ namespace hortator::simulation {
 enum class NonfiniteStep {
   skip,    ///< left out on all ranks
   fail,    ///< an error on all ranks
-  proceed  ///< made; nobody looks, and nobody waits for the device
+  proceed  ///< made, without a check and without a wait for the device
 };
 
 /// The settings of a run. Models and buffers are read when they are made.

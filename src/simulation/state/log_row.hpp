@@ -10,7 +10,7 @@
 
 namespace hortator::simulation {
 
-/// Collects the numbers of one step of a simulation, of which the trackers get one row.
+/// Collects the numbers of one step of a simulation into one row for the trackers.
 class LogRow {
  public:
   using Numbers = std::vector<std::pair<std::string, Loggable>>;

@@ -291,7 +291,8 @@ double TrainedModel::weight_of(std::int64_t samples) const {
   return 1;
 }
 
-/// Describes the loss to the other ranks. Reads it, which waits for the device, unless nobody wants to know.
+/// Describes the loss to the other ranks. Reads it, which waits for the device, only if this rank wants the loss or if
+/// losses are checked.
 void TrainedModel::judge(const at::Tensor& loss, bool wants_loss, LocalLoss& mine) const {
   const bool looks = policy_.on_nonfinite != NonfiniteStep::proceed;
   if (!wants_loss && !looks) return;

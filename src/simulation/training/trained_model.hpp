@@ -36,7 +36,7 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   TrainedModel(Accelerator& accelerator, std::string name, const Section& settings, const Policy& policy);
 
   const std::string& name() const { return name_; }
-  /// Of all ranks of its run.
+  /// The communicator of all ranks of its run.
   const mpi::Communicator& comm() const;
   /// Whether no gradients are being accumulated.
   bool is_between_updates() const { return micro_steps_ % accumulation_ == 0; }

@@ -14,7 +14,7 @@ std::array<float, 256> dynamic_codes(bool is_signed);
 /// Converts between numbers and bytes.
 class ByteCodes {
  public:
-  /// Signed numbers, or numbers from 0 on. `device`: of the tensors.
+  /// Signed or unsigned numbers. `device`: of the tensors.
   static const ByteCodes& of(bool is_signed, c10::Device device);
 
   /// The numbers, in fp32, as one dimension. `bytes`: one a number; `scales`: one a block.

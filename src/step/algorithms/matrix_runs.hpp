@@ -6,7 +6,7 @@
 
 #include "core/range.hpp"
 
-/// Which rows of which matrices lie in a range of the elements of a parameter. Pure.
+/// Finds the rows of matrices that lie in a range of the elements of a parameter. Pure.
 namespace hortator::step {
 
 /// The last two dimensions of a parameter as matrices, one after the other.

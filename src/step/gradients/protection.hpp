@@ -40,7 +40,7 @@ class Protection {
  public:
   /// What a rank knows of its gradients before a step.
   enum class GradientView {
-    common,   ///< all ranks come to the same verdict on them, or have agreed on it
+    common,   ///< all ranks reach the same verdict on them, or have agreed on it
     separate  ///< they belong to this rank only
   };
 

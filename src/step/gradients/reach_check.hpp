@@ -9,7 +9,7 @@ namespace hortator::step {
 
 class ModelCore;
 
-/// Reports backward passes that reach no prepared model: nobody averages their gradients, and prepared optimizers have
+/// Reports backward passes that reach no prepared model: their gradients are not averaged, and prepared optimizers have
 /// nothing to step. Checks the first pass and warns; in debug mode checks each pass and throws.
 class ReachCheck {
  public:

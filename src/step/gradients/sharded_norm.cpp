@@ -27,7 +27,7 @@ class NormSum {
   NormSum(double norm_type, const at::TensorOptions& options)
       : norm_type_(norm_type), options_(options.dtype(at::kDouble).requires_grad(false)) {}
 
-  /// Of this rank's gradients; the neutral value if it has none.
+  /// The norm of this rank's gradients; the neutral value if it has none.
   at::Tensor of(const std::vector<at::Tensor>& holders) const {
     const auto groups = gradient_groups(holders);
     if (groups.empty()) return at::full({}, norm_type_ < 0 ? std::numeric_limits<double>::infinity() : 0.0, options_);

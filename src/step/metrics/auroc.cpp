@@ -11,11 +11,10 @@ namespace {
 void require_scores(const at::Tensor& scores, const at::Tensor& labels, std::int64_t rows) {
   const bool fits = scores.sizes() == labels.sizes() && (rows < 0 || (labels.dim() > 0 && rows <= labels.size(0)));
   if (!fits) {
-    throw UsageError(
-        {.what = text::concat("Scores ", scores.sizes(), " and labels ", labels.sizes(),
-                              rows < 0 ? "" : text::concat(", of which ", rows, " rows count,"), " do not fit"),
-         .why = "each sample has one score and one label",
-         .hint = "of two logits a sample, give their difference"});
+    throw UsageError({.what = text::concat("Scores ", scores.sizes(), " and labels ", labels.sizes(),
+                                           rows < 0 ? "" : text::concat(" (", rows, " rows count)"), " do not fit"),
+                      .why = "each sample has one score and one label",
+                      .hint = "of two logits a sample, give their difference"});
   }
 }
 

@@ -35,10 +35,9 @@ void ClassificationCounts::add(const at::Tensor& predicted, const at::Tensor& la
   require_whole(labels, "Labels");
   const bool fits = predicted.sizes() == labels.sizes() && (rows < 0 || (labels.dim() > 0 && rows <= labels.size(0)));
   if (!fits) {
-    throw UsageError(
-        {.what = text::concat("Predictions ", predicted.sizes(), " and labels ", labels.sizes(),
-                              rows < 0 ? "" : text::concat(", of which ", rows, " rows count,"), " do not fit"),
-         .why = "each prediction has one label"});
+    throw UsageError({.what = text::concat("Predictions ", predicted.sizes(), " and labels ", labels.sizes(),
+                                           rows < 0 ? "" : text::concat(" (", rows, " rows count)"), " do not fit"),
+                      .why = "each prediction has one label"});
   }
   const auto truth = first_rows(labels, rows), found = first_rows(predicted, rows).to(truth.device());
   const auto counted = truth.ge(0);

@@ -13,7 +13,7 @@ namespace {
 using parallel::DividedModule;
 using DividedParameter = DividedModule::DividedParameter;
 
-/// Calls `use` with each divided parameter of which the optimizer has a state, and that state.
+/// Calls `use` with each divided parameter that has a state in the optimizer, and with that state.
 template <typename Use>
 void for_each_state(torch::optim::Optimizer& optimizer, const DividedModule& divided, const Use& use) {
   for (const auto& one : divided.parameters()) {

@@ -64,8 +64,8 @@ class OptimizerCore {
   void load(const ParameterNames& names, const StateDict& state);
   /// Call it when the optimizer's state may have got other tensors.
   void note_state();
-  /// Whether the optimizer, which is borrowed and does not report its end, exists and has a state. Of its tensors one
-  /// is watched since the last note_state(): it belongs to nobody else.
+  /// Whether the optimizer, which is borrowed and does not report its end, exists and has a state. One of its tensors
+  /// has been watched since the last note_state(): no other object owns it.
   bool keeps_state() const { return of_state_ && !of_state_->expired(); }
   /// Whether the optimizer at the stored address is a different object (the prepared one was destroyed).
   bool is_replaced() const;

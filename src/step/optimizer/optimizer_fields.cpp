@@ -68,7 +68,7 @@ void visit(LBFGSOptions& options, FieldVisitor& v) {
   v.field("tolerance_change", options.tolerance_change());
   v.field("history_size", options.history_size());
 }
-// Of the user's own optimizers too. The names are those of make_state().
+// The user's own optimizers have this state, too. The names are those of make_state().
 void visit(MomentState& state, FieldVisitor& v) {
   v.field("step", state.step);
   for (auto& [name, number] : state.scalars) v.field(name, number);

@@ -31,7 +31,7 @@ bool is_exactly_one_of(const torch::optim::Optimizer& optimizer) {
   return ((typeid(optimizer) == typeid(Known)) || ...);
 }
 
-/// Replaces each tensor of a state of which a rank has a slice.
+/// Replaces each tensor of a state that is sharded over the ranks.
 class SliceReplacement final : public FieldVisitor {
  public:
   using Replace = std::function<at::Tensor(const at::Tensor&, MomentLayout)>;
@@ -138,7 +138,7 @@ void ShardedOptimizer::take_over_new_ones() {
   for (auto* model : std::vector(models_)) take_over(*model);
 }
 
-// Includes parameters of which this rank's slice is empty, so that all ranks have state of the same parameters.
+// Includes parameters whose slice is empty on this rank, so that all ranks have state of the same parameters.
 std::vector<MomentsOnDisk::Owner> ShardedOptimizer::owners_of_moments() const {
   std::vector<MomentsOnDisk::Owner> owners;
   for (std::size_t g = 0; g < groups_.size(); ++g) {

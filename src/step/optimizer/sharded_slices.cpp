@@ -10,7 +10,7 @@
 namespace hortator::step {
 namespace {
 
-// Of a matrix, the operations of one multiplication by its own transpose.
+// The cost of a tensor; for a matrix, the operations of one multiplication by its own transpose.
 double cost_of(const at::Tensor& whole) {
   const auto elements = static_cast<double>(whole.numel());
   return whole.dim() < 2 ? elements : elements * static_cast<double>(std::min(whole.size(0), whole.size(-1)));

@@ -67,7 +67,7 @@ int print_diff_help() {
   std::cout
       << "usage: hortator checkpoint diff A B [options]\n\n"
          "Compares two checkpoints completely; otherwise the models in A and B: a checkpoint, .safetensors, .pt,\n"
-         ".bin, an index, or a folder. Of a folder with several checkpoints the newest complete one is taken.\n"
+         ".bin, an index, or a folder. If a folder has several checkpoints, the newest complete one is taken.\n"
          "Exit code: 0 equal, 1 different, 2 an input cannot be read.\n\n"
       << diff_options().named;
   return 0;

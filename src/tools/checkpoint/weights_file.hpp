@@ -22,7 +22,7 @@ observe::Audience audience_of(const mpi::Communicator& comm);
 void write_safetensors(const mpi::Communicator& comm, const weights::WeightSource& source,
                        const std::filesystem::path& path);
 
-/// Calls `work(comm)` on all ranks; initialises and finalises MPI unless somebody else does.
+/// Calls `work(comm)` on all ranks; initialises and finalises MPI unless the caller does.
 template <typename Work>
 int on_all_ranks(const Work& work) {
   mpi::ensure_initialized();

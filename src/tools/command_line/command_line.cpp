@@ -78,7 +78,7 @@ class CommandLine {
     synonyms_.take(*synonym, known);
   }
 
-  // Of a name that a scheduler and Accelerate have, Accelerate's meaning counts if the verb does not have the other.
+  // If a scheduler and Accelerate share a name, Accelerate's meaning counts where the verb does not have the other.
   const launching::Synonym* long_synonym(const std::string& name) const {
     if (!options_.has_settings || options_.own_flags.contains(name)) return nullptr;
     const auto* synonym = launching::find_synonym("--" + name, launching::Dialect::any);

@@ -55,7 +55,7 @@ class ParserArguments {
   /// Adds a flag without a value, once.
   void add_switch(const std::string& argument);
 
-  /// Sets the setting. Of a setting with one value, the last value of the same option counts. Throws UsageError if
+  /// Sets the setting. If a setting has one value, the last value of the same option counts. Throws UsageError if
   /// another option has set it to another value.
   void put(const launching::Key& key, const std::string& value, const std::string& typed);
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two file names in a folder that nobody else uses; the files are removed at the end.
+/// Two file names in a folder that no other process uses; the files are removed at the end.
 class Trial {
  public:
   explicit Trial(const fs::path& folder)

@@ -44,7 +44,7 @@ LocalTask local_task(const launching::Settings& settings, const launching::Sweep
           .request = std::move(request)};
 }
 
-// Whoever stops a task wants the end of the sweep.
+// A user who stops a task wants the end of the sweep.
 bool ends_sweep(int code) { return code == stopped_code || code == 128 + SIGINT || code == 128 + SIGTERM; }
 
 int run_all(const std::vector<LocalTask>& tasks, const launching::LaunchEnvironment& facts, int restarts) {

@@ -80,7 +80,7 @@ void explain_end(const launching::LauncherOutput& output, const std::filesystem:
                      folder);
 }
 
-// In a script of the user's own nobody else tells the ranks when the job ends, so that they stop in time.
+// In a user's own script, only this notifies the ranks when the job ends, so that they stop in time.
 void pass_deadline(launching::LaunchRequest& request) {
   const auto variables = core::process_variables();
   if (runtime::known_deadline(variables)) return;
@@ -121,7 +121,7 @@ void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchE
             << text::count(request.ranks, "rank") << "\n";
 }
 
-// Not a run that was ended from outside: whoever sent the signal wanted its end.
+// Not a run that was ended from outside: the sender of the signal wanted its end.
 bool may_restart(const LauncherEnd& end) {
   return end.code != 0 && end.code != stopped_code && end.code != usage_code && !end.was_signalled;
 }

@@ -25,7 +25,7 @@ void write_all(std::string_view text) {
     const auto written = write(STDERR_FILENO, text.data(), text.size());
     if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
     if (written >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return;  // nobody can read it
+    if (errno != EAGAIN) return;  // no process can read it
     pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     poll(&reader, 1, -1);
   }

@@ -43,7 +43,7 @@ int print_watch_help() {
          "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
          "communication, waiting for data, checkpoints, slow ranks, restarts. It only reads files, so that it "
          "does not\n"
-         "disturb the job and works on any machine that sees the folder. Of several runs, and of the folder of a job\n"
+         "disturb the job and works on any machine that sees the folder. For several runs, or the folder of a job\n"
          "array or a sweep, it shows a line each.\n\n"
          "  hortator watch runs/digits\n"
          "  hortator watch runs/digits --once\n"

@@ -21,7 +21,7 @@ core::Range overlap(const core::Range& a, const core::Range& b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-/// Adds the slices of a tensor's `elements`, of which the first is number `at` in the rank's arrays together.
+/// Adds the slices of a tensor's `elements`. The first element is number `at` in the rank's arrays together.
 void add_slices(std::vector<FlatSlice>& slices, const std::vector<std::int64_t>& arrays, std::size_t rank,
                 std::int64_t at, const core::Range& elements) {
   std::int64_t begin = 0;

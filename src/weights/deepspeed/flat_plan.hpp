@@ -7,7 +7,7 @@
 
 #include "core/range.hpp"
 
-/// Where DeepSpeed's ZeRO puts the elements of tensors: into flat arrays, of which each rank has a part. Pure.
+/// Where DeepSpeed's ZeRO puts the elements of tensors: into flat arrays that are divided among the ranks. Pure.
 namespace hortator::weights {
 
 /// A range of a tensor's elements that is contiguous in a flat array of one rank.

@@ -46,7 +46,7 @@ fi
 # with that of another MPI
 finds mpirun error 'another MPI \(.*\) than Hortator.s' 'put its mpirun first on PATH'
 
-# Two GPUs, of which only one can be opened; DOCTOR_GPUS sets the number that CUDA reports. The rest of /dev is unchanged.
+# Two GPUs; only one can be opened. DOCTOR_GPUS sets the number that CUDA reports. The rest of /dev is unchanged.
 # shellcheck disable=SC2016
 devices='d=$(mktemp -d); mount -t tmpfs tmpfs "$d"; mkdir "$d/old"; mount --rbind /dev "$d/old"
 for f in /dev/*; do [[ $f == */nvidia* ]] || ln -s "old/${f##*/}" "$d/${f##*/}"; done
@@ -56,7 +56,7 @@ if [ "$has_cuda" = 0 ]; then
   finds GPUs warning 'has 2 GPUs, but Hortator was built without CUDA' 'with CUDA'
 else
   finds GPUs error 'has 2 GPUs, but CUDA shows none' 'gpus-per-node'
-  shown() { # NUMBER RANKS: runs the doctor on RANKS ranks, each of which sees NUMBER devices
+  shown() { # NUMBER RANKS: runs the doctor on RANKS ranks; each sees NUMBER devices
     run unshare -m bash -c "set -e; $devices; exec mpirun -n $2 --oversubscribe --bind-to none env LD_PRELOAD=$shim DOCTOR_FAULTS=gpus DOCTOR_GPUS=$1 \"\$0\" doctor ." "$hortator"
   }
   shown 2 1

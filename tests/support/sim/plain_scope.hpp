@@ -12,7 +12,7 @@ constexpr c10::DispatchKeySet cpu_keys(c10::DispatchKey::CPU);
 constexpr c10::DispatchKeySet far_keys(c10::DispatchKey::PrivateUse1);
 
 /// While it lives, operators of this thread are the CPU's kernels only: no gradients, no autocast, no dispatch key that
-/// the program has set, and nobody who watches operators sees them.
+/// the program has set, and no callback that watches operators sees them.
 class PlainScope {
   c10::impl::ForceDispatchKeyGuard keys_{
       c10::DispatchKeySet(c10::DispatchKey::BackendSelect),

@@ -22,7 +22,7 @@ std::vector<std::uint64_t> releases_of(const Task& task) {
   return releases;
 }
 
-// Memory of the recording stays its own, whoever has released it.
+// Memory of the recording stays its own after its release.
 void check_memory(const Recording::Recorded& recorded, int pool) {
   for (std::size_t i = 0; i < recorded.releases.size(); ++i) {
     const auto& block = *recorded.task.uses[i].block;

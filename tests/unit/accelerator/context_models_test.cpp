@@ -70,7 +70,7 @@ void compare(Accelerator& accelerator, const std::string& folder, const std::str
     CHECK(at::allclose(accelerator.reduce(gradients[i]), expected[i], 1e-4, 2e-5));
 }
 
-/// Classes of two texts, of which the second ends with five tokens of padding. Each rank has the same loss.
+/// Classes of two texts; the second ends with five tokens of padding. Each rank has the same loss.
 void compare_classes(Accelerator& accelerator, const std::string& folder, const std::string& architecture) {
   INFO(architecture);
   set_seed(3);

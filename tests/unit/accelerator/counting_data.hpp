@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-/// Data sets whose samples are the numbers from 0 on.
+/// Data sets whose samples are the numbers 0, 1, 2, ...
 namespace hortator::test {
 
 struct Numbers {

@@ -32,7 +32,7 @@ torch::nn::Sequential make_net() {
   return net;
 }
 
-/// Of each pair of layers, the first is divided by its outputs, and the second by its inputs.
+/// In each pair of layers, the first is divided by its outputs, and the second by its inputs.
 AcceleratorOptions divided_options(int stage) {
   TensorPlan plan;
   for (int i = 0; i < 2 * pairs; ++i)

@@ -25,7 +25,7 @@ std::string text_of(const AcceleratorOptions& options) {
                       ", groups of ", options.zero.shard_group.value_or(0));
 }
 
-/// Each stage with each division; on four ranks also in groups of which one has its experts for itself, or all ranks
+/// Each stage with each division; on four ranks also in groups: one has its experts for itself, or all ranks
 /// of a group have different experts.
 std::vector<AcceleratorOptions> arrangements() {
   std::vector<AcceleratorOptions> all;
@@ -39,7 +39,8 @@ std::vector<AcceleratorOptions> arrangements() {
   return all;
 }
 
-/// Of each parameter's gradient norm: 1 for the sum of absolute values, infinity for the largest.
+/// The norm of all gradients in the first step. `norm_type`: 1 for the sum of absolute values, infinity for the
+/// largest.
 double norm_of_first_step(const AcceleratorOptions& options, double norm_type) {
   Accelerator accelerator(options);
   test::ExpertNet net;

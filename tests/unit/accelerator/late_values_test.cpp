@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t width = 512;  // matrices of 1 MiB
 
-/// Two layers, of which each one's weight is filled with its number and counted; `fail` may throw meanwhile.
+/// Two layers. The weight of each is filled with its number and counted; `fail` may throw meanwhile.
 struct LateNet {
   torch::nn::Sequential net;
   std::shared_ptr<int> fills = std::make_shared<int>(0);

@@ -135,7 +135,7 @@ TEST_CASE("late verdicts: a run that resumes right after a skipped step equals a
   CHECK(steps == resumed_steps);
 }
 
-TEST_CASE("late verdicts: two optimizers of which one steps rarely keep one scale") {
+TEST_CASE("late verdicts: two optimizers keep one scale if one of them steps rarely") {
   const auto run = [](Verdicts verdicts) {
     Accelerator accelerator(fp16_with(verdicts));
     at::manual_seed(5);

@@ -94,7 +94,7 @@ TEST_CASE("renamed names match, and two that become one are refused") {
   CHECK_NOTHROW(weights::require_match(matching, file, true));
   const DescribedSource twice({"model.a", "a"});
   CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a"}), twice, {{"model", ""}}), twice, false),
-                    ContainsSubstring("'model.a' and 'a', both of which become 'a'"));
+                    ContainsSubstring("'model.a' and 'a', which both become 'a'"));
 }
 
 TEST_CASE("the error suggests the prefix that would make names match") {

@@ -63,7 +63,7 @@ TEST_CASE("parameters, gradients and moments of a divided model are divided by t
     accelerator.backward(model(models::ModelInputs{.input_ids = at::arange(6).view({1, 6})}).logits.square().mean());
     optimizer.step();
   }
-  INFO(live.held() << " bytes, of which the share of the parameters is " << share);
+  INFO(live.held() << " bytes; the share of the parameters is " << share);
   CHECK(static_cast<double>(live.held()) >= 0.98 * 4 * static_cast<double>(share));
   CHECK(static_cast<double>(live.held()) <= 1.05 * 4 * static_cast<double>(share));
 }

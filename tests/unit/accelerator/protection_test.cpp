@@ -67,7 +67,7 @@ struct Run {
   }
 };
 
-/// Of `steps` updates, leaves those with a fault out.
+/// Trains for `steps` updates, without those that have a fault.
 std::vector<at::Tensor> train(const Case& one, Fault fault, int steps = 6) {
   Run run(one);
   for (int step = 0; step < steps; ++step) {

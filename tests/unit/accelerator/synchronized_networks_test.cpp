@@ -232,7 +232,7 @@ TEST_CASE("a clone has plain layers, which can be marked as well") {
   synchronize_batch_norms(network);
   auto copy = std::dynamic_pointer_cast<Plain>(network->clone());
   CHECK(unsynchronized_batch_norms(copy) == std::vector<std::string>{"norm", "bare", "layers.1"});
-  for (int call = 0; call <= accelerator.process_index(); ++call)  // plain layers wait for nobody
+  for (int call = 0; call <= accelerator.process_index(); ++call)  // plain layers wait for no other rank
     CHECK(at::equal(copy->forward(batch.own(batch.whole)), Plain().forward(batch.own(batch.whole))));
   CHECK(synchronize_batch_norms(copy) == 3);
   CHECK(synchronize_batch_norms(copy) == 3);

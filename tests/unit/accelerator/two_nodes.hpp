@@ -19,8 +19,8 @@ namespace hortator::test {
 
 inline constexpr std::array<const char*, 2> back_ends = {"node", "mpi"};
 
-/// Selects the communicator and makes MPI report two nodes, for the following Accelerators. Of three ranks the second
-/// node has one.
+/// Selects the communicator and makes MPI report two nodes, for the following Accelerators. With three ranks, the
+/// second node has one.
 inline void use_communicator(const char* communicator) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -1,4 +1,4 @@
-// Layers of which each rank uses some, at stage 3 over two nodes.
+// Each rank uses some of the layers, at stage 3 over two nodes.
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/optim/adamw.h>
@@ -15,7 +15,7 @@ using test::use_communicator;
 
 namespace {
 
-/// Layers of which each rank uses one of its own choice.
+/// Each rank uses one of these layers, of its own choice.
 struct ChosenImpl : torch::nn::Module {
   ChosenImpl() {
     at::manual_seed(9);

@@ -18,7 +18,7 @@ using test::use_communicator;
 
 namespace {
 
-/// A model of which operators read parameters in each way: cast by autocast, whole within it, and whole outside of it.
+/// A model whose operators read parameters in each way: cast by autocast, whole within it, and whole outside of it.
 struct ReaderImpl : torch::nn::Module {
   ReaderImpl() {
     at::manual_seed(5);

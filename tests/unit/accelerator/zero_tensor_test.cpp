@@ -28,7 +28,8 @@ std::string text_of(const AcceleratorOptions& options) {
          std::to_string(options.zero.stage.value_or(0));
 }
 
-/// Of each parameter's gradient norm: 1 for the sum of absolute values, infinity for the largest.
+/// The norm of all gradients in the first step. `norm_type`: 1 for the sum of absolute values, infinity for the
+/// largest.
 double norm_of_first_step(const AcceleratorOptions& options, double norm_type) {
   Accelerator accelerator(options);
   auto net = test::user_transformer();

@@ -152,7 +152,7 @@ TEST_CASE("groups of ranks hold replicas of the shards") {
   CHECK(are_equal(train(zero_config("HYBRID_SHARD"), {}).parameters, expected.parameters));
 }
 
-TEST_CASE("several models with an optimizer each, one of which is not synchronised while the other trains through it") {
+TEST_CASE("several models with an optimizer each, while one model is not synchronised and the other trains") {
   const auto run = [](int stage) {
     Accelerator accelerator({.zero = {.stage = stage}});
     at::manual_seed(3);

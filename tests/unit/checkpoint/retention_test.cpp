@@ -65,7 +65,7 @@ TEST_CASE("remove_leftovers removes what removals and saves have left, but not a
   }
   checkpoint::remove_leftovers(root);
   for (const auto& name : removed) CHECK_FALSE(std::filesystem::exists(root / name));
-  CHECK(holds(begun));  // somebody may be saving it
+  CHECK(holds(begun));  // another process may be saving it
   checkpoint::remove_leftovers(root, checkpoint::Leftovers::also_of_saves);
   CHECK_FALSE(std::filesystem::exists(root / begun));
   for (const auto& name : kept) CHECK(holds(name));

@@ -158,7 +158,7 @@ TEST_CASE("a checkpoint replaces the one before it, and only that") {
   check_same(Reader(root / "checkpoint"), snapshot(comm.rank(), 3).common);
   CHECK(entries(root) == 1);
   CHECK(entries(root / "checkpoint") == 2);
-  // Nobody may still look while the next case removes the folder.
+  // No rank may still look while the next case removes the folder.
   mpi::barrier(comm);
 }
 

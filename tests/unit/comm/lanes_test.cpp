@@ -41,7 +41,7 @@ at::Tensor expected(int ranks, std::int64_t elements, ReduceOp op) {
   return result;
 }
 
-// Nobody waits: true once `is_there` says so, false if that takes too long.
+// True once `is_there` returns true, without a wait for the operation; false if that takes too long.
 bool comes_by_itself(comm::Communicator& communicator, const std::function<bool()>& is_there) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!is_there()) {

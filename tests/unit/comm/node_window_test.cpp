@@ -17,7 +17,7 @@ at::Tensor values(int rank, std::int64_t elements, at::ScalarType type) {
   return at::arange(elements, at::kFloat).mul(0.37).sin().mul(rank + 1).to(type);
 }
 
-// Of the memory by which ranks hand each other what lies outside the window: what this process has ever touched.
+// What this process has ever touched of the memory by which ranks pass each other what lies outside the window.
 long touched_staging_kb() {
   std::ifstream maps("/proc/self/smaps");
   long kb = -1;

@@ -212,7 +212,7 @@ TEST_CASE("loops over two dispatching loaders nest") {
   CHECK(bodies == expected(6, 2 * job.world.size(), job.world.size(), 0).size());
 }
 
-TEST_CASE("a slow rank holds nobody up for ever, and loses nothing") {
+TEST_CASE("a slow rank does not hold the others up for ever, and loses nothing") {
   const Job job;
   for (int slow = 0; slow < job.world.size(); ++slow) {
     auto loader = bound_stream(Counting{40}, {.batch_size = 1}, job.binding());

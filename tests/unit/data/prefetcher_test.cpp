@@ -26,7 +26,7 @@ void wait_until(const std::atomic<std::int64_t>& counter, std::int64_t wanted) {
 
 }  // namespace
 
-TEST_CASE("batches come in order, whoever makes them") {
+TEST_CASE("batches come in order, whichever worker makes them") {
   for (const int ahead : {0, 1, 3, 100}) {
     for (const int workers : {1, 2, 5}) {
       const auto uneven = [](std::int64_t step) {

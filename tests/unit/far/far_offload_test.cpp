@@ -86,7 +86,7 @@ TEST_CASE("the end of a store in page-locked memory waits for the copies from an
     try {
       const auto unfinished = store.publish(pages[0], bytes);
       throw std::runtime_error("of the program");
-    } catch (const std::runtime_error&) {  // so that nobody waits for it
+    } catch (const std::runtime_error&) {  // so that no other rank waits for it
     }
     CHECK(test::far_copies_to_come() == 1);
   }

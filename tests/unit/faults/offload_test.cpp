@@ -93,7 +93,7 @@ TEST_CASE("if a disk fails while parameters are written to it, all ranks throw a
     }
     faults::disarm();
     CHECK(settled >= when);
-    CHECK(mpi::equal_on_all(world, static_cast<std::uint64_t>(settled)));  // nobody has gone on alone
+    CHECK(mpi::equal_on_all(world, static_cast<std::uint64_t>(settled)));  // no rank has continued alone
     CHECK(same(tensors, before));
     for (const auto& tensor : tensors) CHECK(tensor.const_data_ptr() != nullptr);
     mpi::barrier(world);

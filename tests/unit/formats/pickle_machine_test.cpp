@@ -38,7 +38,7 @@ TEST_CASE("a tensor must lie within its storage, and the storage within the file
       float_tensor("K\0"s, "J\xff\xff\xff\xff", "K\1"), float_tensor("K\0"s, "K\1K\1", "K\1"),
       float_tensor("K\0"s, "\x8a\x08\0\0\0\0\0\0\0\x40"s, "K\0"s),  // 2^62 elements with stride 0
       float_tensor("K\0"s, "K\2K\2", "\x8a\x08\0\0\0\0\0\0\0\x40\x8a\x08\0\0\0\0\0\0\0\x40"s),
-      float_tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, of which 24 exist
+      float_tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, but 24 exist
       float_tensor("K\0"s, "K\1", "K\1", "J\xff\xff\xff\xff"),
       float_tensor("K\0"s, "K\1", "K\1", "\x8a\x08\0\0\0\0\0\0\0\x40"s),
       float_tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nFloatStorage\n", "1"),

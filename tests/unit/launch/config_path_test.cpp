@@ -16,7 +16,7 @@ TEST_CASE("Accelerate's configuration is looked up in HF_HOME, then XDG_CACHE_HO
   CHECK(accelerate_config_path({.home = "/h/", .hf_home = "~//a"}).string() == "/h//a/" + file);
   CHECK(accelerate_config_path({.home = "/", .hf_home = "~"}).string() == "/" + file);
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "~root/a"}) == getpwuid(0)->pw_dir + ("/a/" + file));
-  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~of nobody/a"}) == "~of nobody/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~of an unknown user/a"}) == "~of an unknown user/a/" + file);
 }
 
 TEST_CASE("a centre's settings are in the folders of XDG_CONFIG_DIRS, then in /etc/hortator") {

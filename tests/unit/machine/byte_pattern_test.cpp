@@ -90,7 +90,7 @@ TEST_CASE("the bytes of a tensor are those of its elements, or all of its range"
     INFO(view.sizes() << ' ' << view.strides());
     CHECK(bytes_of(range_of(view)) == bytes_of(view));
   }
-  // Two gaps, of which the larger is no multiple of the smaller: all bytes between.
+  // Two gaps; the larger is no multiple of the smaller: all bytes between.
   const auto irregular = at::arange(240, at::kInt).as_strided({3, 2, 1}, {25, 10, 1});
   CHECK(range_of(irregular).pattern.period == 0);
   CHECK_FALSE(range_of(irregular).pattern.is_exact);

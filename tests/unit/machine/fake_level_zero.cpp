@@ -1,4 +1,4 @@
-// A stand-in for Intel's Level Zero: an integrated device, and two others, of which the second has two tiles, each with
+// A stand-in for Intel's Level Zero: an integrated device, and two others. The second one has two tiles, each with
 // memory and engines of its own. Its engines compute a quarter of the time between two looks.
 #include <cstdint>
 #include <cstdio>

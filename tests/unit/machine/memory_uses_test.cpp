@@ -50,7 +50,7 @@ TEST_CASE("the next storage of a stream gets the uses of the one before, except 
   }
 }
 
-TEST_CASE("uses are kept while their storage exists, whoever else looks at the memory") {
+TEST_CASE("uses are kept while their storage exists, whatever else looks at the memory") {
   MemoryUses memory;
   Storages storages;
   read(memory.add(storages.owner(100, 200)), 100, 200, other_stream);

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder with the weights of a model with random values, of which some have more than 1 MiB.
+/// A folder with the weights of a model with random values. Some weights have more than 1 MiB.
 class Checkpoint {
  public:
   explicit Checkpoint(const char* kind) : folder_(kind) {

@@ -167,7 +167,7 @@ TEST_CASE("a layer whose features are divided has the gradients of one rank, wit
   CHECK(at::allclose(gradients[2], expected[2].chunk(n, 1)[own], 1e-10, 1e-10));
 }
 
-TEST_CASE("broadcast of a value of which all ranks make one loss: the root has the gradient") {
+TEST_CASE("broadcast of a value from which all ranks make one loss: the root has the gradient") {
   Run run;
   const auto mine = noise(static_cast<std::uint64_t>(run.rank), {3}).requires_grad_();
   const int root = run.ranks - 1;

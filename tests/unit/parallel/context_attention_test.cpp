@@ -36,14 +36,14 @@ struct MaskCase {
 
 AttentionArguments as_it_is(const AttentionArguments& whole, const SequenceLayout&, int) { return whole; }
 
-// Of a whole mask the rows of this rank.
+// With this rank's rows of a whole mask.
 AttentionArguments own_rows(const AttentionArguments& whole, const SequenceLayout& layout, int rank) {
   auto mine = whole;
   mine.mask = parallel::part_of_sequence(*whole.mask, -2, layout, rank);
   return mine;
 }
 
-// Of a mask of keys those of this rank.
+// With this rank's keys of a mask of keys.
 AttentionArguments own_keys(const AttentionArguments& whole, const SequenceLayout& layout, int rank) {
   auto mine = whole;
   mine.mask = parallel::part_of_sequence(*whole.mask, -1, layout, rank);

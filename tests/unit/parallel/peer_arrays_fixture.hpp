@@ -13,7 +13,7 @@
 #include "parallel/zero/peer_arrays.hpp"
 #include "support/catch.hpp"
 
-/// Arrays of which each rank has a part, and that are gathered when they are used.
+/// Arrays that are divided among ranks, and gathered when they are used.
 namespace hortator::paging {
 
 constexpr std::int64_t part = 1280;  // whole blocks of int8

@@ -14,7 +14,7 @@
 namespace hortator::paging {
 namespace {
 
-/// Values of which int8 blocks keep none but the largest.
+/// Values for which int8 blocks keep only the largest.
 at::Tensor int8_part(std::size_t array, int rank) {
   return at::arange(part, at::kFloat).add(value_of(array, rank)).sin();
 }
@@ -97,7 +97,7 @@ TEST_CASE("A rounded array that an operator needs whole is gathered again, in th
              });
 }
 
-TEST_CASE("Ranks of which one needs an array whole while the others cast it all throw", "[peer_arrays]") {
+TEST_CASE("all ranks throw where one needs an array whole while the others cast it", "[peer_arrays]") {
   with_peers({.casts = true}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
     if (peers.size() == 1) return;
     const Autocast autocast(c10::kCPU, at::kBFloat16, {.enabled = peers.rank() == 0});
@@ -175,7 +175,7 @@ TEST_CASE("What is written to an int8 array is kept when an operator reads it be
                   });
 }
 
-TEST_CASE("Ranks of which one needs exact values of an int8 array all throw, and can continue", "[peer_arrays]") {
+TEST_CASE("all ranks throw where one needs exact values of an int8 array, and can continue", "[peer_arrays]") {
   with_int8_peers({}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
     if (peers.size() == 1) return;
     std::string problem;

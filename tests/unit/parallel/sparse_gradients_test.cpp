@@ -24,7 +24,7 @@ at::Tensor look_up(const at::Tensor& table, std::vector<std::int64_t> rows, bool
   return at::embedding(table, at::tensor(rows), -1, false, sparse);
 }
 
-/// Rows of which some are common to all ranks, some are not, and one comes twice.
+/// Some rows are common to all ranks, some are not, and one comes twice.
 std::vector<std::int64_t> rows_of(int rank) { return {0, 2, 2, 3 + rank}; }
 
 }  // namespace
@@ -86,7 +86,7 @@ TEST_CASE("sparse and dense gradients of a model become means over the ranks, in
   }
 }
 
-TEST_CASE("a model of which all gradients are sparse is averaged as well") {
+TEST_CASE("a model whose gradients are all sparse is averaged as well") {
   ReducerFixture f;
   auto tokens = parameter({9, 3});
   auto contexts = parameter({9, 3});

@@ -35,7 +35,7 @@ struct RaceProgram {
 };
 
 std::vector<RaceProgram> race_programs();
-/// The number of orderings of a program, all of which it needs.
+/// The number of orderings that a program needs.
 int needed_orderings(const RaceProgram& program);
 void wait_for_all();
 

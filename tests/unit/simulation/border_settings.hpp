@@ -6,7 +6,7 @@
 
 namespace hortator::test {
 
-/// Models and buffers of the tests of the C interface, some of which cannot be made.
+/// Models and buffers of the tests of the C interface. Some cannot be made.
 inline constexpr auto border_settings = R"(
 models:
   line: {type: mlp, layers: [3, 2], optimizer: {type: sgd, lr: 0.1}}

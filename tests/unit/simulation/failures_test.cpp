@@ -128,7 +128,7 @@ bool equal_on_all_ranks(const std::vector<float>& values) {
   return true;
 }
 
-/// The outputs after steps of which those in `failing` fail on the last rank.
+/// The outputs after `steps` steps. Those in `failing` fail on the last rank.
 std::vector<float> outputs_after(const std::string& settings, int steps, const std::vector<int>& failing) {
   const CRun run(settings_file("backward", settings));
   auto* model = run.model("net");

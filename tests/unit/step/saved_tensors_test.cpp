@@ -70,7 +70,7 @@ std::int64_t allocated_bytes() {
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
 }
 
-// 30 operators, each of which saves a tensor of 4 MiB.
+// 30 operators; each saves a tensor of 4 MiB.
 at::Tensor deep(at::Tensor x) {
   for (int i = 0; i < 30; ++i) x = x.sin();
   return x.sum();

@@ -281,7 +281,7 @@ job --scheduler pbs -n 1 -- ./train >job.sh
 rm -f starts; (cd elsewhere && run_pbs ../job.sh); [ -e starts ] || wrong "submitted elsewhere: $(<out)"
 sed "s#^cd $work #cd /absent #" job.sh >elsewhere/copy.sh; cp train elsewhere
 (cd elsewhere && run_pbs copy.sh); [ -e elsewhere/starts ] || wrong "a copy: $(<out)"
-! grep -q '^#PBS -o' job.sh || wrong 'a printed script names a folder that nobody makes'
+! grep -q '^#PBS -o' job.sh || wrong 'a printed script names a folder that may not exist'
 job --scheduler slurm -n 1 -- ./train >job.sh
 grep -q '^#SBATCH --output=%x-%j.out$' job.sh || wrong 'the output of a printed script'
 rm -f starts; (cd elsewhere && SLURM_JOB_ID=41 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash ../job.sh >/dev/null 2>&1); [ -e starts ] || wrong 'sbatch elsewhere'
@@ -477,7 +477,7 @@ alone --over lr=1,2 -n 1 --dry-run -- ./train
 [ "$(grep -c 'mpirun -n 1 .*HORTATOR_RUN_DIR=runs/train/[01] ' out)" = 2 ] || wrong "the commands of a dry run: $(<out)"
 [ ! -e runs ] || wrong 'a dry run has made a folder'
 alone --over lr=1,2 -n 1 --submit -- ./train
-if [ "$code" != 2 ] || ! grep -q 'Neither sbatch nor qsub' err; then wrong "nobody to submit to: $(<err)"; fi
+if [ "$code" != 2 ] || ! grep -q 'Neither sbatch nor qsub' err; then wrong "no scheduler to submit to: $(<err)"; fi
 
 # PBS passes no PATH: a program that is found by it gets its whole path. -V asks PBS for all variables.
 mkdir tools; program tools/gpt </dev/null

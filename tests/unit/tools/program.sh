@@ -70,7 +70,7 @@ OMP_NUM_THREADS=1 PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debu
 
 # How OpenMP threads wait, unless the user or a scheduler has decided
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME
-OMP_NUM_THREADS=1 PATH=$work/fakes run launch -n 2 --dry-run ./show; out_has ' ./show'; [[ $out != *env* ]] || wrong 'one thread waits for nobody'
+OMP_NUM_THREADS=1 PATH=$work/fakes run launch -n 2 --dry-run ./show; out_has ' ./show'; [[ $out != *env* ]] || wrong 'one thread never waits'
 OMP_NUM_THREADS=4096,2 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has 'env OMP_WAIT_POLICY=passive ./show'
 OMP_WAIT_POLICY=active PATH=$work/fakes run launch -n 64 --threads 4096 --dry-run ./show; out_has 'env OMP_NUM_THREADS=4096 ./show'
 SLURM_JOB_ID=1 OMP_NUM_THREADS=4096 PATH=$work/fakes run launch -n 64 --dry-run ./show; [[ $out != *passive* ]] || wrong 'in a job, threads spin'

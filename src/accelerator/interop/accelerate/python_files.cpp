@@ -63,7 +63,7 @@ PickleValue numpy_random(std::uint64_t key) {
 
 }  // namespace
 
-// Of the values that Python's schedules keep, these change with the steps; the others are those of its constructor.
+// Python's schedules keep more values, but only these change with the steps; the others come from the constructor.
 PythonFile schedule_for_python(const Reader& reader, std::size_t index) {
   const auto saved = reader.values().under(text::concat("schedules/", index));
   const auto step = saved.get<std::int64_t>("step");

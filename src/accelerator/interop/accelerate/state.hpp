@@ -14,8 +14,8 @@ namespace hortator::accelerator {
 /// optimizer and schedule. Nothing in the folder is executed.
 ///
 /// Whatever does not fit on some rank is found before anything is changed, and all throw Error; unless it is `strict`,
-/// it is only listed, except for weights of other shapes. Of sharded and divided parameters and their moments each rank
-/// keeps its own, and has one whole moment in memory at a time. @collective
+/// it is only listed, except for weights of other shapes. Each rank keeps its own part of sharded and divided
+/// parameters and of their moments, and has one whole moment in memory at a time. @collective
 std::vector<std::string> restore_from_accelerate(Training& training, const std::filesystem::path& folder, bool strict);
 
 }  // namespace hortator::accelerator

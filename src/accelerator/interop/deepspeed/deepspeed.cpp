@@ -232,7 +232,7 @@ std::optional<double> read_clipping(DeepspeedEntries& entries, const core::Varia
   if (entries.is_automatic(path)) return accelerator::automatic_clipping(variables);
   if (norm && !(*norm >= 0))
     throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", *norm),
-                      .hint = "a number from 0 on is needed, or \"auto\""});
+                      .hint = "use 0, a positive number, or \"auto\""});
   return norm == 0 ? std::nullopt : norm;
 }
 

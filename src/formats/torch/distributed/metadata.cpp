@@ -60,7 +60,7 @@ std::int64_t product_of(const Numbers& sizes) {
   return product;
 }
 
-/// TensorProperties is a tuple, of which the first item is the type.
+/// TensorProperties is a tuple whose first item is the type.
 at::ScalarType type_of(const PickleValue& properties) {
   const auto& items = as<PickleValue::Tuple>(attributes_of(properties, "TensorProperties"), "properties").items;
   if (items.empty()) fail("has a tensor without a type");

@@ -6,7 +6,7 @@
 namespace hortator::machine {
 namespace {
 
-// Of amdsmi.h.
+// Constants of amdsmi.h.
 constexpr std::uint64_t amdsmi_gpus = 2;
 constexpr int amdsmi_device_memory = 0;
 

@@ -8,7 +8,7 @@
 namespace hortator::machine {
 namespace {
 
-// Of zes_api.h.
+// Constants of zes_api.h.
 constexpr std::uint32_t sysman_pci_kind = 0x2;
 constexpr std::uint32_t sysman_engine_kind = 0x5;
 constexpr std::uint32_t sysman_memory_kind = 0x1e;

@@ -7,7 +7,7 @@
 namespace hortator::machine {
 namespace {
 
-// Of ze_api.h.
+// Constants of ze_api.h.
 constexpr std::uint32_t core_gpus = 1;
 constexpr std::uint32_t core_gpu = 1;
 constexpr std::uint32_t core_integrated = 1;

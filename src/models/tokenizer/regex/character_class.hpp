@@ -11,8 +11,8 @@ namespace hortator::models {
 /// equal but for their case. Throws UsageError for what cannot be translated.
 std::string read_class(ExpressionReader& reader, bool ignores_case);
 
-/// The set of an escape such as \w or \p{L}, which begins after its backslash; nothing for other escapes, of which
-/// nothing is read.
+/// The set of an escape such as \w or \p{L}, which begins after its backslash; nothing for other escapes,
+/// which are not read.
 std::optional<std::string> read_escaped_set(ExpressionReader& reader);
 
 /// The character of an escape such as \n, \x{41} or \], which begins after its backslash. Throws UsageError for others.

@@ -32,8 +32,8 @@ std::optional<Operand> product_by_rows(const Operand& a, const Operand& b, std::
   return Operand{.tensor = at::matmul(a.tensor, spread(b.tensor, a.ranks)), .division = a.division, .ranks = a.ranks};
 }
 
-/// The product with this rank's columns of a matrix. Of an input that is divided along the sequence each rank keeps its
-/// part for backward.
+/// The product with this rank's columns of a matrix. If the input is divided along the sequence, each rank keeps only
+/// its part for backward.
 at::Tensor times_columns(const Operand& x, const at::Tensor& columns, const SharedRanks& ranks) {
   const bool is_divided_by_tokens = x.dims() > 2 && x.is_divided_along(x.dims() - 2);
   if (x.shared.defined() && columns.dim() == 2 && is_divided_by_tokens) return x.times_shared(columns);

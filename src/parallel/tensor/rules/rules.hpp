@@ -21,7 +21,7 @@ std::optional<Operand> product(const Operand& a, const Operand& b);
 /// sequence if the weight's plan says so and the addend is [.., tokens, width]. @collective
 Operand sum_of_addends(const at::Tensor& addend, const Operand& weight);
 
-/// The sum of two operands of which any may be divided.
+/// The sum of two operands. Either may be divided.
 Operand plus(const Operand& a, const Operand& b);
 
 // By file.

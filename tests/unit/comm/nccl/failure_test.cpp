@@ -1,4 +1,4 @@
-// An error on one communicator ends all of the process, and nobody waits for ever.
+// An error on one communicator ends all of the process, and no rank waits for ever.
 #include <chrono>
 #include <thread>
 
@@ -117,7 +117,7 @@ TEST_CASE("the abort of a part leaves its family intact") {
   }
 }
 
-TEST_CASE("tensors of an operation that nobody waits for are kept from later work until it is done") {
+TEST_CASE("tensors of an operation without a wait are kept from later work until it is done") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   auto tensor = at::ones({2});

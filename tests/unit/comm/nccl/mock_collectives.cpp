@@ -171,7 +171,7 @@ class DeviceWork {
   std::optional<Exchange> exchange_;
 };
 
-// Of two ranks only: others do not count it.
+// An operation of two ranks only has a key of theirs: the other ranks do not count it.
 MessageKey key_of(ncclComm* comm, const Operation& operation) {
   if (!is_between_two(operation)) return next_message(comm);
   const bool sends = operation.call.verb == Verb::send;

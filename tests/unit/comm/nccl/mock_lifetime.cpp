@@ -97,7 +97,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return truth_of("ncclGetUniqueId").answer;
 }
 
-// The ranks are those of MPI_COMM_WORLD: nobody connects fewer but by a split.
+// The ranks are those of MPI_COMM_WORLD: only a split connects fewer.
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int count, ncclUniqueId* ids,
                                       ncclConfig_t* config) {
   open_wire();

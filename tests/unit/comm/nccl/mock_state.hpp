@@ -70,7 +70,7 @@ void join_job(ncclComm* comm);
 /// As the end of a communicator does, however it ends.
 void forget_registrations(ncclComm* comm);
 
-/// Of this thread.
+/// The groups of this thread.
 struct GroupState {
   int depth = 0;
   bool blocks = false;  ///< holds an abort, whose work is done at the end

@@ -15,7 +15,7 @@ void violation(const std::string& what);
 
 /// Makes the memory at the first call. @collective
 void open_wire();
-/// Forgets all messages that nobody has read. @collective
+/// Forgets all messages that were not read. @collective
 void clear_wire();
 
 /// Which message: `number` counts those of the communicator `tag`, from 1.

@@ -26,7 +26,7 @@ struct TensorGroup {
 
   TensorGroup() { parallel::start_division(); }
 
-  /// A leaf like `whole`, of which this rank has its part.
+  /// A leaf like `whole` that is divided: this rank has its part.
   at::Tensor divided(const at::Tensor& whole, const parallel::Division& division) const {
     auto part = ranks->part_of(whole, division).requires_grad_(whole.is_floating_point());
     parallel::mark_divided(part, division, ranks);

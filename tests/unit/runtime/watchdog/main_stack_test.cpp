@@ -43,7 +43,7 @@ TEST_CASE("the main thread's calls are seen from another thread, and no handler 
 TEST_CASE("a signal that is in use is never taken") {
   const int highest = runtime::free_signal(0);
   CHECK(highest <= SIGRTMAX);
-  CHECK(runtime::free_signal(bit(highest)) == highest - 1);  // blocked: somebody may wait for it
+  CHECK(runtime::free_signal(bit(highest)) == highest - 1);  // blocked: a thread may wait for it
   auto* before = std::signal(highest, [](int) {});
   CHECK(runtime::free_signal(0) == highest - 1);
   std::signal(highest, SIG_IGN);

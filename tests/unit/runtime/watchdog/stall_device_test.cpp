@@ -41,7 +41,7 @@ TEST_CASE("an operation that runs on all devices and does not end is blamed on t
   CHECK_THAT(text(all), ContainsSubstring("it runs on the GPUs of all ranks, yet it does not end"));
 }
 
-TEST_CASE("devices that compute for long keep nobody, and a host's wait for such a rank finds it") {
+TEST_CASE("devices that compute for long are not reported, and a host's wait for such a rank is") {
   CHECK_FALSE(find_stall(std::vector{with_device(0, 9, 9, false), with_device(1, 9, 9, false)}, patience));
   CHECK_FALSE(find_stall(std::vector{with_device(0, 9, 9, true, 99), with_device(1, 9, 9, false)}, patience));
   // 0 waits in a barrier for 1, whose device waits for 2's.

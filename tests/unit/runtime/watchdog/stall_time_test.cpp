@@ -8,7 +8,7 @@ using namespace hortator;
 using namespace hortator::stalls;
 using activity::Phase;
 
-TEST_CASE("no stall is reported where nobody waits long") {
+TEST_CASE("no stall is reported where no rank waits long") {
   CHECK_FALSE(find_stall({}, patience));
   CHECK_FALSE(find_stall(std::vector{busy(0, 5), busy(1, 5)}, patience));
   CHECK_FALSE(find_stall(std::vector{waiting(0, 5, 99.9), busy(1, 4)}, patience));
@@ -58,7 +58,7 @@ TEST_CASE("a wait for a dead rank is reported soon") {
   CHECK(said(in_state(busy(1, 4), RankLife::left), 10));
   CHECK_FALSE(said(in_state(busy(1, 4), RankLife::stopped), 99));
   CHECK(said(in_state(busy(1, 4), RankLife::stopped), 100));
-  // It died in the middle; but whoever left in order after its part may have sent what is still on its way.
+  // It died in the middle; but a rank that left in order after its part may have sent what is still on its way.
   CHECK(said(in_state(busy(1, 5), RankLife::vanished), 10));
   CHECK_FALSE(said(in_state(busy(1, 5), RankLife::left), 99));
 }

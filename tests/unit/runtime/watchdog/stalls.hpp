@@ -70,7 +70,7 @@ inline RankRecord with_device(int rank, std::uint64_t entered, std::uint64_t seq
 
 inline constexpr std::uint64_t others = 9;
 
-// Of one thread, which is in one of three communicators and has come to no further collective of the other two.
+// The record of one thread, which is in one of three communicators and has come to no further collective of the others.
 inline RankRecord blocked(int rank, std::uint64_t communicator, double seconds, int size = 3) {
   auto slot = busy(rank, 4);
   slot.standings = {{.communicator = world, .entered = 4},

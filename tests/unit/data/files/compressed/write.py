@@ -38,7 +38,7 @@ rows = "".join(f'{{"x": [{i}, {i + 0.5}], "n": {i}, "s": "row {i}"}}\n{"  " if i
 skippable = struct.pack("<II", 0x184D2A53, 5) + b"notes"
 
 (folder / "lines.txt").write_bytes(lines)
-# three members, of which one is empty, and the padding that tapes have
+# three members, one of them empty, and the padding that tapes have
 (folder / "lines.txt.gz").write_bytes(b"".join(gzip.compress(part, mtime=0) for part in members(lines, 2) + [b""]) + bytes(17))
 (folder / "lines.txt.zst").write_bytes(skippable + b"".join(zstd(part) for part in members(lines, 2)) + skippable)
 (folder / "rows.jsonl").write_bytes(rows)
