@@ -9,7 +9,7 @@ for program in cmake python3; do command -v "$program" >/dev/null || { echo "ski
 copy_tree
 cd "$scratch"
 
-# in_set_up SCRIPT: runs it with the set-up's functions, none of them downloads or installs
+# in_set_up SCRIPT: runs it with the set-up's functions, but none that downloads or installs
 in_set_up() {
   run env -u HORTATOR_NO_INSTALL -u CMAKE_PREFIX_PATH -u LIBTORCH -u Torch_DIR bash -c '
     . "$1/share/setup/setup.sh"

@@ -23,6 +23,7 @@ RULES = [  # the first that matches: a pattern of the path, then the folders who
     (r"(.*/)?CMakeLists\.txt|CMakePresets\.json|share/cmake/.*", ALL),
     (r"share/doc/changelog\.md|share/doc/decisions\.md|LICENSE|\.clang-format|\.gitignore|\.github/workflows/.*", ["tests/guide"]),
     (r"share/doc/.*|README\.md|INSTALL|\.github/.*", ["tests/guide", "tests/consumer", "tests/portable"]),
+    (r"\.ci/checks/rooms\.txt", ["tests/setup", "tests/guide"]),
     (r"share/setup/.*|jobs/quickstart\.sh|tests/run\.sh|\.ci/.*", ["tests/setup", "tests/consumer", "tests/packages"]),
     (r"share/packages/.*", ["tests/packages"]),
     (r"modules/.*", ["tests/modules", "tests/packages", "tests/consumer"]),

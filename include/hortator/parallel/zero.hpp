@@ -50,10 +50,10 @@ struct ZeroConfig {
   std::filesystem::path offload_parameters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
   /// The most bytes that are in memory at a time, for each kind: a model's offloaded parameters; an optimizer's
-  /// offloaded moments; gathered parameters, which stay until others replace them. 0 means what reading ahead needs.
-  /// For offloaded parameters and moments that is about four times ddp.bucket_cap_mb or the largest parameter; for
-  /// gathered ones about three times (with HORTATOR_GATHER_AHEAD=0 twice). Gradients are in the system's file cache,
-  /// which is freed when memory is short.
+  /// offloaded moments; gathered parameters, and a rank's offloaded part of them, which stay until others replace them.
+  /// 0 means what reading ahead needs. For offloaded parameters and moments that is about four times ddp.bucket_cap_mb
+  /// or the largest parameter; for gathered ones about three times (with HORTATOR_GATHER_AHEAD=0 twice). Gradients are
+  /// in the system's file cache, which is freed when memory is short.
   std::uint64_t resident_bytes = 0;
   /// With stage 3, whether matrices, and parameters of more dimensions, are gathered as 8-bit integers, with a scale
   /// for each 64 of them (ZeRO++'s qwZ): about a quarter of fp32's bytes. Operators compute with the rounded values,

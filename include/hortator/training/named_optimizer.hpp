@@ -63,10 +63,10 @@ class HORTATOR_API NamedOptions : public torch::optim::OptimizerCloneableOptions
   std::vector<std::string> scalars_;
 };
 
-/// What an optimizer remembers of one parameter. The beginning of a tensor's name says what it is under ZeRO. Without
-/// one of these, the tensor has the parameter's shape and type, and each rank has a slice of it. "bytes/": one of the
-/// same shape whose elements are bytes; "blocks/": one fp32 number for 64 elements of the parameter, in their order;
-/// "whole/": a tensor of any shape that every rank has in full, with the same values, and that update() makes.
+/// What an optimizer remembers of one parameter. Under ZeRO each rank has a slice of a tensor that has the parameter's
+/// shape and type. Other tensors have names that begin with what they are: "bytes/" for one of the parameter's shape
+/// whose elements are bytes; "blocks/" for one fp32 number for 64 elements of the parameter, in their order; "whole/"
+/// for a tensor of any shape that every rank has in full, with the same values, and that update() makes.
 struct HORTATOR_API MomentState : public torch::optim::OptimizerCloneableParamState<MomentState> {
   std::int64_t step = 0;
   std::map<std::string, at::Tensor, std::less<>> moments = {};

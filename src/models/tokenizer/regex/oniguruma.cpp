@@ -247,7 +247,7 @@ class Translation {
       if (!one.may_repeat) reader_.refuse("has a quantifier after an anchor or a group that looks around");
       if (next->is_reluctant && next->is_endless && all.may_be_empty)
         reader_.refuse("repeats reluctantly what may be empty, which ICU would do for ever");
-      if (next->counts && all.may_be_empty) reader_.refuse("counts what may be empty, where Oniguruma stops counting");
+      if (next->counts && all.may_be_empty) reader_.refuse("counts what may be empty, which Oniguruma stops repeating");
       if (is_repeated) all.icu = "(?:" + all.icu + ")";
       all.icu += next->icu + (next->is_reluctant ? "?" : "");
       if (next->is_possessive) all.icu = "(?>" + all.icu + ")";  // ICU's own would not end where nothing is matched
