@@ -1,6 +1,5 @@
 // What goes wrong in a training step on one rank only, and models whose ranks could drift apart.
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <stdexcept>
 
 #include "c_run.hpp"
+#include "normalized_net.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::test;
@@ -63,19 +63,6 @@ class PartlyUsedNet : public torch::nn::Module {
  private:
   torch::nn::Linear used_{nullptr};
   torch::nn::Linear idle_{nullptr};
-};
-
-class NormalizedNet : public torch::nn::Module {
- public:
-  NormalizedNet() {
-    norm_ = register_module("norm", torch::nn::BatchNorm1d(2));
-    last_ = register_module("last", torch::nn::Linear(2, 1));
-  }
-  at::Tensor forward(const at::Tensor& input) { return last_(norm_(input)); }
-
- private:
-  torch::nn::BatchNorm1d norm_{nullptr};
-  torch::nn::Linear last_{nullptr};
 };
 
 void register_modules() {

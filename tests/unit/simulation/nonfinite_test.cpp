@@ -1,6 +1,5 @@
 // Training steps with numbers that are not finite: they change nothing, on any rank.
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <limits>
 
 #include "c_run.hpp"
+#include "normalized_net.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::test;
@@ -37,23 +37,10 @@ class SteepNet : public torch::nn::Module {
   torch::nn::Linear layer_{nullptr};
 };
 
-class NormNet : public torch::nn::Module {
- public:
-  NormNet() {
-    norm_ = register_module("norm", torch::nn::BatchNorm1d(2));
-    layer_ = register_module("layer", torch::nn::Linear(2, 1));
-  }
-  at::Tensor forward(const at::Tensor& input) { return layer_(norm_(input)); }
-
- private:
-  torch::nn::BatchNorm1d norm_{nullptr};
-  torch::nn::Linear layer_{nullptr};
-};
-
 std::string nonfinite_settings(const std::string& more = "", const std::string& of_model = "") {
   static const bool once = [] {
     hortator::models::register_module("steep", [] { return torch::nn::AnyModule(SteepNet()); });
-    hortator::models::register_module("norm", [] { return torch::nn::AnyModule(NormNet()); });
+    hortator::models::register_module("norm", [] { return torch::nn::AnyModule(NormalizedNet()); });
     return true;
   }();
   static_cast<void>(once);

@@ -76,6 +76,16 @@ void check_equal_steps(const StepResult& found, const StepResult& expected) {
     CHECK(found.outputs[i] == Approx(expected.outputs[i]).epsilon(1e-4));
 }
 
+/// The loss of all ranks, of which this one has `count` samples.
+double loss_of_samples(const CRun& run, hortator_model* model, std::int64_t count) {
+  UnevenSamples samples(0, count);
+  CBatch batch(run);
+  samples.bind(batch);
+  double loss = -1;
+  REQUIRE(hortator_evaluate(model, batch, &loss) == HORTATOR_OK);
+  return loss;
+}
+
 }  // namespace
 
 TEST_CASE("all samples weigh the same, however many a rank has", "[simulation]") {
@@ -96,20 +106,12 @@ TEST_CASE("all samples weigh the same, however many a rank has", "[simulation]")
 TEST_CASE("weigh: ranks lets each rank with samples count the same", "[simulation]") {
   const CRun run(settings_file("ranks", uneven_model(", weigh: ranks")));
   auto* model = run.model("net");
-  const auto losses_of = [&](std::int64_t count) {
-    UnevenSamples samples(0, count);
-    CBatch batch(run);
-    samples.bind(batch);
-    double loss = -1;
-    REQUIRE(hortator_evaluate(model, batch, &loss) == HORTATOR_OK);
-    return loss;
-  };
-  const double of_eight = losses_of(8);
-  const double of_two = losses_of(2);
+  const double of_eight = loss_of_samples(run, model, 8);
+  const double of_two = loss_of_samples(run, model, 2);
   const int ranks = world_size();
   const double expected = (of_eight + (ranks - 1) * of_two) / ranks;
-  CHECK(losses_of(world_rank() == 0 ? 8 : 2) == Approx(expected).epsilon(1e-5));
-  CHECK(losses_of(world_rank() == 0 ? 8 : 0) == Approx(of_eight).epsilon(1e-5));
+  CHECK(loss_of_samples(run, model, world_rank() == 0 ? 8 : 2) == Approx(expected).epsilon(1e-5));
+  CHECK(loss_of_samples(run, model, world_rank() == 0 ? 8 : 0) == Approx(of_eight).epsilon(1e-5));
 }
 
 TEST_CASE("a sum of losses is averaged over the ranks, and is not weighed", "[simulation]") {
@@ -122,16 +124,8 @@ TEST_CASE("a sum of losses is averaged over the ranks, and is not weighed", "[si
   }
   const CRun run(settings_file("sum", uneven_model(", loss: {type: mse, reduction: sum}")));
   auto* model = run.model("net");
-  const auto loss_of = [&](std::int64_t count) {
-    UnevenSamples samples(0, count);
-    CBatch batch(run);
-    samples.bind(batch);
-    double loss = -1;
-    REQUIRE(hortator_evaluate(model, batch, &loss) == HORTATOR_OK);
-    return loss;
-  };
-  const double of_three = loss_of(3);
-  CHECK(loss_of(world_rank() == 0 ? 3 : 0) == Approx(of_three / world_size()).epsilon(1e-5));
+  const double of_three = loss_of_samples(run, model, 3);
+  CHECK(loss_of_samples(run, model, world_rank() == 0 ? 3 : 0) == Approx(of_three / world_size()).epsilon(1e-5));
 }
 
 TEST_CASE("without samples on any rank nothing is done", "[simulation]") {

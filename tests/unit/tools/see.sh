@@ -22,7 +22,7 @@ run watch runs/a --once --colour sometimes; code_is 2; err_has "--colour: expect
 run watch runs/a --once --colour always; [[ $out == *$'\x1b['* ]] || wrong 'no colour'
 HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
 run watch runs/a --once; out_has 'restarts   1: after step 39'
-run watch runs/a --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "finished"'; out_has '"updates": 40'; out_has '"restarts": 1'
+run watch runs/a --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "finished"'; out_has '"updates": 80'; out_has '"restarts": 1'
 
 # the tasks of an array: a line each, by number, with the arguments of a sweep
 mkdir -p runs/s/jobs runs/s/2 runs/s/10/jobs
