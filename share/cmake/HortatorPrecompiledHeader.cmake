@@ -23,7 +23,7 @@ set(standard <algorithm> <array> <chrono> <cstdint> <filesystem> <fstream> <func
              <string> <string_view> <thread> <tuple> <utility> <variant> <vector>)
 set(libtorch <ATen/ATen.h> <torch/nn/module.h> <torch/optim/optimizer.h>)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  set(libtorch "${PROJECT_SOURCE_DIR}/share/precompiled/torch.hpp" <nlohmann/json.hpp>)
+  set(libtorch "${PROJECT_SOURCE_DIR}/include/hortator/detail/precompiled_torch.hpp" <nlohmann/json.hpp>)
 endif()
 hortator_precompile(torch LINKS LibTorch::cpu nlohmann_json::nlohmann_json HEADERS ${libtorch} ${standard})
 hortator_precompile(plain LINKS hortator_yaml Boost::program_options nlohmann_json::nlohmann_json

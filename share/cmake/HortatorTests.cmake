@@ -34,7 +34,13 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
-# PROCESSORS tells ctest how many tests fit beside each other: a test's ranks, but nothing (one) for scripts that mostly wait or compile.
+# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; one for
+# scripts that mostly wait or compile. Tests that measure times run alone: RUN_SERIAL.
+function(hortator_processors variable ranks)
+  math(EXPR half "(${ranks} + 1) / 2")
+  set(${variable} ${half} PARENT_SCOPE)
+endfunction()
+
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test sets its own
 
 function(hortator_mpi_test name ranks)
@@ -46,8 +52,9 @@ function(hortator_mpi_test name ranks)
     set(test_CONFIGURATIONS CONFIGURATIONS ${test_CONFIGURATIONS})
   endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND} ${test_CONFIGURATIONS})
+  hortator_processors(processors ${ranks})
   set_tests_properties(${name} PROPERTIES
-    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
+    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${processors} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
   if("gpu" IN_LIST test_LABELS)
     set(environment "${HORTATOR_TEST_ENVIRONMENT}" "${test_ENVIRONMENT}")
     list(REMOVE_ITEM environment CUDA_VISIBLE_DEVICES=)
@@ -167,7 +174,7 @@ function(hortator_add_tests_of_batches)
   list(JOIN filters "," filter)
   add_test(NAME support.batch_agrees COMMAND "${folder}/agrees.sh" "${folder}/batch.sh" "${PROJECT_BINARY_DIR}/tests/work/batch_agrees.log"
                                              $<TARGET_FILE:tests_step> "${filter}" ${filters} -- ${launch})
-  set_tests_properties(support.batch support.batch_agrees PROPERTIES LABELS np2 PROCESSORS 2 TIMEOUT 120 ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT}")
+  set_tests_properties(support.batch support.batch_agrees PROPERTIES LABELS np2 TIMEOUT 120 ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT}")
   add_test(NAME support.types COMMAND python3 "${PROJECT_SOURCE_DIR}/tests/tools/test-types.py" "${PROJECT_SOURCE_DIR}/tests")
   set_tests_properties(support.types PROPERTIES LABELS np1)
 endfunction()
@@ -199,7 +206,8 @@ function(hortator_add_batches)
       add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
                                     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
       math(EXPR cost "${count} * ${ranks} * 2")
-      set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${ranks} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
+      hortator_processors(processors ${ranks})
+      set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${processors} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
                            ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};HORTATOR_TEST_CASE_LIMIT=${limit}")
     endforeach()
   endforeach()
