@@ -89,6 +89,8 @@ ExportedOutputs ExportedModule::forward(const std::map<std::string, at::Tensor>&
 
 const std::vector<std::string>& ExportedModule::input_names() const { return forms_->input_names(); }
 
+std::map<std::string, std::string> ExportedModule::tied_names() const { return forms_->tensors().other_names(); }
+
 const std::vector<std::string>& ExportedModule::output_names() const { return forms_->output_names(); }
 
 std::shared_ptr<ExportedModule> exported_module(const std::filesystem::path& file) {

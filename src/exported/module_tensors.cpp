@@ -109,8 +109,21 @@ at::Tensor ModuleTensors::find(const StoredProgram& stored, const InputSpec& inp
   return tensor;
 }
 
-void ModuleTensors::register_in(torch::nn::Module& module) const {
+std::map<std::string, std::string> ModuleTensors::other_names() const {
+  std::map<const void*, std::string> first;
+  std::map<std::string, std::string> others;
   for (const auto& entry : state_) {
+    if (!entry.payload.is_parameter) continue;
+    const auto [known, is_new] = first.emplace(entry.tensor.unsafeGetTensorImpl(), entry.name);
+    if (!is_new) others.emplace(entry.name, known->second);
+  }
+  return others;
+}
+
+void ModuleTensors::register_in(torch::nn::Module& module) const {
+  const auto others = other_names();
+  for (const auto& entry : state_) {
+    if (others.contains(entry.name)) continue;
     auto* owner = &module;
     auto parts = parts_of_name(entry.name);
     const auto leaf = parts.back();

@@ -31,8 +31,10 @@ class ModuleTensors {
   /// The tensor of an input of a program of the file. Buffers outside the state dict are the same in all programs.
   at::Tensor find(const StoredProgram& program, const InputSpec& input);
   /// Registers the state dict in modules with the names that it has: "layers.0.weight" as "weight" of the module "0" of
-  /// the module "layers".
+  /// the module "layers". Tied parameters have the first of their names, as in Python's named_parameters().
   void register_in(torch::nn::Module& module) const;
+  /// Other names of tied parameters, and the names under which they are registered.
+  std::map<std::string, std::string> other_names() const;
 
  private:
   struct Entry {

@@ -38,8 +38,8 @@ struct ExportedOutputs {
 };
 
 /// A model that Python's torch.export.save wrote, made by exported_module(). Parameters and buffers have their names in
-/// Python, and are trained, sharded and saved as those of any module. Forward runs the operators of the exported graph,
-/// so gradients are those of the Python model.
+/// Python, tied ones the first of their names, and are trained, sharded and saved as those of any module. Forward runs
+/// the operators of the exported graph, so gradients are those of the Python model.
 ///
 /// A file that share/python/export_for_hortator.py wrote has two forms of the graph, and train() and eval() choose one.
 /// torch.export.save writes one form, that of the mode which the model had. It runs in both modes, except that in eval
@@ -66,6 +66,8 @@ class HORTATOR_API ExportedModule : public torch::nn::Module {
   const std::vector<std::string>& input_names() const;
   /// Names of the outputs: keys and positions in Python's result.
   const std::vector<std::string>& output_names() const;
+  /// Other names of tied parameters in Python's state dict, and the names that they have here.
+  std::map<std::string, std::string> tied_names() const;
 
  private:
   std::unique_ptr<exported::Forms> forms_;

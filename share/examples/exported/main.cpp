@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 #include <torch/optim/sgd.h>
 
+#include <cstdio>
 #include <hortator/hortator.hpp>
 #include <hortator/models/exported.hpp>
 #include <hortator/models/pretrained.hpp>
@@ -42,10 +43,15 @@ void write_outputs(const Config& config) {
   if (!config.gradients.empty()) save(config.gradients, gradients_of_sum(outputs, *net));
 }
 
-/// How the layers are divided among ranks; empty for one rank.
+/// How the layers are divided among ranks. Where none can be, the ranks repeat the computation.
 hortator::TensorPlan tensor_plan(hortator::ExportedModule& net, const Tensors& inputs, int ranks) {
   if (ranks == 1) return {};
-  return hortator::derive_tensor_plan(net, ranks, [&] { return tensors_of(net.forward(inputs)).at(0); });
+  try {
+    return hortator::derive_tensor_plan(net, ranks, [&] { return tensors_of(net.forward(inputs)).at(0); });
+  } catch (const hortator::UsageError& error) {
+    std::fprintf(stderr, "--tensor: %s\n", error.what());
+    return {{.pattern = net.named_parameters().front().key()}};
+  }
 }
 
 void train(const Config& config) {
@@ -59,7 +65,7 @@ void train(const Config& config) {
                                      .parallel = parallel,
                                      .project = {.dir = config.run_dir}});
   const auto replicas = accelerator.num_processes() / config.axes.tensor;
-  if (replicas > 1 && divides_rows(*net, inputs, target, replicas)) {
+  if (replicas > 1 && divides_rows(config.model, inputs, target, replicas)) {
     for (auto& tensor : inputs) tensor = accelerator.split_between_processes(tensor);
     target = accelerator.split_between_processes(target);
   }

@@ -7,32 +7,6 @@
 #include <hortator/error.hpp>
 
 namespace exported_example {
-namespace {
-
-/// Keeps the buffers of a module as they are.
-class BufferScope {
- public:
-  explicit BufferScope(const torch::nn::Module& module) : buffers_(module.buffers()) {
-    for (const auto& buffer : buffers_) values_.push_back(buffer.clone());
-  }
-  ~BufferScope() {
-    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(values_[i]);
-  }
-  BufferScope(const BufferScope&) = delete;
-  BufferScope& operator=(const BufferScope&) = delete;
-
- private:
-  Tensors buffers_, values_;
-};
-
-Tensors copies(const Tensors& tensors) {
-  Tensors copied;
-  for (const auto& tensor : tensors) copied.push_back(tensor.clone());  // models may change their inputs
-  return copied;
-}
-
-}  // namespace
-
 Tensors read_inputs(const std::filesystem::path& file, const hortator::ExportedModule& net) {
   const hortator::SafetensorsFile tensors(file);
   Tensors inputs;
@@ -69,22 +43,31 @@ std::map<std::string, at::Tensor> gradients_of_sum(const Tensors& outputs, const
   for (const auto& item : net.named_parameters()) {
     if (item.value().grad().defined()) gradients[item.key()] = item.value().grad().cpu().contiguous();
   }
+  for (const auto& [other, name] : net.tied_names()) {
+    if (gradients.contains(name)) gradients[other] = gradients[name].clone();
+  }
   return gradients;
 }
 
-bool divides_rows(hortator::ExportedModule& net, const Tensors& inputs, const at::Tensor& target, std::int64_t count) {
+bool divides_rows(const std::filesystem::path& model, const Tensors& inputs, const at::Tensor& target,
+                  std::int64_t count) {
   if (target.dim() == 0 || target.size(0) % count != 0) return false;
   const auto rows = target.size(0) / count;
   const auto has_rows = [&](const at::Tensor& input) { return input.dim() > 0 && input.size(0) == target.size(0); };
   if (!std::ranges::all_of(inputs, has_rows)) return false;
   const at::NoGradGuard no_grad;
-  const BufferScope unchanged(net);
-  Tensors part;
-  for (const auto& input : inputs) part.push_back(input.narrow(0, 0, rows).clone());
+  const auto net = hortator::exported_module(model);  // calls may change its buffers
+  const auto result_of = [&](std::int64_t first, std::int64_t length) {
+    Tensors part;
+    for (const auto& input : inputs) part.push_back(input.narrow(0, first, length).clone());  // and their inputs
+    return tensors_of(net->forward(part)).at(0);
+  };
+  const auto agrees = [&](const at::Tensor& whole, std::int64_t first) {
+    return result_of(first, rows).allclose(whole.narrow(0, first, rows), 1e-4, 1e-5);
+  };
   try {
-    const auto whole = tensors_of(net.forward(copies(inputs))).at(0);
-    const auto of_part = tensors_of(net.forward(part)).at(0);
-    return has_rows(whole) && of_part.allclose(whole.narrow(0, 0, rows), 1e-4, 1e-5);
+    const auto whole = result_of(0, target.size(0));
+    return has_rows(whole) && agrees(whole, 0) && agrees(whole, target.size(0) - rows);
   } catch (const hortator::UsageError&) {
     return false;  // the export allows only the whole batch
   }

@@ -25,9 +25,9 @@ std::map<std::string, at::Tensor> named_outputs(const Tensors& outputs);
 /// The gradients of the sum of all outputs, by the names of the parameters.
 std::map<std::string, at::Tensor> gradients_of_sum(const Tensors& outputs, const hortator::ExportedModule& net);
 
-/// Whether each rank of `count` can compute its part of the rows: the model takes parts of the batch, and gives for
-/// each row what it gives in the whole batch. Models with dropout or batch normalisation do not. Leaves the model as it
-/// is.
-bool divides_rows(hortator::ExportedModule& net, const Tensors& inputs, const at::Tensor& target, std::int64_t count);
+/// Whether each of `count` ranks can compute its part of the rows: the model of the file takes parts of the batch, and
+/// gives for each row what it gives in the whole batch. Models with dropout or batch normalisation do not.
+bool divides_rows(const std::filesystem::path& model, const Tensors& inputs, const at::Tensor& target,
+                  std::int64_t count);
 
 }  // namespace exported_example

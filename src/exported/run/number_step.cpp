@@ -52,11 +52,11 @@ std::int64_t modulo(std::int64_t a, std::int64_t b) { return b == -1 ? 0 : a - f
 c10::IValue power(const Numbers& numbers) {
   if (!is_whole(numbers[0]) || !is_whole(numbers[1]) || whole(numbers[1]) < 0)
     return std::pow(real(numbers[0]), real(numbers[1]));
-  const auto base = whole(numbers[0]);
-  std::int64_t result = 1;
-  if (base == 0 || base == 1) return whole(numbers[1]) == 0 ? 1 : base;
-  for (auto left = whole(numbers[1]); left > 0; --left)
-    result = base == -1 ? (left % 2 == 0 ? result : -result) : multiply(result, base);
+  const auto base = whole(numbers[0]), exponent = whole(numbers[1]);
+  if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
+  if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+  std::int64_t result = 1;  // overflows soon
+  for (auto left = exponent; left > 0; --left) result = multiply(result, base);
   return result;
 }
 

@@ -430,16 +430,26 @@ def of_torchvision():
     yield Case("vit", models.VisionTransformer(32, 8, 2, 2, 16, 32, num_classes=5), (torch.randn(2, 3, 32, 32),), evaluates=True, dynamic_shapes=({0: Dim.AUTO},))
 
 
-class HuggingFace(nn.Module):
-    """A model of transformers that takes tensors and returns some of its outputs."""
+class TextModel(nn.Module):
+    """A model of transformers that reads texts."""
 
-    def __init__(self, net, outputs=("logits",)):
+    def __init__(self, net):
         super().__init__()
-        self.net, self.outputs = net, outputs
+        self.net = net
 
-    def forward(self, **inputs):
-        result = self.net(**inputs)
-        return {name: result[name] for name in self.outputs}
+    def forward(self, input_ids, attention_mask=None):
+        return {"logits": self.net(input_ids=input_ids, attention_mask=attention_mask).logits}
+
+
+class ImageModel(nn.Module):
+    """A model of transformers that reads images."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, pixel_values):
+        return self.net(pixel_values=pixel_values).logits
 
 
 def of_transformers():
@@ -449,14 +459,14 @@ def of_transformers():
         return
     small = dict(vocab_size=64, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
                  max_position_embeddings=32, use_cache=False)
-    ids = {"input_ids": torch.randint(3, 64, (2, 7)), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
-    sizes = {"batch": Dim.AUTO, "time": Dim.AUTO}
-    shapes = {"inputs": {name: {0: sizes["batch"], 1: sizes["time"]} for name in ids}}
+    args = (torch.randint(3, 64, (2, 7)), torch.ones(2, 7, dtype=torch.int64))
+    args[1][0, :3] = 0  # padding
+    shapes = ({0: Dim.AUTO, 1: Dim.AUTO},) * 2
 
     def causal(name, config_class, model_class, **changes):
         settings = {**small, **changes}
         net = getattr(hf, model_class)(getattr(hf, config_class)(**settings))
-        return Case(name, HuggingFace(net), (), ids, dynamic_shapes=shapes, evaluates=True)
+        return Case(name, TextModel(net), args, dynamic_shapes=shapes, evaluates=True)
 
     makers = [
         lambda: causal("llama", "LlamaConfig", "LlamaForCausalLM"),
@@ -481,14 +491,13 @@ def of_transformers():
             yield make()
         except Exception as error:  # a release of transformers without this model
             print("left out:", str(error).splitlines()[0][:100])
-    image = {"pixel_values": torch.randn(2, 3, 32, 32)}
     for name, config, model, settings in (
         ("hf_vit", "ViTConfig", "ViTForImageClassification", dict(image_size=32, patch_size=8, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)),
         ("hf_resnet", "ResNetConfig", "ResNetForImageClassification", dict(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")),
         ("hf_convnext", "ConvNextConfig", "ConvNextForImageClassification", dict(hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1])),
     ):
         net = getattr(hf, model)(getattr(hf, config)(**settings))
-        yield Case(name, HuggingFace(net), (), image, dynamic_shapes={"inputs": {"pixel_values": {0: Dim.AUTO}}}, evaluates=True)
+        yield Case(name, ImageModel(net), (torch.randn(2, 3, 32, 32),), dynamic_shapes=({0: Dim.AUTO},), evaluates=True)
 
 
 def each_case(families):
