@@ -74,7 +74,8 @@ def write_forms(programs, path):
 
     path = pathlib.Path(path)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole, shared = os.path.join(folder, "whole.pt2"), os.path.join(folder, path.stem + ".pt2")
+        os.mkdir(os.path.join(folder, "whole"))
+        whole, shared = (os.path.join(folder, part, path.stem + ".pt2") for part in ("whole", ""))  # archives hold the name
         package_pt2(whole, exported_programs=programs)
         if len(programs) == 1:
             os.replace(whole, path)

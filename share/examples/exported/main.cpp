@@ -7,7 +7,7 @@
 //         --steps 50 --lr 0.01 --loss-csv loss.csv --zero 3
 //
 // Outputs and gradients are those of the model as the file has it. In training, ranks divide the batch where the model
-// computes each row by itself and the export allows parts of the batch; otherwise every rank computes all of it.
+// computes each row on its own and the export allows parts of the batch; otherwise every rank computes all of it.
 #include <ATen/ATen.h>
 #include <torch/optim/sgd.h>
 
@@ -61,6 +61,7 @@ void train(const Config& config) {
   auto parallel = config.axes.config();
   parallel.plan = tensor_plan(*net, inputs, static_cast<int>(config.axes.tensor));
   hortator::Accelerator accelerator({.cpu = config.cpu,
+                                     .ddp = {.find_unused_parameters = true},  // of any model
                                      .zero = {.stage = static_cast<int>(config.zero)},
                                      .parallel = parallel,
                                      .project = {.dir = config.run_dir}});

@@ -8,7 +8,7 @@
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
 #include "exported/file/field.hpp"
-#include "exported/graph/types.hpp"
+#include "exported/file/types.hpp"
 
 namespace hortator::exported {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/text/text.hpp"
-#include "exported/graph/types.hpp"
+#include "exported/file/types.hpp"
 
 namespace hortator::exported {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
 #include "exported/file/field.hpp"
+#include "exported/file/types.hpp"
 #include "exported/graph/arguments.hpp"
-#include "exported/graph/types.hpp"
 
 namespace hortator::exported {
 namespace {

@@ -213,7 +213,7 @@ TensorPlan derive_tensor_plan(torch::nn::Module& module, int ranks, const std::f
   parallel::start_division();
   const at::NoGradGuard no_grad;
   const parallel::Untouched untouched(module);
-  // layers of a kind may differ in their places, as those of torch::nn::Sequential do: then each is tried by itself
+  // layers of a kind may differ in their places, as those of torch::nn::Sequential do: then each is tried on its own
   for (const auto scope : {parallel::RuleScope::kind, parallel::RuleScope::layer}) {
     auto plan = parallel::PlanSearch(module, ranks, forward, scope).run();
     const bool has_pair =

@@ -1,4 +1,4 @@
-#include "exported/graph/types.hpp"
+#include "exported/file/types.hpp"
 
 #include <algorithm>
 #include <array>
