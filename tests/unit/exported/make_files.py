@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_files.py FOLDER: writes the models of the unit tests, NAME.pt2, and NAME.safetensors with inputs ("input_0"),
 outputs ("output_0"), gradients of their sum ("gradient.fc.weight") and, for those that are trained, the tensors "target"
-and "losses" of 50 steps of SGD with the rate 0.01."""
+and "losses" of 50 steps of SGD with the rate 0.01, which are in NAME.csv as well."""
 import pathlib
 import sys
 
@@ -61,6 +61,8 @@ def write_case(folder, case):
     if case.name in TRAINED:
         tensors["target"] = torch.randn_like(outputs["output_0"])
         tensors["losses"] = losses_of(load(), case, tensors["target"])
+        rows = [f"{step},{loss:.9g}\n" for step, loss in enumerate(tensors["losses"].tolist(), 1)]
+        (folder / f"{case.name}.csv").write_text("step,loss\n" + "".join(rows))
     save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, folder / f"{case.name}.safetensors")
 
 
