@@ -44,13 +44,15 @@ void write_outputs(const Config& config) {
 }
 
 /// How the layers are divided among ranks. Where none can be, the ranks repeat the computation.
-hortator::TensorPlan tensor_plan(hortator::ExportedModule& net, const Tensors& inputs, int ranks) {
-  if (ranks == 1) return {};
+hortator::TensorPlan tensor_plan(const Config& config, const Tensors& inputs) {
+  if (config.axes.tensor == 1) return {};
+  const auto net = hortator::exported_module(config.model);  // calls may change its buffers
+  const auto forward = [&] { return tensors_of(net->forward(copies(inputs))).at(0); };
   try {
-    return hortator::derive_tensor_plan(net, ranks, [&] { return tensors_of(net.forward(inputs)).at(0); });
+    return hortator::derive_tensor_plan(*net, static_cast<int>(config.axes.tensor), forward);
   } catch (const hortator::UsageError& error) {
     std::fprintf(stderr, "--tensor: %s\n", error.what());
-    return {{.pattern = net.named_parameters().front().key()}};
+    return {{.pattern = net->named_parameters().front().key()}};
   }
 }
 
@@ -59,7 +61,7 @@ void train(const Config& config) {
   auto inputs = read_inputs(config.inputs, *net);
   auto target = hortator::SafetensorsFile(config.target).get("target");
   auto parallel = config.axes.config();
-  parallel.plan = tensor_plan(*net, inputs, static_cast<int>(config.axes.tensor));
+  parallel.plan = tensor_plan(config, inputs);
   hortator::Accelerator accelerator({.cpu = config.cpu,
                                      .ddp = {.find_unused_parameters = true},  // of any model
                                      .zero = {.stage = static_cast<int>(config.zero)},
@@ -79,9 +81,7 @@ void train(const Config& config) {
   std::optional<example::LossLog> log;
   accelerator.on_main_process([&] { log.emplace(config.loss_csv, 0); });
   for (std::int64_t step = 1; step <= config.steps; ++step) {
-    Tensors given;
-    for (const auto& input : inputs) given.push_back(input.clone());  // the model may change them
-    const auto loss = at::mse_loss(tensors_of(model(given)).at(0), target);
+    const auto loss = at::mse_loss(tensors_of(model(copies(inputs))).at(0), target);
     accelerator.backward(loss);
     optimizer.step();
     optimizer.zero_grad();

@@ -15,6 +15,12 @@ Tensors read_inputs(const std::filesystem::path& file, const hortator::ExportedM
   return inputs;
 }
 
+Tensors copies(const Tensors& tensors) {
+  Tensors copied;
+  for (const auto& tensor : tensors) copied.push_back(tensor.clone());
+  return copied;
+}
+
 Tensors tensors_of(const hortator::ExportedOutputs& outputs) {
   Tensors tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -16,6 +16,9 @@ using Tensors = std::vector<at::Tensor>;
 /// The tensors input_0, input_1, ... of a file, one for each input of the model.
 Tensors read_inputs(const std::filesystem::path& file, const hortator::ExportedModule& net);
 
+/// Copies, because a model may change its inputs.
+Tensors copies(const Tensors& tensors);
+
 /// The outputs that are tensors in Python: neither None nor numbers.
 Tensors tensors_of(const hortator::ExportedOutputs& outputs);
 
