@@ -6,6 +6,7 @@
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
 #include "exported/forms.hpp"
+#include "exported/saved_model.hpp"
 #include "formats/file/file_error.hpp"
 #include "paging/deferred/plainly.hpp"
 
@@ -92,6 +93,10 @@ const std::vector<std::string>& ExportedModule::input_names() const { return for
 std::map<std::string, std::string> ExportedModule::tied_names() const { return forms_->tensors().other_names(); }
 
 const std::vector<std::string>& ExportedModule::output_names() const { return forms_->output_names(); }
+
+void ExportedModule::write(const std::filesystem::path& file) const {
+  exported::save_archive(forms_->tensors().archive(), forms_->tensors(), file);
+}
 
 std::shared_ptr<ExportedModule> exported_module(const std::filesystem::path& file) {
   const paging::Unrecorded unrecorded;  // the file is read with memory of its own

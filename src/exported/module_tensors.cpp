@@ -109,6 +109,11 @@ at::Tensor ModuleTensors::find(const StoredProgram& stored, const InputSpec& inp
   return tensor;
 }
 
+at::Tensor ModuleTensors::of_state(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? at::Tensor() : found->second;
+}
+
 std::map<std::string, std::string> ModuleTensors::other_names() const {
   std::map<const void*, std::string> first;
   std::map<std::string, std::string> others;

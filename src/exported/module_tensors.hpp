@@ -30,6 +30,9 @@ class ModuleTensors {
 
   /// The tensor of an input of a program of the file. Buffers outside the state dict are the same in all programs.
   at::Tensor find(const StoredProgram& program, const InputSpec& input);
+  /// The parameter or buffer of this name of the state dict; undefined if there is none.
+  at::Tensor of_state(const std::string& name) const;
+  const OpenArchive& archive() const { return *file_; }
   /// Registers the state dict in modules with the names that it has: "layers.0.weight" as "weight" of the module "0" of
   /// the module "layers". Tied parameters have the first of their names, as in Python's named_parameters().
   void register_in(torch::nn::Module& module) const;

@@ -26,6 +26,11 @@ for pair in mlp-0 mlp-1 mlp-2 mlp-3 attention-2 tied-0 tied-3; do
   train "$name" "$pair" --zero "$stage"
   expect_losses "$name" "$pair"
 done
+train mlp saved --zero 3 --save trained.pt2
+run "$program" --model trained.pt2 --inputs "$files/mlp.safetensors" --target "$files/mlp.safetensors" --steps 1 --lr 0.01 --cpu --run-dir again
+expect_code 0
+first=$(sed -n 's/^1,//p' again/loss.csv) last=$(sed -n 's/^50,//p' saved/loss.csv)
+awk -v first="$first" -v last="$last" 'BEGIN { exit !(first > 0 && first < last) }' || wrong "the saved model begins with the loss $first"
 grep -q 'embedding.weight' tied-3/model/model.safetensors || wrong 'the trained model has other names'
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   train mlp mlp-tensor --tensor 2

@@ -69,6 +69,12 @@ class HORTATOR_API ExportedModule : public torch::nn::Module {
   /// Other names of tied parameters in Python's state dict, and the names that they have here.
   std::map<std::string, std::string> tied_names() const;
 
+  /// Writes a .pt2 file with the present values of parameters and buffers, which exported_module() and Python's
+  /// torch.export.load read: a copy of the file that this module was made of, which must still be there. One rank calls
+  /// it. Throws UsageError for parameters that ZeRO stage 3 or tensor parallelism has divided: load what
+  /// Accelerator::save_model has written into a new module, and write that.
+  void write(const std::filesystem::path& file) const;
+
  private:
   std::unique_ptr<exported::Forms> forms_;
 };

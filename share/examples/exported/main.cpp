@@ -89,6 +89,12 @@ void train(const Config& config) {
     if (log) log->add(step, {mean});
   }
   accelerator.save_model(model, config.run_dir / "model");
+  if (config.save.empty()) return;
+  accelerator.on_main_process([&] {
+    auto trained = hortator::exported_module(config.model);  // whole, whatever the ranks have divided
+    hortator::load_checkpoint_in_model(trained, config.run_dir / "model");
+    trained->write(config.save);
+  });
 }
 
 }  // namespace

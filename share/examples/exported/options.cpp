@@ -35,6 +35,7 @@ std::optional<Config> parse_options(int argc, char** argv) {
   config.target = options.text("target", "", "safetensors file with the tensor 'target'");
   config.loss_csv =
       options.text("loss-csv", "", "file to write: the loss of each step; default: loss.csv in --run-dir");
+  config.save = options.text("save", "", ".pt2 file to write: the trained model");
   config.evaluates = options.flag("eval", "computes outputs with the form for evaluation");
   config.zero = options.number("zero", config.zero, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
   config.axes = example::Axes::parse_tensor(options);

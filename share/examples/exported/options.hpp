@@ -10,7 +10,7 @@ namespace exported_example {
 
 /// The command line. Empty paths were not given.
 struct Config {
-  std::filesystem::path model, inputs, outputs, gradients, target, loss_csv, run_dir;
+  std::filesystem::path model, inputs, outputs, gradients, target, loss_csv, save, run_dir;
   std::int64_t steps = 0, zero = 0, seed = 0;
   double lr = 0.01;
   bool evaluates = false, cpu = false;

@@ -49,6 +49,14 @@ Archive::Archive(formats::ByteSource bytes)
   }
 }
 
+std::vector<std::string> Archive::records() const {
+  std::vector<std::string> records;
+  for (const auto& name : records_.names()) {
+    if (name.starts_with(folder_)) records.push_back(name.substr(folder_.size()));
+  }
+  return records;
+}
+
 const formats::ZipRecord& Archive::find(const std::string& record) const {
   const auto* found = records_.find(folder_ + record);
   if (found == nullptr) throw ExportFault(text::concat("its record ", text::quote(record), " is missing"));

@@ -16,6 +16,9 @@ class Archive {
 
   /// Names of the programs, such as "model", in the order of the file.
   const std::vector<std::string>& programs() const { return programs_; }
+  /// Names of all records, without their folder, in the order of the file.
+  std::vector<std::string> records() const;
+  const std::string& folder() const { return folder_; }
   bool contains(const std::string& record) const { return records_.contains(folder_ + record); }
   /// The contents of a record of text. Throws if it is missing or unreasonably large.
   std::string text(const std::string& record) const;

@@ -70,6 +70,7 @@ ProgramRunner::ProgramRunner(const Program& program, const FindTensor& find)
     const bool is_stored = input.kind != In::user && input.kind != In::fixed;
     if (is_stored) source.tensor = find(input);
     source.is_number = input.kind == In::user && !input.shape;
+    source.moves = input.kind == In::constant || (input.kind == In::buffer && !input.is_persistent);
   }
   for (const auto& output : program.outputs) {
     auto& target = targets_.emplace_back(Target{.kind = output.kind});
@@ -79,7 +80,7 @@ ProgramRunner::ProgramRunner(const Program& program, const FindTensor& find)
 
 c10::Device ProgramRunner::device(const std::vector<at::Tensor>& inputs) const {
   for (const auto& source : sources_) {
-    if (source.kind == In::parameter || source.kind == In::buffer) return source.tensor.device();
+    if (source.tensor.defined() && !source.moves) return source.tensor.device();
   }
   return inputs.empty() ? c10::Device(c10::kCPU) : inputs.front().device();
 }
@@ -94,8 +95,8 @@ std::vector<c10::IValue> ProgramRunner::graph_inputs(const std::vector<at::Tenso
       ++next;
       continue;
     }
-    // constants are not the module's, which moves its own
-    if (source.kind == In::constant && source.tensor.device() != device) source.tensor = source.tensor.to(device);
+    // the same tensor, because the other form of the model may have it, too
+    if (source.moves && source.tensor.device() != device) source.tensor.set_data(source.tensor.to(device));
     values.push_back(source.kind == In::fixed ? c10::IValue() : c10::IValue(source.tensor));
   }
   return values;

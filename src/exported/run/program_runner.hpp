@@ -36,6 +36,7 @@ class ProgramRunner {
     InputSpec::Kind kind;
     at::Tensor tensor = {};  ///< of a parameter, buffer or constant
     bool is_number = false;  ///< of the user
+    bool moves = false;      ///< with the parameters, because it is not in the module's state dict
   };
   /// An output of the graph.
   struct Target {

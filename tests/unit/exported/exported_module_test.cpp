@@ -6,6 +6,7 @@
 
 #include "stored_models.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using Names = std::vector<std::string>;
@@ -156,6 +157,28 @@ TEST_CASE("an exported model that is constructed without memory has the same val
   const auto late = construct_deferred([] { return exported_module(stored_models::file("attention")); });
   const auto x = stored_models::tensors("attention").get("input_0");
   CHECK(late->forward(x)[0].equal(net->forward(x)[0]));
+}
+
+TEST_CASE("a saved model has the present parameters and buffers, in both forms") {
+  const test::OwnFolder folder("exported-saved");
+  std::filesystem::create_directories(folder.path);
+  const auto file = folder.path / "saved.pt2";
+  const auto net = exported_module(stored_models::file("modes"));
+  const auto x = at::rand({5, 4});
+  net->forward(x);  // changes the buffers
+  {
+    const at::NoGradGuard no_grad;
+    net->named_parameters()["fc.weight"].mul_(3);
+  }
+  net->write(file);
+  const auto read = exported_module(file);
+  for (const auto& item : net->named_parameters()) CHECK(read->named_parameters()[item.key()].equal(item.value()));
+  for (const auto& item : net->named_buffers()) CHECK(read->named_buffers()[item.key()].equal(item.value()));
+  net->eval();
+  read->eval();
+  CHECK(read->forward(x)[0].equal(net->forward(x)[0]));
+  read->write(file);  // in place of itself
+  CHECK(exported_module(file)->named_parameters()["fc.weight"].equal(net->named_parameters()["fc.weight"]));
 }
 
 TEST_CASE("an error of an operator names the node and its module") {
