@@ -6,6 +6,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/run/results.hpp"
 #include "exported/run/step.hpp"
 
 /// Python's functions of numbers, with Python's results.

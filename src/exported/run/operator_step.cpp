@@ -5,6 +5,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/run/results.hpp"
 #include "exported/run/step.hpp"
 
 namespace hortator::exported {

@@ -1,8 +1,9 @@
+#include "exported/run/results.hpp"
+
 #include <utility>
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
-#include "exported/run/step.hpp"
 
 namespace hortator::exported {
 namespace {

@@ -66,6 +66,18 @@ def write_case(folder, case):
     save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, folder / f"{case.name}.safetensors")
 
 
+def write_formula_losses(folder):
+    """Of the model mlp on the table of share/examples/simulation/python_model.f90, on one and on two ranks."""
+    for ranks in (1, 2):
+        rows = torch.arange(16 * ranks, dtype=torch.float64)[:, None] + 1
+        x = (rows * (torch.arange(6) + 1)).sin().float()
+        target = (rows * (torch.arange(3) + 1)).cos().float()
+        case = nets.Case("mlp", torch.nn.Identity(), (x,))
+        losses = losses_of(torch.export.load(folder / "mlp.pt2"), case, target)
+        table = "".join(f"{step},{loss:.9g}\n" for step, loss in enumerate(losses.tolist(), 1))
+        (folder / f"python_model.{ranks}.csv").write_text(table)
+
+
 def write_modes(folder):
     net, x = Modes(), torch.randn(6, 4)
     write_forms(small(export_forms(net, (x,), dynamic_shapes=dynamic_rows((x,), {}))), folder / "modes.pt2")
@@ -80,6 +92,7 @@ def main():
         if case.name in names:
             write_case(folder, case)
     write_modes(folder)
+    write_formula_losses(folder)
 
 
 if __name__ == "__main__":
