@@ -52,9 +52,9 @@ using TensorPlan = std::vector<TensorRule>;
 
 /// A plan for a module that brings none, for this number of tensor ranks: the layers that can be divided so that
 /// nothing is gathered. `forward` runs the module as training does, on a small batch, and returns its result; it is
-/// called some times for each kind of layer, without gradients. Names that differ only in numbers are one kind. Throws
-/// UsageError if no layers can be divided. Call it on all ranks, before prepare(), and look at describe() of the plan.
-/// Local.
+/// called some times for each kind of layer, without gradients. Names that differ only in numbers are one kind, unless
+/// no kind can be divided: then each layer is tried. Throws UsageError if no layers can be divided. Call it on all
+/// ranks, before prepare(), and look at describe() of the plan. Local.
 ///
 ///     const auto plan = hortator::derive_tensor_plan(*net, 2, [&] { return net->forward(ids); });
 HORTATOR_API TensorPlan derive_tensor_plan(torch::nn::Module& module, int ranks,

@@ -31,10 +31,16 @@ Parameters named_parameters(const torch::nn::Module& module) {
   return all;
 }
 
-/// "blocks.*.up" of "blocks.3.up.weight": what layers of one kind have in common.
-std::string pattern_of(const std::string& parameter) {
+/// What a rule of the plan is for: layers of one kind, or a single layer.
+enum class RuleScope { kind, layer };
+
+/// "blocks.*.up" of "blocks.3.up.weight": what layers of one kind have in common. The name of the layer for a single
+/// one.
+std::string pattern_of(const std::string& parameter, RuleScope scope) {
+  const auto layer = parameter.substr(0, parameter.rfind('.'));
+  if (scope == RuleScope::layer) return layer;
   std::string pattern;
-  for (const auto& part : text::split(parameter.substr(0, parameter.rfind('.')), '.')) {
+  for (const auto& part : text::split(layer, '.')) {
     const bool is_number = !part.empty() && std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); });
     pattern += (pattern.empty() ? "" : ".") + (is_number ? std::string("*") : part);
   }
@@ -80,8 +86,8 @@ struct TrialOutcome {
 
 class PlanSearch {
  public:
-  PlanSearch(torch::nn::Module& module, int ranks, const std::function<at::Tensor()>& forward)
-      : parameters_(named_parameters(module)), ranks_(TensorRanks::of_trial(ranks)), forward_(forward) {
+  PlanSearch(torch::nn::Module& module, int ranks, const std::function<at::Tensor()>& forward, RuleScope scope)
+      : scope_(scope), parameters_(named_parameters(module)), ranks_(TensorRanks::of_trial(ranks)), forward_(forward) {
     for (const auto& one : module.modules(/*include_self=*/true)) {
       const auto* table = one->as<torch::nn::Embedding>();
       if (table == nullptr) continue;
@@ -89,7 +95,7 @@ class PlanSearch {
       tables_.insert(table->weight.unsafeGetTensorImpl());
     }
     for (const auto& [name, tensor] : parameters_) {
-      const auto pattern = pattern_of(name);
+      const auto pattern = pattern_of(name, scope_);
       if (tensor.dim() != 2 || std::ranges::find(patterns_, pattern) != patterns_.end()) continue;
       patterns_.push_back(pattern);
       if (!tables_.contains(tensor.unsafeGetTensorImpl())) layers_.push_back(pattern);
@@ -143,7 +149,7 @@ class PlanSearch {
   /// The layer whose whole weight met a divided activation.
   std::optional<std::string> reader_in(const std::vector<at::Storage>& met, const TensorPlan& plan) const {
     for (const auto& [name, tensor] : parameters_) {
-      const auto pattern = pattern_of(name);
+      const auto pattern = pattern_of(name, scope_);
       const bool is_met = tensor.dim() == 2 && std::ranges::any_of(met, [&, &tensor = tensor](const auto& storage) {
                             return storage.is_alias_of(tensor.storage());
                           });
@@ -163,11 +169,13 @@ class PlanSearch {
   }
 
   std::int64_t rows_of(const std::string& pattern) const {
-    const auto found = std::ranges::find_if(
-        parameters_, [&](const auto& one) { return one.second.dim() == 2 && pattern_of(one.first) == pattern; });
+    const auto found = std::ranges::find_if(parameters_, [&](const auto& one) {
+      return one.second.dim() == 2 && pattern_of(one.first, scope_) == pattern;
+    });
     return found->second.size(0);
   }
 
+  RuleScope scope_;
   Parameters parameters_;
   std::shared_ptr<TensorRanks> ranks_;
   const std::function<at::Tensor()>& forward_;
@@ -205,10 +213,13 @@ TensorPlan derive_tensor_plan(torch::nn::Module& module, int ranks, const std::f
   parallel::start_division();
   const at::NoGradGuard no_grad;
   const parallel::Untouched untouched(module);
-  auto plan = parallel::PlanSearch(module, ranks, forward).run();
-  const bool has_pair =
-      std::ranges::any_of(plan, [](const auto& rule) { return rule.division == TensorDivision::rows; });
-  if (has_pair) return plan;
+  // layers of a kind may differ in their places, as those of torch::nn::Sequential do: then each is tried on its own
+  for (const auto scope : {parallel::RuleScope::kind, parallel::RuleScope::layer}) {
+    auto plan = parallel::PlanSearch(module, ranks, forward, scope).run();
+    const bool has_pair =
+        std::ranges::any_of(plan, [](const auto& rule) { return rule.division == TensorDivision::rows; });
+    if (has_pair) return plan;
+  }
   throw UsageError({.what = text::concat("No layers were found that ", ranks, " tensor ranks can divide"),
                     .why = "a layer is divided by its outputs if the next ones can read their parts",
                     .hint = "write parallel.plan, and set parallel.strict to learn which operators gather"});

@@ -20,7 +20,7 @@ class Network : public models::TensorModule {
   /// nothing, if it cannot do so with these tensors.
   virtual bool forward_into(const Tensors& /*inputs*/, const Tensors& /*outputs*/) { return false; }
 
-  /// Nothing if the network does not know: those of TorchScript files and of C++ modules.
+  /// Nothing if the network does not know: those of files from Python and of C++ modules.
   virtual std::optional<FeatureShape> features() const { return {}; }
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "simulation/networks/compiled_package.hpp"
+#include "simulation/networks/exported_file.hpp"
 #include "simulation/networks/fourier.hpp"
 #include "simulation/networks/graph.hpp"
 #include "simulation/networks/mlp.hpp"
@@ -33,6 +34,7 @@ const std::map<std::string, std::function<std::shared_ptr<Network>(const Section
     {"transformer", made_of<Transformer>},
     {"graph", made_of<GraphNetwork>},
     {"pretrained", made_of<Pretrained>},
+    {"exported", made_of<ExportedFile>},
     {"aotinductor", made_of<CompiledPackage>},
     {"torchscript", [](const Section& section) { return std::make_shared<TorchScript>(TorchScript::load(section)); }},
     {"module", made_of<Registered>}};

@@ -128,6 +128,28 @@ TEST_CASE("a TorchScript file keeps its names and can be trained", "[simulation]
   CHECK_THROWS_WITH(network_of("type: torchscript\nfile: nowhere.pt"), ContainsSubstring("does not exist"));
 }
 
+TEST_CASE("a file of torch.export keeps Python's names and can be trained", "[simulation]") {
+  const auto network = network_of("type: exported\nfile: " EXPORTED_MODELS "/mlp.pt2");
+  CHECK(network->named_parameters().keys() ==
+        std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.2.weight", "layers.2.bias"});
+  const auto x = at::rand({5, 6});
+  network->forward({x}).front().sum().backward();
+  const auto bias = network->named_parameters()["layers.2.bias"];
+  CHECK(at::allclose(bias.grad(), at::full({3}, 5.0)));
+  {
+    const at::NoGradGuard no_grad;
+    const auto before = network->forward({x}).front();
+    bias.add_(1);
+    CHECK(at::allclose(network->forward({x}).front(), before + 1));
+  }
+  const auto modes = network_of("type: exported\nfile: " EXPORTED_MODELS "/modes.pt2");
+  CHECK_FALSE(modes->forward({at::rand({8, 4})}).front().equal(modes->forward({at::rand({8, 4})}).front()));
+  modes->eval();
+  const auto rows = at::rand({8, 4});
+  CHECK(modes->forward({rows}).front().equal(modes->forward({rows}).front()));
+  CHECK_THROWS_WITH(network_of("type: exported\nfile: nowhere.pt2"), ContainsSubstring("does not exist"));
+}
+
 TEST_CASE("a graph model does not depend on the order of nodes and edges, and takes samples with graphs of their own",
           "[simulation]") {
   const auto* const more = GENERATE("", "\naggregation: sum");

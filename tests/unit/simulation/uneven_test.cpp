@@ -76,7 +76,7 @@ void check_equal_steps(const StepResult& found, const StepResult& expected) {
     CHECK(found.outputs[i] == Approx(expected.outputs[i]).epsilon(1e-4));
 }
 
-/// The loss of all ranks, of which this one has `count` samples.
+/// The loss over the samples of all ranks. This rank has `count` of them.
 double loss_of_samples(const CRun& run, hortator_model* model, std::int64_t count) {
   UnevenSamples samples(0, count);
   CBatch batch(run);
