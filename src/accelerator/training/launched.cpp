@@ -1,76 +1,73 @@
 #include "accelerator/training/launched.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <filesystem>
 #include <hortator/error.hpp>
+#include <type_traits>
+#include <vector>
 
 #include "accelerator/interop/accelerate/sharding_variables.hpp"
 #include "accelerator/interop/deepspeed/deepspeed_file.hpp"
+#include "accelerator/options/option_table.hpp"
+#include "accelerator/training/zero.hpp"
+#include "core/environment/setting_key.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 namespace {
 
-[[noreturn]] void refuse(const char* name, const std::string& text, const std::string& hint) {
-  throw UsageError({.what = text::concat(name, " is ", text::quote(text)), .hint = hint});
+// The variables that set an option: the key's own, otherwise those of Accelerate's launcher.
+std::vector<core::SetVariable> set_variables(const core::SettingKey& key, const core::Variables& variables) {
+  if (auto own = core::first_set(variables, {core::variable_of(key).c_str()})) return {*std::move(own)};
+  std::vector<core::SetVariable> set;
+  if (key.accelerate.empty()) return set;
+  for (const auto& name : text::split(std::string(key.accelerate), ' ')) {
+    if (auto variable = accelerate_variable(variables, name.c_str())) set.push_back(*std::move(variable));
+  }
+  return set;
 }
 
-std::optional<std::int64_t> steps(const core::Variables& variables) {
-  const auto set =
-      core::first_set(variables, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"});
-  if (!set) return std::nullopt;
-  long long number = 0;
-  if (!text::parse_integer(set->value, number) || number < 1)
-    refuse(set->name, set->value, "set it to a positive number");
-  return number;
+// The program's own settings take precedence, except over a number that is always set. For an axis 1 counts as not set.
+void fill(std::int64_t& option, const core::SettingKey& key, const core::SetVariable& set) {
+  option = core::read_count(key, set);
 }
 
-// The program's own settings take precedence, as for the stage.
-ZeroConfig offloading(ZeroConfig config, const core::Variables& variables) {
+void fill(std::optional<int>& axis, const core::SettingKey& key, const core::SetVariable& set) {
+  const int ranks = core::read_count(key, set);
+  if (axis.value_or(1) == 1) axis = ranks;
+}
+
+void fill(bool& option, const core::SettingKey& key, const core::SetVariable& set) {
+  option = core::read_onoff(key, set) || option;
+}
+
+void fill(std::filesystem::path& place, const core::SettingKey& /*key*/, const core::SetVariable& set) {
+  if (place.empty()) place = set.value;
+}
+
+template <typename Enum>
+requires std::is_enum_v<Enum>
+void fill(std::optional<Enum>& option, const core::SettingKey& key, const core::SetVariable& set) {
+  const auto chosen = static_cast<Enum>(core::read_choice(key, set));
+  option = option.value_or(chosen);
+}
+
+void fill_from_table(AcceleratorOptions& options, const core::Variables& variables) {
+  visit_options(options, [&]<typename Row>(const Row& row, auto& option) {
+    if constexpr (Row::reader == OptionReader::table) {
+      const auto& key = core::program_setting(row.setting);
+      for (const auto& set : set_variables(key, variables)) fill(option, key, set);
+    }
+  });
+}
+
+void fill_offloads(ZeroConfig& config, const core::Variables& variables) {
   const auto of_accelerate = accelerate_offload(variables, config.stage.value_or(0));
-  const auto fill = [&](std::filesystem::path& place, const char* name,
-                        const std::optional<core::SetVariable>& otherwise) {
-    auto set = core::first_set(variables, {name});
-    if (!set) set = otherwise;
+  const auto fill = [](std::filesystem::path& place, const std::optional<core::SetVariable>& set) {
     if (set && place.empty()) place = set->value;
   };
-  fill(config.offload_optimizer, "HORTATOR_OFFLOAD_OPTIMIZER", of_accelerate.optimizer);
-  fill(config.offload_parameters, "HORTATOR_OFFLOAD_PARAMETERS", of_accelerate.parameters);
-  return config;
-}
-
-ZeroConfig gathering(ZeroConfig config, const core::Variables& variables) {
-  const auto set = core::yes_or_no(variables, "HORTATOR_INT8_GATHERS",
-                                   "set it to 1 to gather parameters in int8 at ZeRO stage 3, or unset it");
-  config.int8_gathers = config.int8_gathers || set.value_or(false);
-  return config;
-}
-
-// The program's own settings take precedence.
-ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
-  const auto read = [&](std::optional<int>& axis, const char* name, const char* of_accelerate) {
-    auto set = core::first_set(variables, {name});
-    if (!set && of_accelerate != nullptr) set = accelerate_axis(variables, of_accelerate);
-    if (!set) return;
-    long long number = 0;
-    if (!text::parse_integer(set->value, number) || number < 1 || number > 100'000'000)
-      refuse(set->name, set->value, "set it to a positive number of ranks");
-    if (axis.value_or(1) == 1) axis = static_cast<int>(number);
-  };
-  read(config.replicate, "HORTATOR_REPLICATE", "PARALLELISM_CONFIG_DP_REPLICATE_SIZE");
-  read(config.shard, "HORTATOR_SHARD", "PARALLELISM_CONFIG_DP_SHARD_SIZE");
-  read(config.tensor, "HORTATOR_TENSOR", "PARALLELISM_CONFIG_TP_SIZE");
-  read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_CP_SIZE");
-  read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_SP_SIZE");
-  read(config.experts, "HORTATOR_EXPERTS", nullptr);
-  read(config.pipeline, "HORTATOR_PIPELINE", nullptr);
-  if (const auto set = core::first_set(variables, {"HORTATOR_CONTEXT_ATTENTION"})) {
-    if (set->value != "gather" && set->value != "ring") refuse(set->name, set->value, "set it to gather or ring");
-    const auto form = set->value == "ring" ? ContextAttention::ring : ContextAttention::gather;
-    config.context_attention = config.context_attention.value_or(form);
-  }
-  return config;
+  fill(config.offload_optimizer, of_accelerate.optimizer);
+  fill(config.offload_parameters, of_accelerate.parameters);
 }
 
 std::optional<core::SetVariable> deepspeed_file(const core::Variables& variables) {
@@ -124,9 +121,9 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   refuse_unsupported(variables);
   const bool program_shards = options.zero.stage.has_value();
-  options.zero = gathering(offloading(launched_sharding(options.zero, variables), variables), variables);
-  options.parallel = axes(options.parallel, variables);
-  if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
+  options.zero = launched_sharding(options.zero, variables);
+  fill_from_table(options, variables);
+  fill_offloads(options.zero, variables);
   options = with_deepspeed(std::move(options), program_shards, variables);
   options.project = placed(options.project, variables);
   return options;
@@ -143,9 +140,7 @@ ZeroConfig launched_sharding(ZeroConfig config, const core::Variables& variables
     config.stage = asked.stage;
     if (!config.shard_group) config.shard_group = asked.shard_group;
   } catch (const UsageError&) {
-    refuse(
-        set->name, set->value,
-        "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
+    core::throw_unexpected(core::program_setting("zero_stage"), set->value, set->name + ": ");
   }
   return config;
 }
@@ -163,12 +158,19 @@ std::optional<double> automatic_clipping(const core::Variables& variables) {
   auto set = core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"});
   if (!set || set->value == "auto") set = accelerate_clipping(variables);
   if (!set) return 1;
-  double norm = 0;
-  const auto* const end = set->value.data() + set->value.size();
-  const auto result = std::from_chars(set->value.data(), end, norm);
-  if (result.ec != std::errc() || result.ptr != end || !(norm >= 0) || !std::isfinite(norm))
-    refuse(set->name, set->value, "set it to a positive norm, or to 0, which does not clip");
+  const double norm = core::read_amount(core::program_setting("gradient_clipping"), *set);
   return norm > 0 ? std::optional(norm) : std::nullopt;
+}
+
+NamedValues launched_values(const AcceleratorOptions& options) {
+  const auto recomputed = launched_recomputation();
+  const bool is_sharded = options.zero.stage.value_or(0) > 0;
+  const auto gathers = is_sharded ? gather_settings() : GatherSettings();
+  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)", text::concat(launched_clipping().value_or(0))},
+          {"the layers to recompute (HORTATOR_RECOMPUTE_LAYERS)",
+           recomputed ? text::join(recomputed->names) + text::join(recomputed->classes) : ""},
+          {"HORTATOR_GATHER_CAST", gathers.casts ? "1" : "0"},
+          {"HORTATOR_GATHER_AHEAD", gathers.ahead ? "1" : "0"}};
 }
 
 void report_launched_file(const core::Variables& variables) {

@@ -4,6 +4,7 @@
 #include <hortator/training/recompute_layers.hpp>
 #include <optional>
 
+#include "accelerator/options/common_options.hpp"
 #include "core/environment/environment.hpp"
 
 namespace hortator::accelerator {
@@ -30,6 +31,10 @@ std::optional<double> automatic_clipping(const core::Variables& variables);
 /// The layers that the launcher asks to recompute (HORTATOR_RECOMPUTE_LAYERS); nothing if it asks for none.
 std::optional<RecomputeLayersOptions> launched_recomputation(
     const core::Variables& variables = core::process_variables());
+
+/// What variables decide besides the options, by name, for the ranks to compare. `options` are launched(). UsageError
+/// for an invalid value.
+NamedValues launched_values(const AcceleratorOptions& options);
 
 /// Logs which entries of the launcher's DeepSpeed file have no effect, and which are unknown.
 void report_launched_file(const core::Variables& variables = core::process_variables());

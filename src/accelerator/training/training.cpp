@@ -6,10 +6,10 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "accelerator/options/common_options.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/training/checked_options.hpp"
-#include "accelerator/training/common_options.hpp"
 #include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
@@ -21,29 +21,26 @@
 
 namespace hortator::accelerator {
 
-Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
-  // Variables may differ between hosts, so that an option is invalid on some ranks only.
+// mpirun hands variables to other hosts only when it is asked to: an option may be invalid, or differ, on some ranks.
+AcceleratorOptions Training::agreed(AcceleratorOptions options, const mpi::Communicator& host) {
+  NamedValues variables;
   mpi::all_or_none(host, [&] {
     options = checked(std::move(options));
-    launched_clipping();
+    variables = launched_values(options);
   });
-  const auto precision = agreed_precision(options, host);
-  return {.options = std::move(options), .precision = precision};
+  require_common(options, variables, host);
+  return options;
 }
 
 Training::Training(AcceleratorOptions options, runtime::World& world)
-    : Training(agree(std::move(options), world.comm()), world) {}
-
-Training::Training(AgreedOptions agreed, runtime::World& world)
-    : options_(std::move(agreed.options)),
+    : options_(agreed(std::move(options), world.comm())),
       output(options_, world, [this] { report_status(); }),
-      control(options_, agreed.precision, prepared, world.comm(), output.background_save()),
+      control(options_, prepared, world.comm(), output.background_save()),
       channels(world) {
   if (!device().is_cpu()) {
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
   }
-  require_common(options_, host());  // mpirun hands variables to other hosts only when it is asked to
   connect();
 }
 

@@ -21,11 +21,7 @@ class MemorySnapshot;
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
 class Training {
  private:
-  struct AgreedOptions {
-    AcceleratorOptions options;
-    Precision precision;
-  };
-  static AgreedOptions agree(AcceleratorOptions options, const mpi::Communicator& host);
+  static AcceleratorOptions agreed(AcceleratorOptions options, const mpi::Communicator& host);  ///< @collective
   AcceleratorOptions options_;
 
  public:
@@ -92,7 +88,6 @@ class Training {
   void free_memory();
 
  private:
-  Training(AgreedOptions agreed, runtime::World& world);
   void connect();  ///< @collective
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective

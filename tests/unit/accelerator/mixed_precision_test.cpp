@@ -172,7 +172,8 @@ TEST_CASE("different precisions on ranks are an error on all ranks") {
   const State state;
   if (state.num_processes() == 1) return;
   const EnvironmentVariable variable("HORTATOR_MIXED_PRECISION", state.is_last_process() ? "fp16" : "bf16");
-  CHECK_THROWS_WITH(Accelerator({.cpu = true}), ContainsSubstring("mixed_precision differs between ranks"));
+  CHECK_THROWS_WITH(Accelerator({.cpu = true}),
+                    ContainsSubstring("mixed_precision (HORTATOR_MIXED_PRECISION) differs between ranks"));
 }
 
 TEST_CASE("training in 16 bits lowers the loss") {
