@@ -87,22 +87,46 @@ ZeroConfig filled(ZeroConfig config, const ZeroConfig& of_file, bool is_of_progr
   return config;
 }
 
+// The file's entries over the program's options, without those that count only where the program has none.
+DeepspeedConfig read_over(AcceleratorOptions options, const std::string& file, const core::Variables& variables) {
+  options.zero = {};
+  options.mixed_precision.reset();
+  return read_deepspeed_file(file, options, variables);
+}
+
 // Sets what neither the program nor a variable has set.
-AcceleratorOptions with_deepspeed(AcceleratorOptions options, bool program_shards, const core::Variables& variables) {
-  const auto file = deepspeed_file(variables);
-  if (!file) return options;
-  const auto of_file = read_deepspeed_file(file->value, {}, variables).options;
-  const auto over = read_deepspeed_file(file->value, options, variables).options;
-  options.zero = filled(options.zero, of_file.zero, program_shards);
-  options.grad_scaler = over.grad_scaler;
-  options.ddp = over.ddp;
-  const auto is_set = [&](std::initializer_list<const char*> names) {
-    return core::first_set(variables, names).has_value();
+void fill_from_file(AcceleratorOptions& options, const DeepspeedConfig& file, bool program_shards,
+                    const core::Variables& variables) {
+  const auto is_set = [&](std::string_view setting) {
+    return core::first_set(variables, {core::variable_of(core::program_setting(setting)).c_str()}).has_value();
   };
-  if (!options.mixed_precision && !is_set({"HORTATOR_MIXED_PRECISION"}) && of_file.mixed_precision)
-    options.mixed_precision = of_file.mixed_precision;
-  if (!is_set({"HORTATOR_GRADIENT_ACCUMULATION_STEPS"}))
-    options.gradient_accumulation_steps = over.gradient_accumulation_steps;
+  options.zero = filled(options.zero, file.options.zero, program_shards);
+  options.grad_scaler = file.options.grad_scaler;
+  options.ddp = file.options.ddp;
+  if (!options.mixed_precision && !is_set("mixed_precision")) options.mixed_precision = file.options.mixed_precision;
+  if (!is_set("gradient_accumulation_steps"))
+    options.gradient_accumulation_steps = file.options.gradient_accumulation_steps;
+}
+
+// DeepSpeed clips at 1 by default, but a file without the entry does not clip.
+std::optional<double> max_norm(const DeepspeedConfig* file, const core::Variables& variables) {
+  if (!core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"})) {
+    if (file != nullptr) return file->gradient_clipping;
+    if (!accelerate_clipping(variables)) return std::nullopt;
+  }
+  return automatic_clipping(variables);
+}
+
+std::optional<RecomputeLayersOptions> recomputed_layers(const core::Variables& variables) {
+  auto set = core::first_set(variables, {"HORTATOR_RECOMPUTE_LAYERS"});
+  if (!set) set = accelerate_recomputation(variables);
+  if (!set) return std::nullopt;
+  if (set->value == "all") return RecomputeLayersOptions{.names = {"*"}};
+  RecomputeLayersOptions options;
+  for (auto name : text::split(set->value, ',')) {
+    std::erase(name, ' ');
+    if (!name.empty()) options.classes.push_back(name);
+  }
   return options;
 }
 
@@ -118,15 +142,28 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 
 }  // namespace
 
-AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
+LaunchedOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   refuse_unsupported(variables);
   const bool program_shards = options.zero.stage.has_value();
   options.zero = launched_sharding(options.zero, variables);
   fill_from_table(options, variables);
   fill_offloads(options.zero, variables);
-  options = with_deepspeed(std::move(options), program_shards, variables);
+  std::optional<DeepspeedConfig> config;
+  const auto file = deepspeed_file(variables);
+  if (file) {
+    config = read_over(options, file->value, variables);
+    fill_from_file(options, *config, program_shards, variables);
+  }
   options.project = placed(options.project, variables);
-  return options;
+  LaunchedOptions result{.options = std::move(options),
+                         .max_norm = max_norm(config ? &*config : nullptr, variables),
+                         .recomputed = recomputed_layers(variables)};
+  if (config) {
+    result.deepspeed_file = file->value;
+    result.ignored = std::move(config->ignored);
+    result.unknown = std::move(config->unknown);
+  }
+  return result;
 }
 
 // The program's own setting takes precedence, as for mixed_precision.
@@ -145,15 +182,6 @@ ZeroConfig launched_sharding(ZeroConfig config, const core::Variables& variables
   return config;
 }
 
-std::optional<double> launched_clipping(const core::Variables& variables) {
-  if (!core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"})) {
-    if (const auto file = deepspeed_file(variables))
-      return read_deepspeed_file(file->value, {}, variables).gradient_clipping;
-    if (!accelerate_clipping(variables)) return std::nullopt;
-  }
-  return automatic_clipping(variables);
-}
-
 std::optional<double> automatic_clipping(const core::Variables& variables) {
   auto set = core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"});
   if (!set || set->value == "auto") set = accelerate_clipping(variables);
@@ -162,36 +190,19 @@ std::optional<double> automatic_clipping(const core::Variables& variables) {
   return norm > 0 ? std::optional(norm) : std::nullopt;
 }
 
-NamedValues launched_values(const AcceleratorOptions& options) {
-  const auto recomputed = launched_recomputation();
+NamedValues LaunchedOptions::values() const {
   const bool is_sharded = options.zero.stage.value_or(0) > 0;
   const auto gathers = is_sharded ? gather_settings() : GatherSettings();
-  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)", text::concat(launched_clipping().value_or(0))},
+  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)", text::concat(max_norm.value_or(0))},
           {"the layers to recompute (HORTATOR_RECOMPUTE_LAYERS)",
            recomputed ? text::join(recomputed->names) + text::join(recomputed->classes) : ""},
           {"HORTATOR_GATHER_CAST", gathers.casts ? "1" : "0"},
           {"HORTATOR_GATHER_AHEAD", gathers.ahead ? "1" : "0"}};
 }
 
-void report_launched_file(const core::Variables& variables) {
-  const auto file = deepspeed_file(variables);
-  if (!file) return;
-  const auto config = read_deepspeed_file(file->value, {}, variables);
-  if (!config.ignored.empty()) log::info("without effect here, of ", file->value, ": ", text::join(config.ignored));
-  if (!config.unknown.empty()) log::warn("unknown entries in ", file->value, ": ", text::join(config.unknown));
-}
-
-std::optional<RecomputeLayersOptions> launched_recomputation(const core::Variables& variables) {
-  auto set = core::first_set(variables, {"HORTATOR_RECOMPUTE_LAYERS"});
-  if (!set) set = accelerate_recomputation(variables);
-  if (!set) return std::nullopt;
-  if (set->value == "all") return RecomputeLayersOptions{.names = {"*"}};
-  RecomputeLayersOptions options;
-  for (auto name : text::split(set->value, ',')) {
-    std::erase(name, ' ');
-    if (!name.empty()) options.classes.push_back(name);
-  }
-  return options;
+void LaunchedOptions::report_file() const {
+  if (!ignored.empty()) log::info("without effect here, of ", deepspeed_file, ": ", text::join(ignored));
+  if (!unknown.empty()) log::warn("unknown entries in ", deepspeed_file, ": ", text::join(unknown));
 }
 
 }  // namespace hortator::accelerator

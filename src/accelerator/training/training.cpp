@@ -22,33 +22,35 @@
 namespace hortator::accelerator {
 
 // mpirun hands variables to other hosts only when it is asked to: an option may be invalid, or differ, on some ranks.
-AcceleratorOptions Training::agreed(AcceleratorOptions options, const mpi::Communicator& host) {
+LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::Communicator& host) {
+  LaunchedOptions result;
   NamedValues variables;
   mpi::all_or_none(host, [&] {
-    options = checked(std::move(options));
-    variables = launched_values(options);
+    result = accelerator::launched(options);
+    result.options = checked(std::move(result.options));
+    variables = result.values();
   });
-  require_common(options, variables, host);
-  return options;
+  require_common(result.options, variables, host);
+  return result;
 }
 
-Training::Training(AcceleratorOptions options, runtime::World& world)
-    : options_(agreed(std::move(options), world.comm())),
-      output(options_, world, [this] { report_status(); }),
-      control(options_, prepared, world.comm(), output.background_save()),
+Training::Training(const AcceleratorOptions& options, runtime::World& world)
+    : launched_(agreed(options, world.comm())),
+      output(this->options(), world, [this] { report_status(); }),
+      control(this->options(), prepared, world.comm(), output.background_save()),
       channels(world) {
   if (!device().is_cpu()) {
-    at::globalContext().setAllowTF32CuBLAS(options_.tf32);
-    at::globalContext().setAllowTF32CuDNN(options_.tf32);
+    at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
+    at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
   connect();
 }
 
 void Training::connect() {
-  channels.connect(options_.parallel, options_.zero);
-  control.connect(options_, channels);
+  channels.connect(launched_.options.parallel, launched_.options.zero);
+  control.connect(launched_.options, channels);
   auto* const protection = control.protection();
-  if (protection == nullptr || options_.protection.on_nonfinite != OnNonfinite::rollback) return;
+  if (protection == nullptr || launched_.options.protection.on_nonfinite != OnNonfinite::rollback) return;
   protection->rewind_by({.remember =
                              [this] {
                                mpi::all_or_none(host(), [&] {

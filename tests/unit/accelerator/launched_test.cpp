@@ -18,7 +18,7 @@ core::Variables lookup(const std::map<std::string, std::string>& variables) {
 }
 
 AcceleratorOptions with(const std::map<std::string, std::string>& variables, const AcceleratorOptions& options = {}) {
-  return accelerator::launched(options, lookup(variables));
+  return accelerator::launched(options, lookup(variables)).options;
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ TEST_CASE("axes of Accelerate's ParallelismConfig are axes of the mesh") {
 
 TEST_CASE("the launcher's limit of the gradients' norm") {
   const auto clipping = [](const std::map<std::string, std::string>& variables) {
-    return accelerator::launched_clipping(lookup(variables));
+    return accelerator::launched({}, lookup(variables)).max_norm;
   };
   CHECK(!clipping({}));
   CHECK(clipping({{"HORTATOR_GRADIENT_CLIPPING", "0.5"}}) == 0.5);
@@ -175,7 +175,7 @@ TEST_CASE("the launcher's limit of the gradients' norm") {
 TEST_CASE("DeepSpeed clips at 1 unless its variable or its file sets another norm, and a file without one does not") {
   const auto clipping = [](std::map<std::string, std::string> variables) {
     variables["ACCELERATE_USE_DEEPSPEED"] = "true";
-    return accelerator::launched_clipping(lookup(variables));
+    return accelerator::launched({}, lookup(variables)).max_norm;
   };
   CHECK(clipping({}) == 1);
   CHECK(clipping({{"ACCELERATE_GRADIENT_CLIPPING", "auto"}}) == 1);
@@ -203,7 +203,7 @@ TEST_CASE("DeepSpeed clips at 1 unless its variable or its file sets another nor
 
 TEST_CASE("the launcher's layers to recompute") {
   const auto layers = [](const std::map<std::string, std::string>& variables) {
-    return accelerator::launched_recomputation(lookup(variables));
+    return accelerator::launched({}, lookup(variables)).recomputed;
   };
   using Names = std::vector<std::string>;
   CHECK(!layers({}));
@@ -229,7 +229,7 @@ TEST_CASE("the launcher's DeepSpeed file sets what neither the program nor a var
   CHECK(options.gradient_accumulation_steps == 4);
   CHECK(options.grad_scaler.init_scale == 16);
   CHECK(options.ddp.comm_hook == DDPCommunicationHookType::bf16);
-  CHECK(accelerator::launched_clipping(lookup(by_launcher)) == 0.25);
+  CHECK(accelerator::launched({}, lookup(by_launcher)).max_norm == 0.25);
 
   const auto own = with(by_launcher, {.mixed_precision = Precision::no, .zero = {.stage = 1}});
   CHECK(own.zero.stage == 1);

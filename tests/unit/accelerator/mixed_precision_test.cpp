@@ -160,7 +160,7 @@ TEST_CASE("the environment sets the precision if the program does not") {
   CHECK(Accelerator({.cpu = true}).mixed_precision() == Precision::no);
   const EnvironmentVariable wrong("HORTATOR_MIXED_PRECISION", "half");
   CHECK_THROWS_WITH(Accelerator({.cpu = true}),
-                    ContainsSubstring("HORTATOR_MIXED_PRECISION: invalid precision 'half'"));
+                    ContainsSubstring("HORTATOR_MIXED_PRECISION: expected one of no, fp16, bf16, got 'half'"));
 }
 
 TEST_CASE("fp8 and invalid scaler options are refused") {

@@ -89,6 +89,13 @@ TEST_CASE("an Accelerator compares its options, and the error has both values") 
                     ContainsSubstring("parallel.sequence differs between ranks"));
 }
 
+TEST_CASE("a variable that is invalid on one rank is an error on all ranks") {
+  const State state;
+  if (state.is_last_process()) setenv("HORTATOR_TENSOR", "two", 1);
+  CHECK_THROWS_WITH(Accelerator(), ContainsSubstring("HORTATOR_TENSOR: expected a whole number from 1, got 'two'"));
+  unsetenv("HORTATOR_TENSOR");
+}
+
 TEST_CASE("an option that is not set equals its default") {
   const State state;
   AcceleratorOptions options;

@@ -214,6 +214,11 @@ for variable in $(grep -rhoE --exclude-dir=fortran '"HORTATOR_[A-Z_]+[A-Z]"' "$s
   grep -q "\"${variable#HORTATOR_}\"" "$sources/core/environment/known_variables.cpp" || wrong "$variable would be reported as misspelt"
 done
 
+# a variable that the table of options reads is named nowhere else
+while read -r name; do
+  if grep -rq "\"HORTATOR_${name^^}\"" "$sources"; then wrong "HORTATOR_${name^^} is read beside the table of options"; fi
+done < <(sed -n 's/^LAUNCH_OPTION([a-z0-9_.]*, [a-z]*, table, \([a-z0-9_]*\),.*/\1/p' "$sources/core/environment/program_options.inc")
+
 # the command itself links neither LibTorch nor MPI
 if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links LibTorch or MPI'; fi
 
