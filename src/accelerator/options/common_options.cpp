@@ -56,7 +56,6 @@ static_assert(std::ranges::count_if(names, [](auto name) { return name.find('.')
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(const std::vector<std::string>& values) { return text::join(values); }
 std::string text_of(const TensorPlan& plan) { return describe(plan); }
-
 std::string text_of(Precision value) { return std::string(to_string(value)); }
 std::string text_of(std::integral auto value) { return text::concat(value); }
 
@@ -84,7 +83,7 @@ std::string text_of(const std::optional<Value>& value) {
 }
 
 /// Returns the options with the value that a stage or an axis has where it is not set.
-AcceleratorOptions without_defaults(AcceleratorOptions options) {
+AcceleratorOptions with_defaults(AcceleratorOptions options) {
   auto& axes = options.parallel;
   for (auto* axis : {&axes.replicate, &axes.shard, &axes.tensor, &axes.context, &axes.experts, &axes.pipeline})
     *axis = axis->value_or(1);
@@ -97,7 +96,7 @@ AcceleratorOptions without_defaults(AcceleratorOptions options) {
 
 void require_common(const AcceleratorOptions& options, const NamedValues& variables, const mpi::Communicator& host) {
   auto values = variables;
-  const auto compared = without_defaults(options);
+  const auto compared = with_defaults(options);
   visit_options(compared, [&]<typename Row>(const Row& row, const auto& value) {
     if constexpr (Row::agreement == Agreement::common) values.emplace_back(row.text(), text_of(value));
   });

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <hortator/error.hpp>
+#include <iomanip>
 #include <type_traits>
 #include <vector>
 
@@ -193,7 +194,8 @@ std::optional<double> automatic_clipping(const core::Variables& variables) {
 NamedValues LaunchedOptions::values() const {
   const bool is_sharded = options.zero.stage.value_or(0) > 0;
   const auto gathers = is_sharded ? gather_settings() : GatherSettings();
-  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)", text::concat(max_norm.value_or(0))},
+  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)",
+           text::concat(std::setprecision(17), max_norm.value_or(0))},
           {"the layers to recompute (HORTATOR_RECOMPUTE_LAYERS)",
            recomputed ? text::join(recomputed->names) + text::join(recomputed->classes) : ""},
           {"HORTATOR_GATHER_CAST", gathers.casts ? "1" : "0"},

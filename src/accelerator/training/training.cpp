@@ -36,8 +36,8 @@ LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::C
 
 Training::Training(const AcceleratorOptions& options, runtime::World& world)
     : launched_(agreed(options, world.comm())),
-      output(this->options(), world, [this] { report_status(); }),
-      control(this->options(), prepared, world.comm(), output.background_save()),
+      output(launched_.options, world, [this] { report_status(); }),
+      control(launched_.options, prepared, world.comm(), output.background_save()),
       channels(world) {
   if (!device().is_cpu()) {
     at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
@@ -47,10 +47,10 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
 }
 
 void Training::connect() {
-  channels.connect(launched_.options.parallel, launched_.options.zero);
-  control.connect(launched_.options, channels);
+  channels.connect(options().parallel, options().zero);
+  control.connect(options(), channels);
   auto* const protection = control.protection();
-  if (protection == nullptr || launched_.options.protection.on_nonfinite != OnNonfinite::rollback) return;
+  if (protection == nullptr || options().protection.on_nonfinite != OnNonfinite::rollback) return;
   protection->rewind_by({.remember =
                              [this] {
                                mpi::all_or_none(host(), [&] {
