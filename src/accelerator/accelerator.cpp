@@ -3,7 +3,6 @@
 
 #include <hortator/accelerator.hpp>
 
-#include "accelerator/training/launched.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
@@ -20,18 +19,15 @@ namespace {
 StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
   runtime::check_program(built);
   formats::check_hdf5(formats::built_hdf5_version(), formats::loaded_hdf5());
-  return {.cpu = accelerator::launched(options).cpu,
-          .communicator = options.communicator,
-          .collective_timeout = options.collective_timeout};
+  return {.cpu = options.cpu, .communicator = options.communicator, .collective_timeout = options.collective_timeout};
 }
 
 }  // namespace
 
 Accelerator::Accelerator(const AcceleratorOptions& options, const BuiltWith& built)
-    : State(state_options(options, built)),
-      training_(std::make_unique<accelerator::Training>(accelerator::launched(options), world())) {
+    : State(state_options(options, built)), training_(std::make_unique<accelerator::Training>(options, world())) {
   runtime::set_run_folder(training_->output.project().dir());
-  if (is_main_process()) accelerator::report_launched_file();
+  if (is_main_process()) training_->launched().report_file();
 }
 
 const AcceleratorOptions& Accelerator::options() const { return training_->options(); }

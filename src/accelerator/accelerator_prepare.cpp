@@ -6,7 +6,6 @@
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
-#include "accelerator/training/launched.hpp"
 #include "accelerator/training/prepared_before.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/own_parameters.hpp"
@@ -57,11 +56,9 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
 }
 
 // Layers that the launcher asks to recompute, in models that are trained. On all ranks alike: they have one model.
-void recompute_as_launched(torch::nn::Module& module) {
-  const auto asked = accelerator::launched_recomputation();
-  if (!asked) return;
+void recompute_as_launched(torch::nn::Module& module, const RecomputeLayersOptions& asked) {
   try {
-    detail::recompute_layers(module, *asked);
+    detail::recompute_layers(module, asked);
   } catch (const UsageError& error) {
     throw UsageError({.what = text::concat("HORTATOR_RECOMPUTE_LAYERS: ", error.what()),
                       .why = "the launcher or the settings file asks for it (fsdp_activation_checkpointing)",
@@ -79,7 +76,8 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
   training_->settle_seed();
   if (!chosen.evaluation_mode && !options().ddp.find_unused_parameters) accelerator::require_own_parameters(module);
-  if (!chosen.evaluation_mode) recompute_as_launched(module);
+  const auto& recomputed = training_->launched().recomputed;
+  if (!chosen.evaluation_mode && recomputed) recompute_as_launched(module, *recomputed);
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
@@ -103,7 +101,7 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                                                                  bool inherits_save) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   if (inherits_save && is_main_process() && step::saves_nothing(optimizer)) warn_of_unsaved(optimizer);
-  const auto max_norm = accelerator::launched_clipping();
+  const auto max_norm = training_->launched().max_norm;
   const auto itself = std::make_shared<std::weak_ptr<const step::OptimizerCore>>();
   auto prepared = std::make_shared<step::OptimizerCore>(
       optimizer, training_->control.session(),

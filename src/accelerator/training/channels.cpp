@@ -31,7 +31,6 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
     on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
   const bool is_sharded = zero.stage.value_or(0) > 0;
   const auto gathers = is_sharded ? gather_settings() : GatherSettings();
-  if (is_sharded) check_equal(zero, gathers, world_);
   const int of_a_node = ranks_of_a_node(world_);
   const auto shape = parallel::plan_mesh(axes, zero, host().size(), of_a_node);
   if (const auto warning = parallel::warning_of_nodes(shape, of_a_node); !warning.empty() && host().rank() == 0)

@@ -9,6 +9,8 @@
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/mesh/mesh_plan.hpp"
 #include "step/gradients/protection.hpp"
+#include "step/precision/loss_scale.hpp"
+#include "step/precision/precision.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -81,6 +83,8 @@ void check_together(const AcceleratorOptions& options) {
 }  // namespace
 
 AcceleratorOptions checked(AcceleratorOptions options) {
+  step::check(options.grad_scaler);
+  options.mixed_precision = step::choose_precision(options.mixed_precision, core::process_variables());
   parallel::check(options.ddp);
   check(options.checkpoint);
   observe::check_trackers(options.log_with);

@@ -1,76 +1,74 @@
 #include "accelerator/training/launched.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <filesystem>
 #include <hortator/error.hpp>
+#include <iomanip>
+#include <type_traits>
+#include <vector>
 
 #include "accelerator/interop/accelerate/sharding_variables.hpp"
 #include "accelerator/interop/deepspeed/deepspeed_file.hpp"
+#include "accelerator/options/option_table.hpp"
+#include "accelerator/training/zero.hpp"
+#include "core/environment/setting_key.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 namespace {
 
-[[noreturn]] void refuse(const char* name, const std::string& text, const std::string& hint) {
-  throw UsageError({.what = text::concat(name, " is ", text::quote(text)), .hint = hint});
+// The variables that set an option: the key's own, otherwise those of Accelerate's launcher.
+std::vector<core::SetVariable> set_variables(const core::SettingKey& key, const core::Variables& variables) {
+  if (auto own = core::first_set(variables, {core::variable_of(key).c_str()})) return {*std::move(own)};
+  std::vector<core::SetVariable> set;
+  if (key.accelerate.empty()) return set;
+  for (const auto& name : text::split(std::string(key.accelerate), ' ')) {
+    if (auto variable = accelerate_variable(variables, name.c_str())) set.push_back(*std::move(variable));
+  }
+  return set;
 }
 
-std::optional<std::int64_t> steps(const core::Variables& variables) {
-  const auto set =
-      core::first_set(variables, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"});
-  if (!set) return std::nullopt;
-  long long number = 0;
-  if (!text::parse_integer(set->value, number) || number < 1)
-    refuse(set->name, set->value, "set it to a positive number");
-  return number;
+// The program's own settings take precedence, except over a number that is always set. For an axis 1 counts as not set.
+void fill(std::int64_t& option, const core::SettingKey& key, const core::SetVariable& set) {
+  option = core::read_count(key, set);
 }
 
-// The program's own settings take precedence, as for the stage.
-ZeroConfig offloading(ZeroConfig config, const core::Variables& variables) {
+void fill(std::optional<int>& axis, const core::SettingKey& key, const core::SetVariable& set) {
+  const int ranks = core::read_count(key, set);
+  if (axis.value_or(1) == 1) axis = ranks;
+}
+
+void fill(bool& option, const core::SettingKey& key, const core::SetVariable& set) {
+  option = core::read_onoff(key, set) || option;
+}
+
+void fill(std::filesystem::path& place, const core::SettingKey& /*key*/, const core::SetVariable& set) {
+  if (place.empty()) place = set.value;
+}
+
+template <typename Enum>
+requires std::is_enum_v<Enum>
+void fill(std::optional<Enum>& option, const core::SettingKey& key, const core::SetVariable& set) {
+  const auto chosen = static_cast<Enum>(core::read_choice(key, set));
+  option = option.value_or(chosen);
+}
+
+void fill_from_table(AcceleratorOptions& options, const core::Variables& variables) {
+  visit_options(options, [&]<typename Row>(const Row& row, auto& option) {
+    if constexpr (Row::reader == OptionReader::table) {
+      const auto& key = core::program_setting(row.setting);
+      for (const auto& set : set_variables(key, variables)) fill(option, key, set);
+    }
+  });
+}
+
+void fill_offloads(ZeroConfig& config, const core::Variables& variables) {
   const auto of_accelerate = accelerate_offload(variables, config.stage.value_or(0));
-  const auto fill = [&](std::filesystem::path& place, const char* name,
-                        const std::optional<core::SetVariable>& otherwise) {
-    auto set = core::first_set(variables, {name});
-    if (!set) set = otherwise;
+  const auto fill = [](std::filesystem::path& place, const std::optional<core::SetVariable>& set) {
     if (set && place.empty()) place = set->value;
   };
-  fill(config.offload_optimizer, "HORTATOR_OFFLOAD_OPTIMIZER", of_accelerate.optimizer);
-  fill(config.offload_parameters, "HORTATOR_OFFLOAD_PARAMETERS", of_accelerate.parameters);
-  return config;
-}
-
-ZeroConfig gathering(ZeroConfig config, const core::Variables& variables) {
-  const auto set = core::yes_or_no(variables, "HORTATOR_INT8_GATHERS",
-                                   "set it to 1 to gather parameters in int8 at ZeRO stage 3, or unset it");
-  config.int8_gathers = config.int8_gathers || set.value_or(false);
-  return config;
-}
-
-// The program's own settings take precedence.
-ParallelConfig axes(ParallelConfig config, const core::Variables& variables) {
-  const auto read = [&](std::optional<int>& axis, const char* name, const char* of_accelerate) {
-    auto set = core::first_set(variables, {name});
-    if (!set && of_accelerate != nullptr) set = accelerate_axis(variables, of_accelerate);
-    if (!set) return;
-    long long number = 0;
-    if (!text::parse_integer(set->value, number) || number < 1 || number > 100'000'000)
-      refuse(set->name, set->value, "set it to a positive number of ranks");
-    if (axis.value_or(1) == 1) axis = static_cast<int>(number);
-  };
-  read(config.replicate, "HORTATOR_REPLICATE", "PARALLELISM_CONFIG_DP_REPLICATE_SIZE");
-  read(config.shard, "HORTATOR_SHARD", "PARALLELISM_CONFIG_DP_SHARD_SIZE");
-  read(config.tensor, "HORTATOR_TENSOR", "PARALLELISM_CONFIG_TP_SIZE");
-  read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_CP_SIZE");
-  read(config.context, "HORTATOR_CONTEXT", "PARALLELISM_CONFIG_SP_SIZE");
-  read(config.experts, "HORTATOR_EXPERTS", nullptr);
-  read(config.pipeline, "HORTATOR_PIPELINE", nullptr);
-  if (const auto set = core::first_set(variables, {"HORTATOR_CONTEXT_ATTENTION"})) {
-    if (set->value != "gather" && set->value != "ring") refuse(set->name, set->value, "set it to gather or ring");
-    const auto form = set->value == "ring" ? ContextAttention::ring : ContextAttention::gather;
-    config.context_attention = config.context_attention.value_or(form);
-  }
-  return config;
+  fill(config.offload_optimizer, of_accelerate.optimizer);
+  fill(config.offload_parameters, of_accelerate.parameters);
 }
 
 std::optional<core::SetVariable> deepspeed_file(const core::Variables& variables) {
@@ -90,22 +88,46 @@ ZeroConfig filled(ZeroConfig config, const ZeroConfig& of_file, bool is_of_progr
   return config;
 }
 
+// The file's entries over the program's options, without those that count only where the program has none.
+DeepspeedConfig read_over(AcceleratorOptions options, const std::string& file, const core::Variables& variables) {
+  options.zero = {};
+  options.mixed_precision.reset();
+  return read_deepspeed_file(file, options, variables);
+}
+
 // Sets what neither the program nor a variable has set.
-AcceleratorOptions with_deepspeed(AcceleratorOptions options, bool program_shards, const core::Variables& variables) {
-  const auto file = deepspeed_file(variables);
-  if (!file) return options;
-  const auto of_file = read_deepspeed_file(file->value, {}, variables).options;
-  const auto over = read_deepspeed_file(file->value, options, variables).options;
-  options.zero = filled(options.zero, of_file.zero, program_shards);
-  options.grad_scaler = over.grad_scaler;
-  options.ddp = over.ddp;
-  const auto is_set = [&](std::initializer_list<const char*> names) {
-    return core::first_set(variables, names).has_value();
+void fill_from_file(AcceleratorOptions& options, const DeepspeedConfig& file, bool program_shards,
+                    const core::Variables& variables) {
+  const auto is_set = [&](std::string_view setting) {
+    return core::first_set(variables, {core::variable_of(core::program_setting(setting)).c_str()}).has_value();
   };
-  if (!options.mixed_precision && !is_set({"HORTATOR_MIXED_PRECISION"}) && of_file.mixed_precision)
-    options.mixed_precision = of_file.mixed_precision;
-  if (!is_set({"HORTATOR_GRADIENT_ACCUMULATION_STEPS"}))
-    options.gradient_accumulation_steps = over.gradient_accumulation_steps;
+  options.zero = filled(options.zero, file.options.zero, program_shards);
+  options.grad_scaler = file.options.grad_scaler;
+  options.ddp = file.options.ddp;
+  if (!options.mixed_precision && !is_set("mixed_precision")) options.mixed_precision = file.options.mixed_precision;
+  if (!is_set("gradient_accumulation_steps"))
+    options.gradient_accumulation_steps = file.options.gradient_accumulation_steps;
+}
+
+// DeepSpeed clips at 1 by default, but a file without the entry does not clip.
+std::optional<double> max_norm(const DeepspeedConfig* file, const core::Variables& variables) {
+  if (!core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"})) {
+    if (file != nullptr) return file->gradient_clipping;
+    if (!accelerate_clipping(variables)) return std::nullopt;
+  }
+  return automatic_clipping(variables);
+}
+
+std::optional<RecomputeLayersOptions> recomputed_layers(const core::Variables& variables) {
+  auto set = core::first_set(variables, {"HORTATOR_RECOMPUTE_LAYERS"});
+  if (!set) set = accelerate_recomputation(variables);
+  if (!set) return std::nullopt;
+  if (set->value == "all") return RecomputeLayersOptions{.names = {"*"}};
+  RecomputeLayersOptions options;
+  for (auto name : text::split(set->value, ',')) {
+    std::erase(name, ' ');
+    if (!name.empty()) options.classes.push_back(name);
+  }
   return options;
 }
 
@@ -121,15 +143,28 @@ ProjectOptions placed(ProjectOptions project, const core::Variables& variables) 
 
 }  // namespace
 
-AcceleratorOptions launched(AcceleratorOptions options, const core::Variables& variables) {
+LaunchedOptions launched(AcceleratorOptions options, const core::Variables& variables) {
   refuse_unsupported(variables);
   const bool program_shards = options.zero.stage.has_value();
-  options.zero = gathering(offloading(launched_sharding(options.zero, variables), variables), variables);
-  options.parallel = axes(options.parallel, variables);
-  if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
-  options = with_deepspeed(std::move(options), program_shards, variables);
+  options.zero = launched_sharding(options.zero, variables);
+  fill_from_table(options, variables);
+  fill_offloads(options.zero, variables);
+  std::optional<DeepspeedConfig> config;
+  const auto file = deepspeed_file(variables);
+  if (file) {
+    config = read_over(options, file->value, variables);
+    fill_from_file(options, *config, program_shards, variables);
+  }
   options.project = placed(options.project, variables);
-  return options;
+  LaunchedOptions result{.options = std::move(options),
+                         .max_norm = max_norm(config ? &*config : nullptr, variables),
+                         .recomputed = recomputed_layers(variables)};
+  if (config) {
+    result.deepspeed_file = file->value;
+    result.ignored = std::move(config->ignored);
+    result.unknown = std::move(config->unknown);
+  }
+  return result;
 }
 
 // The program's own setting takes precedence, as for mixed_precision.
@@ -143,53 +178,33 @@ ZeroConfig launched_sharding(ZeroConfig config, const core::Variables& variables
     config.stage = asked.stage;
     if (!config.shard_group) config.shard_group = asked.shard_group;
   } catch (const UsageError&) {
-    refuse(
-        set->name, set->value,
-        "set it to a stage from 0 to 3, or to NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
+    core::throw_unexpected(core::program_setting("zero_stage"), set->value, set->name + ": ");
   }
   return config;
-}
-
-std::optional<double> launched_clipping(const core::Variables& variables) {
-  if (!core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"})) {
-    if (const auto file = deepspeed_file(variables))
-      return read_deepspeed_file(file->value, {}, variables).gradient_clipping;
-    if (!accelerate_clipping(variables)) return std::nullopt;
-  }
-  return automatic_clipping(variables);
 }
 
 std::optional<double> automatic_clipping(const core::Variables& variables) {
   auto set = core::first_set(variables, {"HORTATOR_GRADIENT_CLIPPING"});
   if (!set || set->value == "auto") set = accelerate_clipping(variables);
   if (!set) return 1;
-  double norm = 0;
-  const auto* const end = set->value.data() + set->value.size();
-  const auto result = std::from_chars(set->value.data(), end, norm);
-  if (result.ec != std::errc() || result.ptr != end || !(norm >= 0) || !std::isfinite(norm))
-    refuse(set->name, set->value, "set it to a positive norm, or to 0, which does not clip");
+  const double norm = core::read_amount(core::program_setting("gradient_clipping"), *set);
   return norm > 0 ? std::optional(norm) : std::nullopt;
 }
 
-void report_launched_file(const core::Variables& variables) {
-  const auto file = deepspeed_file(variables);
-  if (!file) return;
-  const auto config = read_deepspeed_file(file->value, {}, variables);
-  if (!config.ignored.empty()) log::info("without effect here, of ", file->value, ": ", text::join(config.ignored));
-  if (!config.unknown.empty()) log::warn("unknown entries in ", file->value, ": ", text::join(config.unknown));
+NamedValues LaunchedOptions::values() const {
+  const bool is_sharded = options.zero.stage.value_or(0) > 0;
+  const auto gathers = is_sharded ? gather_settings() : GatherSettings();
+  return {{"the largest norm of gradients (HORTATOR_GRADIENT_CLIPPING)",
+           text::concat(std::setprecision(17), max_norm.value_or(0))},
+          {"the layers to recompute (HORTATOR_RECOMPUTE_LAYERS)",
+           recomputed ? text::join(recomputed->names) + text::join(recomputed->classes) : ""},
+          {"HORTATOR_GATHER_CAST", gathers.casts ? "1" : "0"},
+          {"HORTATOR_GATHER_AHEAD", gathers.ahead ? "1" : "0"}};
 }
 
-std::optional<RecomputeLayersOptions> launched_recomputation(const core::Variables& variables) {
-  auto set = core::first_set(variables, {"HORTATOR_RECOMPUTE_LAYERS"});
-  if (!set) set = accelerate_recomputation(variables);
-  if (!set) return std::nullopt;
-  if (set->value == "all") return RecomputeLayersOptions{.names = {"*"}};
-  RecomputeLayersOptions options;
-  for (auto name : text::split(set->value, ',')) {
-    std::erase(name, ' ');
-    if (!name.empty()) options.classes.push_back(name);
-  }
-  return options;
+void LaunchedOptions::report_file() const {
+  if (!ignored.empty()) log::info("without effect here, of ", deepspeed_file, ": ", text::join(ignored));
+  if (!unknown.empty()) log::warn("unknown entries in ", deepspeed_file, ": ", text::join(unknown));
 }
 
 }  // namespace hortator::accelerator

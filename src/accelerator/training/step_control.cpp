@@ -5,10 +5,8 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
 #include "runtime/debug_mode.hpp"
 #include "step/precision/loss_scale.hpp"
-#include "step/precision/precision.hpp"
 
 namespace hortator::accelerator {
 
@@ -27,19 +25,9 @@ step::ReachCheck::Warn warn_on_rank_0(const mpi::Communicator& host) {
 
 }  // namespace
 
-Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host) {
-  Precision precision = Precision::no;
-  mpi::all_or_none(host, [&] {
-    step::check(options.grad_scaler);
-    precision = step::choose_precision(options.mixed_precision, core::process_variables());
-  });
-  mpi::same_on_all(host, to_string(precision), "mixed_precision");
-  return precision;
-}
-
-StepControl::StepControl(const AcceleratorOptions& options, Precision precision, const Prepared& prepared,
-                         const mpi::Communicator& host, const checkpoint::BackgroundSave& saves)
-    : precision_(precision),
+StepControl::StepControl(const AcceleratorOptions& options, const Prepared& prepared, const mpi::Communicator& host,
+                         const checkpoint::BackgroundSave& saves)
+    : precision_(options.mixed_precision.value_or(Precision::no)),
       prepared_(prepared),
       accumulation_(options.gradient_accumulation_steps, options.gradient_accumulation),
       reach_check_(prepared.models(), report_of_reach_check(), warn_on_rank_0(host)),

@@ -23,15 +23,12 @@
 
 namespace hortator::accelerator {
 
-/// The precision that the options or the environment ask for. Throws if ranks differ. @collective
-Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host);
-
 /// What decides how a training step runs: whether it averages, scales, skips or stops.
 class StepControl {
  public:
-  /// `prepared`, `host` and `saves` must outlive this. Call connect() before anything else.
-  StepControl(const AcceleratorOptions& options, Precision precision, const Prepared& prepared,
-              const mpi::Communicator& host, const checkpoint::BackgroundSave& saves);
+  /// `options` are checked(); `prepared`, `host` and `saves` must outlive this. Call connect() before anything else.
+  StepControl(const AcceleratorOptions& options, const Prepared& prepared, const mpi::Communicator& host,
+              const checkpoint::BackgroundSave& saves);
 
   /// Makes what runs over communicators: the common pass, the scaler of fp16 and the shards of reproducible runs.
   /// @collective

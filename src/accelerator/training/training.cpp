@@ -6,10 +6,10 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "accelerator/options/common_options.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/training/checked_options.hpp"
-#include "accelerator/training/common_options.hpp"
 #include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
@@ -21,37 +21,36 @@
 
 namespace hortator::accelerator {
 
-Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::Communicator& host) {
-  // Variables may differ between hosts, so that an option is invalid on some ranks only.
+// mpirun hands variables to other hosts only when it is asked to: an option may be invalid, or differ, on some ranks.
+LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::Communicator& host) {
+  LaunchedOptions result;
+  NamedValues variables;
   mpi::all_or_none(host, [&] {
-    options = checked(std::move(options));
-    launched_clipping();
+    result = accelerator::launched(options);
+    result.options = checked(std::move(result.options));
+    variables = result.values();
   });
-  const auto precision = agreed_precision(options, host);
-  return {.options = std::move(options), .precision = precision};
+  require_common(result.options, variables, host);
+  return result;
 }
 
-Training::Training(AcceleratorOptions options, runtime::World& world)
-    : Training(agree(std::move(options), world.comm()), world) {}
-
-Training::Training(AgreedOptions agreed, runtime::World& world)
-    : options_(std::move(agreed.options)),
-      output(options_, world, [this] { report_status(); }),
-      control(options_, agreed.precision, prepared, world.comm(), output.background_save()),
+Training::Training(const AcceleratorOptions& options, runtime::World& world)
+    : launched_(agreed(options, world.comm())),
+      output(launched_.options, world, [this] { report_status(); }),
+      control(launched_.options, prepared, world.comm(), output.background_save()),
       channels(world) {
   if (!device().is_cpu()) {
-    at::globalContext().setAllowTF32CuBLAS(options_.tf32);
-    at::globalContext().setAllowTF32CuDNN(options_.tf32);
+    at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
+    at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
-  require_common(options_, host());  // mpirun hands variables to other hosts only when it is asked to
   connect();
 }
 
 void Training::connect() {
-  channels.connect(options_.parallel, options_.zero);
-  control.connect(options_, channels);
+  channels.connect(options().parallel, options().zero);
+  control.connect(options(), channels);
   auto* const protection = control.protection();
-  if (protection == nullptr || options_.protection.on_nonfinite != OnNonfinite::rollback) return;
+  if (protection == nullptr || options().protection.on_nonfinite != OnNonfinite::rollback) return;
   protection->rewind_by({.remember =
                              [this] {
                                mpi::all_or_none(host(), [&] {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "accelerator/training/channels.hpp"
+#include "accelerator/training/launched.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/prepared.hpp"
 #include "accelerator/training/run_output.hpp"
@@ -21,16 +22,13 @@ class MemorySnapshot;
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
 class Training {
  private:
-  struct AgreedOptions {
-    AcceleratorOptions options;
-    Precision precision;
-  };
-  static AgreedOptions agree(AcceleratorOptions options, const mpi::Communicator& host);
-  AcceleratorOptions options_;
+  static LaunchedOptions agreed(const AcceleratorOptions& options, const mpi::Communicator& host);  ///< @collective
+  LaunchedOptions launched_;
 
  public:
-  /// @collective
-  Training(AcceleratorOptions options, runtime::World& world);
+  /// Applies the launcher's variables to the program's options. Throws on all ranks if they are invalid on one, or
+  /// differ. @collective
+  Training(const AcceleratorOptions& options, runtime::World& world);
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -44,7 +42,8 @@ class Training {
   StepControl control;
   Channels channels;
 
-  const AcceleratorOptions& options() const { return options_; }
+  const AcceleratorOptions& options() const { return launched_.options; }
+  const LaunchedOptions& launched() const { return launched_; }
   const mpi::Communicator& host() const { return channels.host(); }
   /// The ranks that get different batches.
   const parallel::RankGroup& data() const { return channels.mesh().data(); }
@@ -92,7 +91,6 @@ class Training {
   void free_memory();
 
  private:
-  Training(AgreedOptions agreed, runtime::World& world);
   void connect();  ///< @collective
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective

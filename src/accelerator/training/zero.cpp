@@ -11,7 +11,6 @@
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator {
@@ -75,11 +74,6 @@ parallel::ArrayPlacement placement_of(const std::filesystem::path& offload, cons
           .in_host = offload == "cpu" && !device.is_cpu()};
 }
 
-const char* description_of(const parallel::ArrayPlacement& placement) {
-  if (placement.in_host) return "in the host's memory";
-  return placement.folder.empty() ? "in memory" : "on disk";
-}
-
 }  // namespace
 
 void check(const ZeroConfig& config) {
@@ -118,21 +112,6 @@ GatherSettings gather_settings() {
           .ahead = core::yes_or_no(variables, "HORTATOR_GATHER_AHEAD",
                                    "set it to 0 to gather parameters only when operators use them, or unset it")
                        .value_or(true)};
-}
-
-void check_equal(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world) {
-  const auto text_of = [&](const std::filesystem::path& offload) {
-    return description_of(placement_of(offload, config, world.device()));
-  };
-  mpi::same_on_all(world.comm(),
-                   text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
-                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer),
-                                ", resident bytes ", config.resident_bytes,
-                                config.int8_gathers ? ", parameters gathered in int8" : "",
-                                gathers.casts ? "" : ", parameters gathered in their own type",
-                                gathers.ahead ? "" : ", parameters not gathered ahead"),
-                   "the ZeRO configuration");
 }
 
 int ranks_of_a_node(const runtime::World& world) {

@@ -26,9 +26,6 @@ struct GatherSettings {
 /// Throws UsageError for a value that is not valid.
 GatherSettings gather_settings();
 
-/// Throws if ranks differ in a configuration that has a stage. @collective
-void check_equal(const ZeroConfig& config, const GatherSettings& gathers, const runtime::World& world);
-
 /// The number of ranks of each node; 0 where nodes differ or their ranks are out of order. @collective
 int ranks_of_a_node(const runtime::World& world);
 

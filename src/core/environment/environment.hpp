@@ -19,7 +19,7 @@ Variables process_variables();
 
 /// A variable that is set.
 struct SetVariable {
-  const char* name;
+  std::string name;
   std::string value;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/environment/setting_key.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::core {
@@ -13,15 +14,13 @@ namespace {
 constexpr std::string_view prefix = "HORTATOR_";
 
 // clang-format off
-constexpr auto known = std::to_array<std::string_view>({
-    // Settings of launches and jobs, launch/settings/keys.cpp
-    "RANKS", "NODES", "RANKS_PER_NODE", "GPUS_PER_NODE", "GPUS_PER_RANK", "GPUS", "GPU_IDS", "CPU", "MIXED_PRECISION", "ZERO_STAGE",
-    "TENSOR", "CONTEXT", "CONTEXT_ATTENTION", "EXPERTS", "SHARD", "REPLICATE", "PIPELINE", "OFFLOAD_OPTIMIZER", "OFFLOAD_PARAMETERS",
-    "INT8_GATHERS", "GRADIENT_ACCUMULATION_STEPS", "GRADIENT_CLIPPING", "RECOMPUTE_LAYERS", "DEEPSPEED_CONFIG", "DEBUG", "THREADS",
-    "SRUN_MPI", "LAUNCHER", "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "PREFIX_OUTPUT", "LOG_DIR",
-    "BCAST", "SITE", "SCHEDULER", "JOB_NAME", "TIME", "ACCOUNT", "QUEUE", "QOS", "CONSTRAINT", "RESERVATION", "LICENSES", "MAIL",
-    "MAIL_TYPE", "FILESYSTEMS", "CHUNK_RESOURCES", "CPUS_PER_NODE", "MEM", "MEM_PER_CPU", "EXCLUSIVE", "ARRAY", "DEPENDENCY", "OUTPUT",
-    "ERROR", "SPARE_NODES", "WARNING_SECONDS", "REQUEUES", "RUN_DIR", "DIRECTIVES", "MODULES", "ENVIRONMENT",
+constexpr auto of_launches_and_processes = std::to_array<std::string_view>({
+    // Settings of launches and jobs that do not reach the program, launch/settings/keys.cpp
+    "RANKS", "NODES", "RANKS_PER_NODE", "GPUS_PER_NODE", "GPUS_PER_RANK", "GPUS", "GPU_IDS", "THREADS", "SRUN_MPI", "LAUNCHER",
+    "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "PREFIX_OUTPUT", "LOG_DIR", "BCAST", "SITE",
+    "SCHEDULER", "JOB_NAME", "TIME", "ACCOUNT", "QUEUE", "QOS", "CONSTRAINT", "RESERVATION", "LICENSES", "MAIL", "MAIL_TYPE",
+    "FILESYSTEMS", "CHUNK_RESOURCES", "CPUS_PER_NODE", "MEM", "MEM_PER_CPU", "EXCLUSIVE", "ARRAY", "DEPENDENCY", "OUTPUT", "ERROR",
+    "SPARE_NODES", "WARNING_SECONDS", "REQUEUES", "RUN_DIR", "DIRECTIVES", "MODULES", "ENVIRONMENT",
     // Read by programs
     "DEVICE", "SHARE_DEVICES", "DEBUG_STREAMS", "COMMUNICATOR", "GATHER_AHEAD", "GATHER_CAST", "TIMEOUT", "DEADLINE", "STOP_MARGIN",
     "KILL_GRACE", "LOG_LEVEL", "ESTIMATE",
@@ -32,7 +31,14 @@ constexpr auto known = std::to_array<std::string_view>({
 
 }  // namespace
 
-std::span<const std::string_view> known_variables() { return known; }
+const std::vector<std::string>& known_variables() {
+  static const auto known = [] {
+    std::vector<std::string> names(of_launches_and_processes.begin(), of_launches_and_processes.end());
+    for (const auto& key : program_settings()) names.push_back(variable_of(key).substr(prefix.size()));
+    return names;
+  }();
+  return known;
+}
 
 std::vector<std::string> own_variables() {
   std::vector<std::string> names;
@@ -48,8 +54,8 @@ std::string meant_variable(std::string_view name) {
   if (!name.starts_with(prefix)) return "";
   const auto typed = name.substr(prefix.size());
   if (typed.starts_with("TEST_") || typed.starts_with("WITH_")) return "";  // of the tests and of CMake
-  if (std::ranges::find(known, typed) != known.end()) return "";
-  const auto near = text::nearest(typed, std::vector<std::string>(known.begin(), known.end()));
+  if (std::ranges::count(known_variables(), typed) > 0) return "";
+  const auto near = text::nearest(typed, known_variables());
   return near.empty() ? "" : text::concat(prefix, near);
 }
 

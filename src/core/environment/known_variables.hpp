@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +7,7 @@
 namespace hortator::core {
 
 /// All variables that Hortator reads or sets, without the prefix HORTATOR_.
-std::span<const std::string_view> known_variables();
+const std::vector<std::string>& known_variables();
 
 /// The names in this process's environment that begin with HORTATOR_, sorted.
 std::vector<std::string> own_variables();

@@ -15,6 +15,7 @@
 namespace hortator::launching {
 namespace {
 
+#define LAUNCH_SETTING(key, ...) {.name = #key, __VA_ARGS__, .is_for_program = true},
 // clang-format off
 constexpr auto table = std::to_array<Key>({
     {.name = "ranks", .kind = KeyKind::count, .what = "ranks in total, over all nodes"},
@@ -24,38 +25,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "gpus_per_rank", .kind = KeyKind::gpus, .what = "GPUs for each rank, such as 1 or a100:1"},
     {.name = "gpus", .kind = KeyKind::gpus, .what = "GPUs in total, over all nodes"},
     {.name = "gpu_ids", .scope = Scope::launch, .what = "GPUs of each node to use: all, or comma-separated numbers", .builtin = "all"},
-    {.name = "cpu", .kind = KeyKind::onoff, .what = "use the CPU even where there are GPUs", .builtin = "false", .is_for_program = true},
-    {.name = "mixed_precision", .kind = KeyKind::choice, .what = "data type of the forward pass", .builtin = "no",
-     .choices = "no fp16 bf16", .is_for_program = true},
-    {.name = "zero_stage", .kind = KeyKind::choice, .what = "what to shard over the ranks (ZeRO)", .builtin = "0",
-     .choices = "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2", .is_for_program = true,
-     .automatic = "DEEPSPEED=2 FSDP=3"},
-    {.name = "tensor", .kind = KeyKind::count, .what = "ranks that divide the features of the model among them", .builtin = "1",
-     .is_for_program = true},
-    {.name = "context", .kind = KeyKind::count, .what = "ranks that divide each sequence among them", .builtin = "1", .is_for_program = true},
-    {.name = "context_attention", .kind = KeyKind::choice, .what = "how these ranks attend to the keys of whole sequences", .builtin = "gather",
-     .choices = "gather ring", .is_for_program = true},
-    {.name = "experts", .kind = KeyKind::count, .what = "ranks that divide the experts of the model among them", .builtin = "1",
-     .is_for_program = true},
-    {.name = "shard", .kind = KeyKind::count, .what = "ranks that share one set of ZeRO's shards (1: decided by zero_stage)", .builtin = "1",
-     .is_for_program = true},
-    {.name = "replicate", .kind = KeyKind::count, .what = "replicas of the model or of the set of shards (1: as many as fit)", .builtin = "1",
-     .is_for_program = true},
-    {.name = "pipeline", .kind = KeyKind::count, .what = "stages of a model on different ranks (not available yet: only 1)", .builtin = "1",
-     .is_for_program = true},
-    {.name = "offload_optimizer", .what = "where ZeRO keeps the optimizer's state between steps: cpu, or a folder", .is_for_program = true},
-    {.name = "offload_parameters", .what = "where ZeRO stage 3 keeps parameters between their uses: cpu, or a folder", .is_for_program = true},
-    {.name = "int8_gathers", .kind = KeyKind::onoff, .what = "ZeRO stage 3 gathers parameters between nodes as 8-bit integers", .builtin = "false",
-     .is_for_program = true},
-    {.name = "gradient_accumulation_steps", .kind = KeyKind::count, .what = "micro-steps between two updates", .builtin = "1",
-     .is_for_program = true},
-    {.name = "gradient_clipping", .kind = KeyKind::amount, .what = "largest norm of the gradients in an update (0: any; auto: 1 if nothing else sets it)",
-     .is_for_program = true, .automatic = "auto=1"},
-    {.name = "recompute_layers", .what = "layers of Sequential containers and of hortator::models whose activations are recomputed: all, or comma-separated classes",
-     .is_for_program = true},
-    {.name = "deepspeed_config", .what = "configuration file of DeepSpeed, for what its entries set", .is_for_program = true},
-    {.name = "debug", .kind = KeyKind::onoff, .what = "check before each collective that all ranks agree on it", .builtin = "false",
-     .is_for_program = true},
+#include "core/environment/program_options.inc"
     {.name = "threads", .kind = KeyKind::count, .what = "threads per rank (default: one per core)"},
     {.name = "srun_mpi", .what = "srun's --mpi (default: the best one that srun offers)"},
     {.name = "launcher", .what = "the mpirun that starts ranks where srun does not (default: the one of Hortator's MPI)"},
@@ -102,18 +72,6 @@ constexpr auto table = std::to_array<Key>({
 });
 // clang-format on
 
-bool is_number(const std::string& text, long long min) {
-  long long value = 0;
-  return text::parse_integer(text, value) && value >= min && value <= 100'000'000;
-}
-
-bool is_amount(const std::string& text) {
-  double value = 0;
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end && value >= 0 && std::isfinite(value);
-}
-
 bool is_assignment(const std::string& text) {
   const auto end = text.find('=');
   if (end == std::string::npos || end == 0 || (text[0] >= '0' && text[0] <= '9')) return false;
@@ -124,18 +82,17 @@ bool is_assignment(const std::string& text) {
 
 bool is_accepted(const Key& key, const std::string& value) {
   if (automatic_value(key, value)) return true;
-  const auto choices = text::split(std::string(key.choices), ' ');
   switch (key.kind) {
     case KeyKind::count:
-      return is_number(value, 1);
+      return core::parse_whole_number(value, 1).has_value();
     case KeyKind::number:
-      return is_number(value, 0);
+      return core::parse_whole_number(value, 0).has_value();
     case KeyKind::amount:
-      return is_amount(value);
+      return core::parse_amount(value).has_value();
     case KeyKind::onoff:
       return text::parse_bool(value).has_value();
     case KeyKind::choice:
-      return std::find(choices.begin(), choices.end(), value) != choices.end();
+      return core::parse_choice(key, value).has_value();
     case KeyKind::time:
       return parse_walltime(value).has_value();
     case KeyKind::gpus:
@@ -153,35 +110,6 @@ bool is_accepted(const Key& key, const std::string& value) {
   return false;
 }
 
-std::string expected(const Key& key) {
-  switch (key.kind) {
-    case KeyKind::count:
-      return "a whole number from 1";
-    case KeyKind::number:
-      return "a whole number from 0";
-    case KeyKind::amount:
-      return text::concat("a number from 0", key.automatic.empty() ? "" : ", or auto");
-    case KeyKind::onoff:
-      return "true or false";
-    case KeyKind::choice:
-      return "one of " + text::join(text::split(std::string(key.choices), ' '));
-    case KeyKind::time:
-      return "HH:MM:SS or D-HH:MM:SS";
-    case KeyKind::gpus:
-      return "a number of GPUs, such as 4 or a100:4";
-    case KeyKind::memory:
-      return "an amount of memory, such as 64G";
-    case KeyKind::array:
-      return "the numbers of an array, such as 0-3 or 0-9%2";
-    case KeyKind::variables:
-      return "NAME=value";
-    case KeyKind::word:
-    case KeyKind::list:
-      break;
-  }
-  return "a value";
-}
-
 }  // namespace
 
 std::span<const Key> keys() { return table; }
@@ -192,18 +120,6 @@ std::optional<std::string> automatic_value(const Key& key, std::string_view word
     if (one.starts_with(begin)) return one.substr(begin.size());
   }
   return {};
-}
-
-std::string flag_of(const Key& key) {
-  std::string flag(key.name);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
-std::string variable_of(const Key& key) {
-  std::string variable = "HORTATOR_";
-  for (const char c : key.name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return variable;
 }
 
 const Key& find_key(std::string_view name, const std::string& where) {
@@ -226,10 +142,7 @@ void check_values(const Key& key, const std::vector<std::string>& values, const 
                       .why = text::concat(key.name, " is ", expected(key))});
   }
   for (const auto& value : values) {
-    if (is_accepted(key, value)) continue;
-    const bool is_fp8 = key.name == "mixed_precision" && value == "fp8";
-    throw UsageError({.what = text::concat(begin, expected(key), ", got ", text::quote(value)),
-                      .hint = is_fp8 ? "use bf16: fp8 is not supported" : ""});
+    if (!is_accepted(key, value)) core::throw_unexpected(key, value, where);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/environment/setting_key.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::machine {
@@ -61,7 +62,7 @@ bool wants_accelerator(const DeviceRequest& request) {
 
 bool asked_for_cpu(const core::Variables& variables) {
   const auto asked = core::first_set(variables, {"HORTATOR_CPU", "ACCELERATE_USE_CPU"});
-  return asked && core::yes_or_no(variables, asked->name, "set it to 1 or 0").value_or(false);
+  return asked && core::read_onoff(core::program_setting("cpu"), *asked);
 }
 
 Sharing asked_sharing(const core::Variables& variables) {

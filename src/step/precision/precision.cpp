@@ -1,41 +1,25 @@
 #include "step/precision/precision.hpp"
 
-#include <algorithm>
 #include <array>
 #include <hortator/error.hpp>
-#include <string>
-#include <vector>
 
-#include "core/text/text.hpp"
+#include "core/environment/setting_key.hpp"
 
 namespace hortator {
 namespace {
 
-struct PrecisionName {
-  Precision precision;
-  const char* name;
-};
-constexpr std::array<PrecisionName, 4> names = {
-    {{Precision::no, "no"}, {Precision::fp16, "fp16"}, {Precision::bf16, "bf16"}, {Precision::fp8, "fp8"}}};
+constexpr std::array<std::string_view, 4> names = {"no", "fp16", "bf16", "fp8"};
 
 std::optional<Precision> from_environment(const core::Variables& variables) {
-  for (const auto* variable : {"HORTATOR_MIXED_PRECISION", "ACCELERATE_MIXED_PRECISION"}) {
-    const auto name = variables(variable);
-    if (!name || name->empty()) continue;
-    const auto* const found =
-        std::find_if(names.begin(), names.end(), [&](const PrecisionName& one) { return one.name == *name; });
-    if (found != names.end()) return found->precision;
-    const std::vector<std::string> known = {"no", "fp16", "bf16"};
-    throw UsageError({.what = text::concat(variable, ": invalid precision ", text::quote(*name)),
-                      .why = "it selects the type in which models compute",
-                      .hint = "use " + text::join(known)});
-  }
-  return std::nullopt;
+  const auto set = core::first_set(variables, {"HORTATOR_MIXED_PRECISION", "ACCELERATE_MIXED_PRECISION"});
+  if (!set) return std::nullopt;
+  if (set->value == to_string(Precision::fp8)) return Precision::fp8;
+  return static_cast<Precision>(core::read_choice(core::program_setting("mixed_precision"), *set));
 }
 
 }  // namespace
 
-std::string_view to_string(Precision precision) { return names[static_cast<std::size_t>(precision)].name; }
+std::string_view to_string(Precision precision) { return names[static_cast<std::size_t>(precision)]; }
 
 namespace step {
 

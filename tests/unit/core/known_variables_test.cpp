@@ -16,7 +16,7 @@ TEST_CASE("a misspelt variable is taken for the nearest known one") {
 }
 
 TEST_CASE("known variables, those of others, and names that resemble none are left alone") {
-  for (const auto name : core::known_variables()) CHECK(meant_variable("HORTATOR_" + std::string(name)).empty());
+  for (const auto& name : core::known_variables()) CHECK(meant_variable("HORTATOR_" + name).empty());
   for (const auto* name : {"HORTATOR_TEST_TIMEOT", "HORTATOR_WITH_CUDA", "HORTATOR_CCACHE", "HORTATOR_OF_OUR_SITE",
                            "HORTATOR_", "PATH", "ZERO_STGE"})
     CHECK(meant_variable(name).empty());

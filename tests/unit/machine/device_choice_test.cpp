@@ -151,7 +151,7 @@ TEST_CASE("the CPU is requested by any spelling of yes") {
   CHECK_FALSE(asked("0"));
   CHECK_FALSE(asked(""));
   CHECK_FALSE(asked({}));
-  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_CPU is 'perhaps'"));
+  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_CPU: expected true or false, got 'perhaps'"));
   CHECK(machine::asked_for_cpu([](const char* name) {
     return std::string(name) == "ACCELERATE_USE_CPU" ? std::optional("true") : std::nullopt;
   }));

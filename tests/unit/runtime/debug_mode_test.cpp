@@ -21,5 +21,5 @@ TEST_CASE("HORTATOR_DEBUG enables debug mode by any true value") {
   for (const auto* text : {"1", "yes", "true", "on"}) CHECK(asked(text));
   for (const auto* text : {"0", "no", "false", "off", ""}) CHECK_FALSE(asked(text));
   CHECK_FALSE(asked({}));
-  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_DEBUG is 'perhaps'"));
+  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_DEBUG: expected true or false, got 'perhaps'"));
 }

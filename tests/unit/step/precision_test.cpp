@@ -33,8 +33,7 @@ TEST_CASE("precision: unknown and unavailable names throw, whatever their source
   CHECK_THROWS_WITH(chosen(Precision::fp8), ContainsSubstring("fp8 is not available") && ContainsSubstring("bf16"));
   CHECK_THROWS_WITH(chosen({}, {{"ACCELERATE_MIXED_PRECISION", "fp8"}}), ContainsSubstring("fp8 is not available"));
   CHECK_THROWS_WITH(chosen({}, {{"HORTATOR_MIXED_PRECISION", "bf15"}}),
-                    ContainsSubstring("HORTATOR_MIXED_PRECISION: invalid precision 'bf15'") &&
-                        ContainsSubstring("use no, fp16, bf16"));
+                    ContainsSubstring("HORTATOR_MIXED_PRECISION: expected one of no, fp16, bf16, got 'bf15'"));
 }
 
 TEST_CASE("precision: names and autocast types") {

@@ -209,9 +209,15 @@ sources=$source_dir/../../../src
 run config --help; code_is 0
 for variable in $(grep -rhoE --exclude-dir=fortran '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
   [[ $variable != HORTATOR_LAUNCH_CALL && $variable != HORTATOR_WITH_* ]] || continue
-  grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "$variable is not documented"
+  if grep -q "($variable)\$" out; then continue; fi
+  grep -q "$variable" "$man" || wrong "$variable is not documented"
   grep -q "\"${variable#HORTATOR_}\"" "$sources/core/environment/known_variables.cpp" || wrong "$variable would be reported as misspelt"
 done
+
+# a variable that the table of options reads is named nowhere else
+while read -r name; do
+  if grep -rq "\"HORTATOR_${name^^}\"" "$sources"; then wrong "HORTATOR_${name^^} is read beside the table of options"; fi
+done < <(sed -n 's/^LAUNCH_OPTION([a-z0-9_.]*, [a-z]*, table, \([a-z0-9_]*\),.*/\1/p' "$sources/core/environment/program_options.inc")
 
 # the command itself links neither LibTorch nor MPI
 if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links LibTorch or MPI'; fi

@@ -132,7 +132,8 @@ std::optional<SetVariable> accelerate_recomputation(const core::Variables& varia
   return SetVariable{"FSDP_ACTIVATION_CHECKPOINTING", classes ? classes->value : "all"};
 }
 
-std::optional<SetVariable> accelerate_axis(const core::Variables& variables, const char* name) {
+std::optional<SetVariable> accelerate_variable(const core::Variables& variables, const char* name) {
+  if (!std::string_view(name).starts_with("PARALLELISM_CONFIG_")) return core::first_set(variables, {name});
   if (!is_true(variables, "ACCELERATE_USE_PARALLELISM_CONFIG")) return std::nullopt;
   return set_in_accelerate(variables, name);
 }

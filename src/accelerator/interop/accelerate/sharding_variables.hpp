@@ -34,8 +34,9 @@ std::optional<core::SetVariable> accelerate_clipping(const core::Variables& vari
 /// The layers of FSDP_ACTIVATION_CHECKPOINTING: "all", or the classes of FSDP_TRANSFORMER_CLS_TO_WRAP.
 std::optional<core::SetVariable> accelerate_recomputation(const core::Variables& variables);
 
-/// An axis of ACCELERATE_USE_PARALLELISM_CONFIG: `name` is such as PARALLELISM_CONFIG_TP_SIZE.
-std::optional<core::SetVariable> accelerate_axis(const core::Variables& variables, const char* name);
+/// A variable of SettingKey::accelerate; PARALLELISM_CONFIG_TP_SIZE and the like only with
+/// ACCELERATE_USE_PARALLELISM_CONFIG.
+std::optional<core::SetVariable> accelerate_variable(const core::Variables& variables, const char* name);
 
 /// Throws UsageError if Accelerate's variables ask for what does not exist here: Megatron-LM, FSDP's ignored modules,
 /// another device.
