@@ -186,7 +186,7 @@ def messages(root):
         for file in sorted((root / folder).rglob("*")):
             if file.is_file():
                 text += file.read_text(errors="replace") + "\n"
-    text = re.sub(r'"\s*\n\s*"', "", text)
+    text = joined(text)
     problems, count = [], 0
     for line in (root / "share/doc/troubleshooting.md").read_text().splitlines():
         found = re.match(r"\| `([^`]+)` \|", line)
@@ -274,6 +274,19 @@ def coverage(root, build, write):
     return problems
 
 
+def joined(text):
+    """C++ in which string literals that stand on several lines are one."""
+    return re.sub(r'"\s*\n\s*"', "", text)
+
+
+def test_sources(root):
+    """The name of each hortator_add_test(), with those of its sources that exist: variables of CMake are not expanded."""
+    for file in sorted((root / "tests").rglob("CMakeLists.txt")):
+        for name, sources in re.findall(r"hortator_add_test\(\s*(\w+)\s+SOURCES\s([^)]*)\)", file.read_text()):
+            files = [file.parent / source for source in re.findall(r"[\w./]+\.cpp", sources)]
+            yield name, [source for source in files if source.exists()]
+
+
 def declared_tests(root):
     """The names in CMake's files, as regular expressions, and of hortator_add_test() the titles of its test cases."""
     names, cases = {}, {}
@@ -283,11 +296,20 @@ def declared_tests(root):
         for name in [first or second for first, second in found] + [".".join(pair) for pair in re.findall(r"(\w+)_test\((\w+)", text)]:
             if not re.fullmatch(r"\$\{\w+\}", name):
                 names[name] = re.sub(r"\\\$\\\{\w+\\\}", r"[\\w.]+", re.escape(name))
-        for name, sources in re.findall(r"hortator_add_test\(\s*(\w+)\s+SOURCES\s([^)]*)\)", text):
-            files = [file.parent / source for source in re.findall(r"[\w./]+\.cpp", sources)]
-            contents = "".join(source.read_text() for source in files if source.exists())  # variables of CMake are not expanded
-            cases[name] = re.sub(r'"\s*\n\s*"', "", contents)
+    for name, files in test_sources(root):
+        cases[name] = joined("".join(file.read_text() for file in files))
     return names, cases
+
+
+def is_declared(name, names):
+    if name.endswith("*"):
+        return any(known.startswith(name[:-1]) for known in names)
+    return any(re.fullmatch(pattern + r"(\.np\d+)?", name) or re.fullmatch(pattern, name + ".np1") for pattern in names.values())
+
+
+def has_case(title, text):
+    """Whether C++ sources, joined(), have a test case with this title."""
+    return f'TEST_CASE("{title}"' in re.sub(r"TEST_CASE\(\s+", "TEST_CASE(", text)
 
 
 def tests(root):
@@ -298,13 +320,9 @@ def tests(root):
         if len(cells) < minimum:
             problems.append(f"{page}.md: only {len(cells)} rows name tests: has its form changed?")
         for name, title in [found for cell in cells for found in re.findall(r'`([^`]+)`(?:: "([^"]*)")?', cell)]:
-            if name.endswith("*"):
-                is_known = any(known.startswith(name[:-1]) for known in names)
-            else:
-                is_known = any(re.fullmatch(pattern + r"(\.np\d+)?", name) or re.fullmatch(pattern, name + ".np1") for pattern in names.values())
-            if not is_known:
+            if not is_declared(name, names):
                 problems.append(f"{page}.md: no CMakeLists.txt of tests/ adds a test '{name}'")
-            if title and f'TEST_CASE("{title}"' not in re.sub(r"TEST_CASE\(\s+", "TEST_CASE(", cases.get(name, "")):
+            if title and not has_case(title, cases.get(name, "")):
                 problems.append(f"{page}.md: the test '{name}' has no case \"{title}\"")
     return problems
 

@@ -17,12 +17,12 @@ import re
 import subprocess
 import sys
 
-PROGRAMS = ["tests/" + name for name in ("consumer", "examples", "fuzz", "golden", "guide", "integration", "portable", "sites")]
+PROGRAMS = ["tests/" + name for name in ("consumer", "examples", "fuzz", "golden", "guide", "integration", "pairs", "portable", "sites")]
 ALL = "all"  # instead of a list of folders
 RULES = [  # the first that matches: a pattern of the path, then the folders whose tests it reaches
     (r"(.*/)?CMakeLists\.txt|CMakePresets\.json|share/cmake/.*", ALL),
     (r"share/doc/changelog\.md|share/doc/decisions\.md|LICENSE|\.clang-format|\.gitignore|\.github/workflows/.*", ["tests/guide"]),
-    (r"share/doc/.*|README\.md|INSTALL|\.github/.*", ["tests/guide", "tests/consumer", "tests/portable"]),
+    (r"share/doc/.*|README\.md|INSTALL|\.github/.*", ["tests/guide", "tests/pairs", "tests/consumer", "tests/portable"]),
     (r"\.ci/checks/rooms\.txt", ["tests/setup", "tests/guide"]),
     (r"share/setup/.*|jobs/quickstart\.sh|tests/run\.sh|\.ci/.*", ["tests/setup", "tests/consumer", "tests/packages"]),
     (r"share/packages/.*", ["tests/packages"]),
@@ -88,7 +88,7 @@ class Project:
             names |= {"/".join(parts[1:end]) for end in range(len(own.split("/")) + 1, len(parts))}
         found = set()
         for other in self.files("tests"):
-            if folder_of(other) not in ("", own) and re.search(r"(CMakeLists\.txt|\.[ch]pp|\.sh|\.py)$", other):
+            if folder_of(other) not in ("", own) and re.search(r"(CMakeLists\.txt|\.[ch]pp|\.sh|\.py|pairs\.tsv)$", other):
                 text = self.read(other)
                 if any(name in text for name in names):
                     found.add(folder_of(other))
