@@ -47,7 +47,7 @@ struct ExportedOutputs {
 class HORTATOR_API ExportedModule : public torch::nn::Module {
  public:
   /// Makes the module of the forms of a graph; exported_module() calls it.
-  ExportedModule(std::unique_ptr<exported::Forms> forms);
+  explicit ExportedModule(std::unique_ptr<exported::Forms> forms);
   ~ExportedModule() override;
 
   /// Runs the model on its inputs in the order of input_names(). Throws UsageError for tensors whose shapes the export
