@@ -70,10 +70,11 @@ double trained_loss(Precision precision, at::ScalarType expected, bool with_lstm
 
 /// Whether LibTorch has an LSTM in bfloat16 for this processor: oneDNN throws without its instructions.
 bool has_lstm_in_bfloat16() {
+  Accelerator accelerator({.mixed_precision = Precision::bf16, .cpu = true});
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(8, 8).batch_first(true));
-  lstm->to(at::kBFloat16);
   try {
-    std::get<0>(lstm(at::zeros({4, 6, 8}, at::kBFloat16))).sum().backward();
+    const auto scope = accelerator.autocast();
+    std::get<0>(lstm(at::zeros({4, 6, 8}))).sum().backward();
     return true;
   } catch (const std::exception&) {
     return false;
