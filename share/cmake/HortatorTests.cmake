@@ -34,17 +34,19 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
-# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; one for
-# scripts that mostly wait or compile. Tests that measure times run alone: RUN_SERIAL.
-function(hortator_processors variable ranks)
-  math(EXPR half "(${ranks} + 1) / 2")
-  set(${variable} ${half} PARENT_SCOPE)
+# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; all of them
+# where times are compared (TIMED); one for scripts that mostly wait or compile.
+function(hortator_processors variable ranks is_timed)
+  if(NOT is_timed)
+    math(EXPR ranks "(${ranks} + 1) / 2")
+  endif()
+  set(${variable} ${ranks} PARENT_SCOPE)
 endfunction()
 
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test sets its own
 
 function(hortator_mpi_test name ranks)
-  cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT;CONFIGURATIONS")
+  cmake_parse_arguments(PARSE_ARGV 2 test "TIMED" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT;CONFIGURATIONS")
   if(NOT test_TIMEOUT)
     set(test_TIMEOUT ${HORTATOR_TEST_TIMEOUT})
   endif()
@@ -52,7 +54,7 @@ function(hortator_mpi_test name ranks)
     set(test_CONFIGURATIONS CONFIGURATIONS ${test_CONFIGURATIONS})
   endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND} ${test_CONFIGURATIONS})
-  hortator_processors(processors ${ranks})
+  hortator_processors(processors ${ranks} ${test_TIMED})
   set_tests_properties(${name} PROPERTIES
     LABELS "np${ranks};${test_LABELS}" PROCESSORS ${processors} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
   if("gpu" IN_LIST test_LABELS)
@@ -68,14 +70,15 @@ endfunction()
 add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 
 # hortator_add_test(name SOURCES file... RANKS n... [LINKS target...] [LABELS label...] [TIMEOUT seconds] [DEFINITIONS definition...]
-#                   [ALONE | PROGRAM] [NODES] [OPTIMIZED])
+#                   [ALONE | PROGRAM] [NODES] [OPTIMIZED] [TIMED])
 # The test name.np<n> for each number of ranks, with the label np<n> and the given ones. LINKS: in place of hortator_static. TIMEOUT: of one case.
 # ALONE: a program of its own, because it replaces functions, measures memory or time, or starts in a way of its own; so are all tests with a label
 # other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked on its own, as
 # test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes_by_variable.cpp).
-# OPTIMIZED: compiled as the library is, because its cases compute much in code of their own.
+# OPTIMIZED: compiled as the library is, because its cases compute much in code of their own. TIMED: its cases compare times, so each rank needs
+# a core; in a batch, for all of the batch.
 function(hortator_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES;OPTIMIZED" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES;OPTIMIZED;TIMED" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
   if(NOT test_TIMEOUT)
     set(test_TIMEOUT ${HORTATOR_TEST_TIMEOUT})
   endif()
@@ -106,6 +109,9 @@ function(hortator_add_test name)
     endif()
     set(program tests_${group})
     set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCHES ${group})
+    if(test_TIMED)
+      set_property(GLOBAL PROPERTY HORTATOR_BATCH_${group}_TIMED ON)
+    endif()
     if(test_OPTIMIZED)  # the linker takes the first of equal inline functions
       get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})
       set_property(GLOBAL PROPERTY HORTATOR_BATCH_${group} ${name} ${parts})
@@ -144,6 +150,9 @@ function(hortator_add_test name)
     set(work "${PROJECT_BINARY_DIR}/tests/work/${name}.np${ranks}")
     file(MAKE_DIRECTORY "${work}")
     set(options LABELS ${test_LABELS} TIMEOUT ${test_TIMEOUT} WORKING_DIRECTORY "${work}")
+    if(test_TIMED)
+      list(APPEND options TIMED)
+    endif()
     if(alone)
       hortator_mpi_test(${name}.np${ranks} ${ranks} COMMAND $<TARGET_FILE:${program}> ${options})
     else()
@@ -186,6 +195,7 @@ function(hortator_add_batches)
   foreach(group IN LISTS groups)
     get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})
     get_property(links GLOBAL PROPERTY HORTATOR_BATCH_${group}_LINKS)
+    get_property(is_timed GLOBAL PROPERTY HORTATOR_BATCH_${group}_TIMED SET)
     hortator_link_test(tests_${group} PARTS ${parts} LINKS ${links})
     get_property(all_ranks GLOBAL PROPERTY HORTATOR_BATCH_${group}_RANKS)
     list(REMOVE_DUPLICATES all_ranks)
@@ -206,7 +216,7 @@ function(hortator_add_batches)
       add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
                                     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
       math(EXPR cost "${count} * ${ranks} * 2")
-      hortator_processors(processors ${ranks})
+      hortator_processors(processors ${ranks} ${is_timed})
       set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${processors} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
                            ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};HORTATOR_TEST_CASE_LIMIT=${limit}")
     endforeach()
