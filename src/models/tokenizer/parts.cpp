@@ -5,9 +5,9 @@
 #include <iterator>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/splitters.hpp"
 #include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/regex/pattern.hpp"
-#include "models/tokenizer/splitters.hpp"
 
 namespace hortator::models {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/splitters.hpp"
 #include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/parts.hpp"
-#include "models/tokenizer/splitters.hpp"
 
 namespace hortator::models {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "models/tokenizer/characters/aligned_text.hpp"
 #include "models/tokenizer/characters/character_clusters.hpp"
+#include "models/tokenizer/characters/splitters.hpp"
 #include "models/tokenizer/characters/unicode.hpp"
 #include "models/tokenizer/regex/pattern.hpp"
-#include "models/tokenizer/splitters.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

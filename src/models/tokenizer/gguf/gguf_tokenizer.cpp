@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/text/text.hpp"
+#include "models/tokenizer/characters/splitters.hpp"
 #include "models/tokenizer/gguf/gguf_merges.hpp"
-#include "models/tokenizer/splitters.hpp"
 
 namespace hortator::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/tokenizer/splitters.hpp"
+#include "models/tokenizer/characters/splitters.hpp"
 
 #include "models/tokenizer/characters/unicode.hpp"
 
