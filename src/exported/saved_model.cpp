@@ -5,13 +5,11 @@
 #include <hortator/error.hpp>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "core/text/text.hpp"
-#include "formats/file/raw_file.hpp"
-#include "formats/file/replacement.hpp"
+#include "formats/file/replaced_file.hpp"
 #include "formats/torch/zip/writer.hpp"
 #include "paging/interception/storage_state.hpp"
 
@@ -71,24 +69,13 @@ void write_archive(const OpenArchive& open, const Views& views, const formats::R
     writer.add(open.archive.folder() + record, contents);
   }
   writer.finish();
-  out.sync();
 }
 
 }  // namespace
 
 void save_archive(const OpenArchive& archive, const ModuleTensors& tensors, const std::filesystem::path& target) {
   const auto views = views_of(archive.archive, tensors);
-  const auto staged = std::filesystem::path(target.string() + ".new-" + formats::replacement_id());
-  try {
-    auto out = formats::RawFile::create(staged);
-    write_archive(archive, views, out);
-    out.close();
-    formats::rename(staged, target);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(staged, ignored);
-    throw;
-  }
+  formats::replace_file(target, [&](const formats::RawFile& file) { write_archive(archive, views, file); });
 }
 
 }  // namespace hortator::exported

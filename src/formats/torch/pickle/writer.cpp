@@ -2,7 +2,7 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
-#include "formats/file/replacement.hpp"
+#include "formats/file/replaced_file.hpp"
 #include "formats/tensor/tensor_ranges.hpp"
 #include "formats/torch/pickle/pickler.hpp"
 #include "formats/torch/pickle/types.hpp"
@@ -69,20 +69,7 @@ void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Sto
 
 void write_pickle_archive(const std::filesystem::path& path, const std::string& pickle, std::size_t storages,
                           const StorageSource& source, const WriteProgress& advance) {
-  const auto target = std::filesystem::absolute(path);
-  const auto staged = target.string() + ".new-" + replacement_id();
-  try {
-    auto file = RawFile::create(staged);
-    write_archive(file, pickle, storages, source, advance);
-    file.sync();
-    file.close();
-    formats::rename(staged, target);
-    sync_folder(target.parent_path());
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(staged, ignored);
-    throw;
-  }
+  replace_file(path, [&](const RawFile& file) { write_archive(file, pickle, storages, source, advance); });
 }
 
 std::string pickle_of(const PicklePlan& plan) {
