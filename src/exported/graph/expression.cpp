@@ -6,6 +6,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/graph/whole_number.hpp"
 
 namespace hortator::exported {
 
@@ -93,31 +94,17 @@ class ExpressionParser {
 
 namespace {
 
-using Number = std::optional<std::int64_t>;
-
-Number floor_division(std::int64_t a, std::int64_t b) {
-  if (b == 0 || b == -1) return b == 0 ? Number() : Number(0 - static_cast<std::uint64_t>(a));
-  return a / b - static_cast<std::int64_t>(a % b != 0 && (a < 0) != (b < 0));
-}
+using Number = WholeNumber;
 
 Number combine(const std::string& function, std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (function == "Add") return __builtin_add_overflow(a, b, &result) ? Number() : result;
-  if (function == "Mul") return __builtin_mul_overflow(a, b, &result) ? Number() : result;
+  if (function == "Add") return add(a, b);
+  if (function == "Mul") return multiply(a, b);
   if (function == "Max") return std::max(a, b);
   if (function == "Min") return std::min(a, b);
-  if (function == "FloorDiv" || function == "CleanDiv") return floor_division(a, b);
-  if (function == "Mod" || function == "PythonMod") {
-    const auto quotient = floor_division(a, b);
-    return quotient ? Number(a - *quotient * b) : Number();
-  }
-  if (function != "Pow" && function != "PowByNatural") return {};
-  constexpr std::int64_t max_power = 62;
-  if (b < 0 || b > max_power) return {};
-  result = 1;
-  for (; b > 0; --b)
-    if (__builtin_mul_overflow(result, a, &result)) return {};
-  return result;
+  if (function == "FloorDiv" || function == "CleanDiv") return floor_divide(a, b);
+  if (function == "Mod" || function == "PythonMod") return modulo(a, b);
+  if (function == "Pow" || function == "PowByNatural") return power(a, b);
+  return {};
 }
 
 std::string_view sign_of(const std::string& function) {
@@ -138,7 +125,7 @@ Expression Expression::number(std::int64_t value) {
 }
 
 std::optional<std::int64_t> Expression::evaluate(const Symbols& symbols) const {
-  if (function_ == "Integer") return value_;
+  if (is_number()) return value_;
   if (function_ == "Symbol") {
     const auto found = symbols.find(symbol_);
     return found == symbols.end() ? Number() : found->second;
@@ -187,7 +174,7 @@ bool Expression::unify_operand(std::int64_t value, Symbols& symbols) const {
 
 std::string Expression::to_string() const {
   if (is_symbol()) return symbol_;
-  if (function_ == "Integer") return std::to_string(value_);
+  if (is_number()) return std::to_string(value_);
   const auto sign = sign_of(function_);
   std::vector<std::string> operands;
   for (const auto& operand : operands_) {

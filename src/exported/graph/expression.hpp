@@ -26,6 +26,7 @@ class Expression {
   /// "2*s0 + 1"
   std::string to_string() const;
   bool is_symbol() const { return function_ == "Symbol"; }
+  bool is_number() const { return function_ == "Integer"; }
 
  private:
   friend class ExpressionParser;

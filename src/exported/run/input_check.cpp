@@ -16,19 +16,26 @@ bool are_alike(at::ScalarType a, at::ScalarType b) {
          (c10::isComplexType(a) && c10::isComplexType(b));
 }
 
-std::string sizes_text(const InputShape& shape) {
-  std::vector<std::string> sizes;
-  for (const auto& size : shape.sizes) sizes.push_back(size.to_string());
-  return text::concat("[", text::join(sizes), "]");
-}
-
 }  // namespace
 
-InputCheck::InputCheck(const Program& program, const std::vector<std::string>& names) : ranges_(program.ranges) {
-  for (const auto& input : program.inputs) {
-    if (input.kind == InputSpec::Kind::user)
-      inputs_.push_back({.name = names.at(inputs_.size()), .shape = input.shape});
+InputCheck::InputCheck(const Program& program, const std::vector<std::string>& names) {
+  for (const auto& given : program.inputs) {
+    if (given.kind != InputSpec::Kind::user) continue;
+    auto& input = inputs_.emplace_back(Input{.name = names.at(inputs_.size())});
+    if (!given.shape) continue;
+    input.type = given.shape->type;
+    for (const auto& size : given.shape->sizes) {
+      const auto range = program.ranges.find(size.to_string());
+      input.shape.push_back(
+          {.size = size, .range = range == program.ranges.end() ? std::nullopt : std::optional(range->second)});
+    }
   }
+}
+
+std::string InputCheck::shape_text(const Input& input) {
+  std::vector<std::string> sizes;
+  for (const auto& dimension : input.shape) sizes.push_back(dimension.size.to_string());
+  return text::concat("[", text::join(sizes), "]");
 }
 
 std::vector<std::string> InputCheck::expected_names() const {
@@ -52,42 +59,41 @@ void InputCheck::require_allowed(const std::vector<at::Tensor>& inputs) const {
 }
 
 void InputCheck::require_shape(const Input& input, const at::Tensor& tensor, Symbols& symbols) const {
-  if (!input.shape) {
+  if (!input.type) {
     if (tensor.numel() == 1) return;
     throw UsageError({.what = text::concat("Input ", text::quote(input.name), " is a number, got a tensor of ",
                                            tensor.numel(), " elements")});
   }
-  const auto& shape = *input.shape;
-  if (tensor.dim() != std::ssize(shape.sizes) || !are_alike(tensor.scalar_type(), shape.type)) {
-    throw UsageError(
-        {.what = text::concat("Input ", text::quote(input.name), ": expected a tensor ", formats::type_name(shape.type),
-                              " ", sizes_text(shape), ", got ", formats::to_string(formats::spec_of(tensor)))});
+  if (tensor.dim() != std::ssize(input.shape) || !are_alike(tensor.scalar_type(), *input.type)) {
+    throw UsageError({.what = text::concat("Input ", text::quote(input.name), ": expected a tensor ",
+                                           formats::type_name(*input.type), " ", shape_text(input), ", got ",
+                                           formats::to_string(formats::spec_of(tensor)))});
   }
-  for (std::size_t i = 0; i < shape.sizes.size(); ++i)
+  for (std::size_t i = 0; i < input.shape.size(); ++i)
     require_size(input, i, tensor.size(static_cast<std::int64_t>(i)), symbols);
 }
 
 void InputCheck::require_size(const Input& input, std::size_t dimension, std::int64_t size, Symbols& symbols) const {
-  const auto& allowed = input.shape->sizes[dimension];
+  const auto& [allowed, range] = input.shape[dimension];
   const auto fail = [&](const std::string& expected) {
     throw UsageError({.what = text::concat("Input ", text::quote(input.name), ": dimension ", dimension, " has size ",
                                            size, ", and the model was exported for ", expected),
                       .why = "the graph holds what the exporter derived from sizes",
                       .hint = export_again});
   };
-  const auto before = symbols;
-  if (!allowed.unify(size, symbols)) {
-    const auto value = allowed.evaluate(before);
-    fail(allowed.to_string() +
-         (value && allowed.to_string() != std::to_string(*value) ? text::concat(", which is ", *value, " here") : ""));
+  if (const auto known = allowed.evaluate(symbols)) {
+    if (*known != size)
+      fail(allowed.is_number() ? allowed.to_string()
+                               : text::concat(allowed.to_string(), ", which is ", *known, " here"));
+  } else if (!allowed.unify(size, symbols)) {
+    fail(allowed.to_string());
   }
-  const auto range = ranges_.find(allowed.to_string());
-  if (range == ranges_.end()) return;
+  if (!range) return;
   // The exporter writes 2 as the smallest size of every dynamic dimension; its graphs are right for 0 and 1 as well.
   constexpr std::int64_t smallest_by_default = 2;
-  if (range->second.min && *range->second.min > smallest_by_default && size < *range->second.min)
-    fail(text::concat(range->first, " from ", *range->second.min, " on"));
-  if (range->second.max && size > *range->second.max) fail(text::concat(range->first, " up to ", *range->second.max));
+  if (range->min && *range->min > smallest_by_default && size < *range->min)
+    fail(text::concat(allowed.to_string(), " from ", *range->min, " on"));
+  if (range->max && size > *range->max) fail(text::concat(allowed.to_string(), " up to ", *range->max));
 }
 
 }  // namespace hortator::exported

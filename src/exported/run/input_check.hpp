@@ -2,7 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <map>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +23,21 @@ class InputCheck {
   void require_allowed(const std::vector<at::Tensor>& inputs) const;
 
  private:
+  struct Dimension {
+    Expression size;
+    std::optional<SizeRange> range;
+  };
   struct Input {
     std::string name;
-    std::optional<InputShape> shape;
+    std::optional<c10::ScalarType> type = {};  ///< nothing: a number
+    std::vector<Dimension> shape = {};
   };
   void require_shape(const Input& input, const at::Tensor& tensor, Symbols& symbols) const;
   void require_size(const Input& input, std::size_t dimension, std::int64_t size, Symbols& symbols) const;
+  static std::string shape_text(const Input& input);
   std::vector<std::string> expected_names() const;
 
   std::vector<Input> inputs_;
-  std::map<std::string, SizeRange> ranges_;
 };
 
 }  // namespace hortator::exported

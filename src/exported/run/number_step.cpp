@@ -6,6 +6,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/graph/whole_number.hpp"
 #include "exported/run/results.hpp"
 #include "exported/run/step.hpp"
 
@@ -25,40 +26,24 @@ double real(const c10::IValue& value) {
 }
 bool truth(const c10::IValue& value) { return real(value) != 0; }
 
-std::int64_t in_range(bool overflows, std::int64_t value) {
-  if (overflows) throw ExportFault("a size does not fit into 64 bits");
-  return value;
+/// An operation on whole numbers that throws instead of returning nothing.
+template <WholeNumber (*operation)(std::int64_t, std::int64_t)>
+std::int64_t checked(std::int64_t a, std::int64_t b) {
+  const auto result = operation(a, b);
+  if (!result) throw ExportFault("a size does not fit into 64 bits");
+  return *result;
 }
 
-std::int64_t add(std::int64_t a, std::int64_t b) {
-  std::int64_t sum = 0;
-  return in_range(__builtin_add_overflow(a, b, &sum), sum);
-}
-std::int64_t subtract(std::int64_t a, std::int64_t b) {
-  std::int64_t difference = 0;
-  return in_range(__builtin_sub_overflow(a, b, &difference), difference);
-}
-std::int64_t multiply(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  return in_range(__builtin_mul_overflow(a, b, &product), product);
-}
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+template <WholeNumber (*operation)(std::int64_t, std::int64_t)>
+std::int64_t divided(std::int64_t a, std::int64_t b) {
   if (b == 0) throw ExportFault("a size is divided by 0");
-  if (b == -1) return subtract(0, a);
-  return a / b - static_cast<std::int64_t>(a % b != 0 && (a < 0) != (b < 0));
+  return checked<operation>(a, b);
 }
-std::int64_t modulo(std::int64_t a, std::int64_t b) { return b == -1 ? 0 : a - floor_divide(a, b) * b; }
 
-c10::IValue power(const Numbers& numbers) {
+c10::IValue raised(const Numbers& numbers) {
   if (!is_whole(numbers[0]) || !is_whole(numbers[1]) || whole(numbers[1]) < 0)
     return std::pow(real(numbers[0]), real(numbers[1]));
-  const auto base = whole(numbers[0]), exponent = whole(numbers[1]);
-  if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
-  if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-  std::int64_t result = 1;  // overflows soon
-  for (auto left = exponent; left > 0; --left) result = multiply(result, base);
-  return result;
+  return checked<power>(whole(numbers[0]), whole(numbers[1]));
 }
 
 /// A function of whole numbers, and of floats where one of them is one.
@@ -87,7 +72,8 @@ Function rounding(double (*round)(double)) {
 }
 
 c10::IValue negative(const Numbers& numbers) {
-  return is_whole(numbers[0]) ? c10::IValue(subtract(0, whole(numbers[0]))) : c10::IValue(-numbers[0].toDouble());
+  return is_whole(numbers[0]) ? c10::IValue(checked<subtract>(0, whole(numbers[0])))
+                              : c10::IValue(-numbers[0].toDouble());
 }
 
 /// `a and b` of two booleans, `a & b` of whole numbers.
@@ -103,12 +89,12 @@ c10::IValue shifted(const Numbers& numbers, bool left) {
   constexpr std::int64_t bits = 63;
   const auto by = whole(numbers[1]);
   if (by < 0 || by >= bits) throw ExportFault("a size is shifted by an impossible number of bits");
-  return left ? multiply(whole(numbers[0]), std::int64_t{1} << by) : whole(numbers[0]) >> by;
+  return left ? checked<multiply>(whole(numbers[0]), std::int64_t{1} << by) : whole(numbers[0]) >> by;
 }
 
 c10::IValue sum_of_list(const Numbers& numbers) {
   std::int64_t sum = 0;
-  for (const auto& item : numbers[0].toListRef()) sum = add(sum, whole(item));
+  for (const auto& item : numbers[0].toListRef()) sum = checked<add>(sum, whole(item));
   return sum;
 }
 
@@ -120,20 +106,22 @@ struct NumberFunction {
 std::map<std::string, NumberFunction, std::less<>> arithmetic_functions() {
   const auto smaller = [](auto a, auto b) { return b < a ? b : a; };
   const auto larger = [](auto a, auto b) { return b > a ? b : a; };
-  return {{"_operator.add", {2, arithmetic(add, std::plus<double>())}},
-          {"_operator.sub", {2, arithmetic(subtract, std::minus<double>())}},
-          {"_operator.mul", {2, arithmetic(multiply, std::multiplies<double>())}},
-          {"_operator.floordiv", {2, arithmetic(floor_divide, [](double a, double b) { return std::floor(a / b); })}},
-          {"_operator.mod", {2, arithmetic(modulo, [](double a, double b) { return a - std::floor(a / b) * b; })}},
-          {"_operator.pow", {2, power}},
-          {"_operator.truediv", {2, [](const Numbers& numbers) { return real(numbers[0]) / real(numbers[1]); }}},
-          {"_operator.neg", {1, negative}},
-          {"_operator.pos", {1, [](const Numbers& numbers) { return numbers[0]; }}},
-          {"_operator.lshift", {2, [](const Numbers& numbers) { return shifted(numbers, true); }}},
-          {"_operator.rshift", {2, [](const Numbers& numbers) { return shifted(numbers, false); }}},
-          {"torch.sym_min", {2, arithmetic(smaller, smaller)}},
-          {"torch.sym_max", {2, arithmetic(larger, larger)}},
-          {"torch.sym_sum", {1, sum_of_list}}};
+  return {
+      {"_operator.add", {2, arithmetic(checked<add>, std::plus<double>())}},
+      {"_operator.sub", {2, arithmetic(checked<subtract>, std::minus<double>())}},
+      {"_operator.mul", {2, arithmetic(checked<multiply>, std::multiplies<double>())}},
+      {"_operator.floordiv",
+       {2, arithmetic(divided<floor_divide>, [](double a, double b) { return std::floor(a / b); })}},
+      {"_operator.mod", {2, arithmetic(divided<modulo>, [](double a, double b) { return a - std::floor(a / b) * b; })}},
+      {"_operator.pow", {2, raised}},
+      {"_operator.truediv", {2, [](const Numbers& numbers) { return real(numbers[0]) / real(numbers[1]); }}},
+      {"_operator.neg", {1, negative}},
+      {"_operator.pos", {1, [](const Numbers& numbers) { return numbers[0]; }}},
+      {"_operator.lshift", {2, [](const Numbers& numbers) { return shifted(numbers, true); }}},
+      {"_operator.rshift", {2, [](const Numbers& numbers) { return shifted(numbers, false); }}},
+      {"torch.sym_min", {2, arithmetic(smaller, smaller)}},
+      {"torch.sym_max", {2, arithmetic(larger, larger)}},
+      {"torch.sym_sum", {1, sum_of_list}}};
 }
 
 std::map<std::string, NumberFunction, std::less<>> other_functions() {
