@@ -96,9 +96,9 @@ HORTATOR_C_API int32_t hortator_version(void);
 
 /* Begins a run of the ranks of `comm`, a Fortran handle (MPI_Comm_c2f), which is duplicated. On CPUs any thread level
  * of MPI will do. `settings` names a YAML file, which rank 0 reads for all ranks: share/doc/simulations.md lists its
- * keys. Collective over comm. A handle that is not valid is HORTATOR_USAGE on its rank only, while the others wait:
- * there is no communicator by which they could be notified. HORTATOR_USAGE on all ranks if another run of the job uses
- * the run folder; one of another job is waited for, up to 30 seconds.
+ * keys. Collective over comm. A handle that is not valid is HORTATOR_USAGE on its rank only, while the others wait: no
+ * communicator reaches them. HORTATOR_USAGE on all ranks if another run of the job uses the run folder; one of another
+ * job is waited for, up to 30 seconds.
  *
  * Until the run ends, SIGUSR1 does not end its ranks, and from the first hortator_should_stop on, neither do the first
  * SIGTERM and the first SIGINT. Handlers that the program has installed stay. Ranks that belong to no run are ended by

@@ -1,10 +1,9 @@
 // Runs or trains a model from Python, without Python: torch.export.save (or share/python/export_for_hortator.py) writes
 // the file, and this program computes its outputs and gradients, or trains it by SGD on any number of ranks.
 //
-//     exported --model net.pt2 --inputs inputs.safetensors --outputs outputs.safetensors --gradients
-//     gradients.safetensors hortator launch -n 2 exported --model net.pt2 --inputs inputs.safetensors --target
-//     target.safetensors
-//         --steps 50 --lr 0.01 --loss-csv loss.csv --zero 3
+//     exported --model net.pt2 --inputs in.safetensors --outputs out.safetensors --gradients gradients.safetensors
+//
+//     hortator launch -n 2 exported --model net.pt2 --inputs in.safetensors --target target.safetensors --steps 50
 //
 // Outputs and gradients are those of the model as the file has it. In training, ranks divide the batch where the model
 // computes each row on its own and the export allows parts of the batch; otherwise every rank computes all of it.
