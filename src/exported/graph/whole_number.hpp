@@ -16,7 +16,7 @@ WholeNumber multiply(std::int64_t a, std::int64_t b);
 WholeNumber floor_divide(std::int64_t a, std::int64_t b);
 /// Has the sign of `b`.
 WholeNumber modulo(std::int64_t a, std::int64_t b);
-/// Nothing for a negative exponent, whose power is no whole number.
+/// Empty for a negative exponent, where the power is a fraction.
 WholeNumber power(std::int64_t base, std::int64_t exponent);
 
 }  // namespace hortator::exported
