@@ -35,6 +35,12 @@ accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
           .has_fused_optimizers = training.options().fused_optimizer};
 }
 
+std::vector<step::ModelHooks::HookCounts> hooks_of(const accelerator::Training& training) {
+  std::vector<step::ModelHooks::HookCounts> all;
+  for (const auto& model : training.prepared.models()) all.push_back(model->hooks().counts());
+  return all;
+}
+
 bool is_like(const at::Tensor& a, const at::Tensor& b) {
   return a.defined() == b.defined() &&
          (!a.defined() || (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device()));
@@ -87,7 +93,7 @@ class CapturedStep::State {
     session_->check_alive("captured step");
     if (why_not_.empty()) give_up_if_not_recordable();
     if (!why_not_.empty()) return detached(step_(inputs));
-    if (recorded_ && !recorded_->host.is_good()) start_over();
+    if (recorded_ && (!recorded_->host.is_good() || recorded_->hooks != hooks_of(training_))) start_over();
     if (recorded_) return fits(inputs) ? replay(inputs) : run_unrecorded(inputs);
     if (steps_++ < options_.warm_up) return run_unrecorded(inputs);
     return record(inputs);
@@ -102,6 +108,7 @@ class CapturedStep::State {
     step::StepRecording host;
     std::vector<at::Tensor> inputs = {};
     at::Tensor result = {};
+    std::vector<step::ModelHooks::HookCounts> hooks = {};  ///< of each model: their work on the device is recorded
   };
 
   static at::Tensor detached(const at::Tensor& result) { return result.defined() ? result.detach() : result; }
@@ -134,14 +141,16 @@ class CapturedStep::State {
     return detached(result);
   }
 
-  // Something that the recording relies on has changed: moments were loaded, weights were moved, or an optimizer's
-  // option that is not a tensor on the device was set. If that repeats, recording is of no use.
+  // Something that the recording relies on has changed: moments were loaded, weights were moved, hooks were added or
+  // removed, or an optimizer's option that is not a tensor on the device was set. If that repeats, recording is of no
+  // use.
   void start_over() {
     constexpr int max_recordings = 5;
     forget();
     steps_ = 0;
     if (++recordings_ == max_recordings)
-      give_up("the recording was invalidated again and again (an optimizer's options beside its learning rate?)");
+      give_up(
+          "the recording was invalidated again and again (an optimizer's options beside its learning rate, or hooks?)");
   }
 
   at::Tensor record(const std::vector<at::Tensor>& inputs) {
@@ -165,6 +174,7 @@ class CapturedStep::State {
       return detached(step_(inputs));
     }
     gradients.complete(made->host);
+    made->hooks = hooks_of(training_);
     recorded_ = std::move(made);
     return replay(inputs);
   }

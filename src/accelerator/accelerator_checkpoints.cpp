@@ -137,6 +137,7 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   }
   auto result = agree_on_load(host, damage, other_error);
   if (result.outcome == LoadOutcome::damaged) return result;
+  training.drop_gradients();
   // Each rank has read the slices that it owns.
   for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
     auto& model = *training.prepared.models()[i];
@@ -165,6 +166,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   }
   training.forget_protection();
   const auto left = accelerator::restore_from_accelerate(training, folder, options.strict);
+  training.drop_gradients();
   for (const auto& model : training.prepared.models()) {
     if (options.strict) model->note_equal();
   }
@@ -255,6 +257,7 @@ bool Accelerator::has_checkpoint() const {
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
+  training_->prepared.require_together("load_state()");
   training_->output.background_save().wait(training_->host());
   if (is_of_python(training_->host(), dir)) {
     load_from_accelerate(*training_, dir, options);

@@ -46,12 +46,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
   const CallSite site(__builtin_return_address(0));
-  step::check_limit(clip_value, "clip_value");
-  if (training_->control.is_partial()) return;
-  training_->synchronise_gradients();
-  training_->control.unscale_gradients_of(parameters);
-  const at::NoGradGuard no_grad;
-  step::clamp(step::gradient_groups(training_->prepared.gradient_holders(parameters).all()), clip_value);
+  accelerator::clip_value(*training_, parameters, clip_value);
 }
 
 std::int64_t Accelerator::rollbacks() const {

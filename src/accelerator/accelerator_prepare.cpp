@@ -46,6 +46,14 @@ void warn_of_unsaved(const torch::optim::Optimizer& optimizer) {
             "with a new one. Override both, with empty functions if it has no state");
 }
 
+void refuse_rollback_of(const torch::optim::Optimizer& optimizer, OnNonfinite on_nonfinite) {
+  if (on_nonfinite != OnNonfinite::rollback) return;
+  throw UsageError({.what = text::concat("protection.on_nonfinite is rollback, and prepare() got an optimizer of type ",
+                                         c10::demangle(typeid(optimizer).name()), ", which saves nothing"),
+                    .why = "a rollback restores an optimizer's state through its save() and load()",
+                    .hint = "override both, with empty functions if it has no state, or use skip"});
+}
+
 // Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
 void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   if (device.is_cpu() || !is_paged) return module.to(device);
@@ -100,7 +108,11 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
 std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer,
                                                                  bool inherits_save) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
-  if (inherits_save && is_main_process() && step::saves_nothing(optimizer)) warn_of_unsaved(optimizer);
+  const bool forgets_on_save = inherits_save && step::saves_nothing(optimizer);
+  if (forgets_on_save) {
+    refuse_rollback_of(optimizer, options().protection.on_nonfinite);
+    if (is_main_process()) warn_of_unsaved(optimizer);
+  }
   const auto max_norm = training_->launched().max_norm;
   const auto itself = std::make_shared<std::weak_ptr<const step::OptimizerCore>>();
   auto prepared = std::make_shared<step::OptimizerCore>(
@@ -114,14 +126,14 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                 if (const auto optimizer = itself->lock(); optimizer && max_norm)
                   accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
               },
-          .cleared = [training = training_.get()](
-                         const auto& parameters) { training->control.loss_weights().forget(parameters); },
+          .cleared = [training = training_.get()](const auto& parameters) { training->note_cleared(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
           .protection = training_->control.protection(),
-          .all_gradient_holders = [training =
-                                       training_.get()] { return accelerator::new_gradients(training->prepared); },
-          .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
+          .any_nonfinite = [training = training_.get()] { return accelerator::any_new_nonfinite(training->prepared); },
+          .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); },
+          .abandon = [training = training_.get()](std::string_view reason) { training->abandon(reason); }});
   *itself = prepared;
+  if (forgets_on_save) prepared->note_forgets_on_save();
   if (training_->channels.zero()) {
     const auto& sharding = training_->channels.zero()->sharding();
     prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());

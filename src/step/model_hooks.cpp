@@ -1,5 +1,6 @@
 #include "step/model_hooks.hpp"
 
+#include <algorithm>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -7,9 +8,21 @@
 
 namespace hortator::step {
 
+namespace {
+
+bool is_removed(const std::shared_ptr<ModelHook>& hook) { return !hook->before_forward && !hook->after_forward; }
+
+}  // namespace
+
 ModelHookHandle ModelHooks::add(ModelHook hook) {
-  std::erase_if(hooks_, [](const auto& one) { return !one->before_forward && !one->after_forward; });  // removed
+  std::erase_if(hooks_, is_removed);
+  ++added_;
   return ModelHookHandle(hooks_.emplace_back(std::make_shared<ModelHook>(std::move(hook))));
+}
+
+ModelHooks::HookCounts ModelHooks::counts() const {
+  return {.added = added_,
+          .present = static_cast<std::int64_t>(hooks_.size()) - std::ranges::count_if(hooks_, is_removed)};
 }
 
 // A hook may add hooks or remove itself: the list, and the function that runs, are copies.

@@ -17,14 +17,16 @@ bool has_any_of(const step::OptimizerCore& optimizer, const step::TensorSet& par
 
 }  // namespace
 
-std::vector<at::Tensor> new_gradients(const Prepared& prepared) {
+// One check for all tensors, since each waits for the device.
+bool any_new_nonfinite(const Prepared& prepared) {
   std::vector<at::Tensor> holders;
   for (const auto& optimizer : prepared.optimizers()) {
     if (optimizer->holds_refused_gradients()) continue;
+    if (optimizer->was_nonfinite()) return true;
     const auto own = optimizer->gradient_holders();
     holders.insert(holders.end(), own.begin(), own.end());
   }
-  return holders;
+  return step::has_nonfinite_gradient(holders);
 }
 
 RefusedGradients::RefusedGradients(const Prepared& prepared) : prepared_(prepared) {

@@ -9,8 +9,9 @@
 /// other optimizers.
 namespace hortator::accelerator {
 
-/// The tensors that hold the gradients of all optimizers, without those that hold refused ones.
-std::vector<at::Tensor> new_gradients(const Prepared& prepared);
+/// Whether gradients of some optimizer are not finite, or were not before they were clamped. Optimizers that hold
+/// refused ones do not count. Waits for the device.
+bool any_new_nonfinite(const Prepared& prepared);
 
 /// Detects which optimizers get gradients in a backward pass after they left an update out.
 class RefusedGradients {

@@ -53,6 +53,8 @@ void Joining::check_ours() const {
 }
 
 void Joining::check_can_follow() const {
+  training_.prepared.require_together("join_uneven_inputs");
+  require_takeover(training_, "join_uneven_inputs");
   if (training_.channels.zero()) {
     throw UsageError({.what = "join_uneven_inputs was called under ZeRO",
                       .why = "ranks without batches cannot take their part in the others' steps",

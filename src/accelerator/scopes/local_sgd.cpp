@@ -4,6 +4,7 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/scopes/local_steps.hpp"
+#include "accelerator/scopes/takeover.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {
@@ -47,11 +48,13 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   }
   training.control.refuse_protection_in("LocalSGD");
   if (training.data().size() == 1) return;
+  training.prepared.require_together("LocalSGD");
   if (training.channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",
                       .why = "parameters are sharded over the ranks, so that no rank can train its own",
                       .hint = "use stage 0"});
   }
+  accelerator::require_takeover(training, "LocalSGD");
   steps_ = std::make_unique<accelerator::LocalSteps>(training, model, options.steps);
 }
 

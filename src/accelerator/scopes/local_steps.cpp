@@ -25,9 +25,21 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
       local_({model_}),
       exceptions_(std::uncaught_exceptions()) {
   model_.core().begin_apart();
+  auto* const scaler = training_.control.scaler();
+  if (scaler == nullptr) return;
+  training_.control.settle_steps();
+  scale_ = scaler->state();
+  scaler->judge_alone(true);
 }
 
-LocalSteps::~LocalSteps() { model_.core().end_apart(/*equal=*/false); }
+// After an exception ranks may have different scales, by which gradients must not be averaged.
+LocalSteps::~LocalSteps() {
+  model_.core().end_apart(/*equal=*/false);
+  auto* const scaler = training_.control.scaler();
+  if (scaler == nullptr || !scale_) return;
+  scaler->judge_alone(false);
+  scaler->load(*scale_);
+}
 
 void LocalSteps::step() {
   model_.core().check_alive();
@@ -41,6 +53,7 @@ void LocalSteps::leave() {
   const auto steps = mpi::all_gather(training_.host(), taken_);
   const auto most = std::max_element(steps.begin(), steps.end());
   take_over_steps(training_, static_cast<int>(most - steps.begin()));
+  if (auto* const scaler = training_.control.scaler()) scale_ = scaler->state();
   model_.core().end_apart(/*equal=*/true);
 }
 

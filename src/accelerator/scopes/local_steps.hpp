@@ -2,6 +2,7 @@
 
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/local_sgd.hpp>
+#include <optional>
 
 #include "accelerator/training/training.hpp"
 #include "parallel/local_sgd/parameter_average.hpp"
@@ -34,6 +35,7 @@ class LocalSteps {
   std::int64_t taken_ = 0;
   parallel::ParameterAverage parameters_;
   NoSync local_;
+  std::optional<StateDict> scale_;  ///< of the loss when the scope began; nothing without a scaler
   int exceptions_;
 };
 

@@ -1,8 +1,10 @@
 #include "accelerator/scopes/takeover.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <variant>
 
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "step/state_broadcast.hpp"
 
@@ -28,6 +30,15 @@ void take_over_optimizers(Training& training, int rank) {
         host, rank, [&] { return step::save_optimizer(optimizer->optimizer(), names); },
         [&](const StateDict& state) { optimizer->load(names, state); });
   }
+}
+
+// Ranks with steps of their own (LocalSGD) have scales of their own.
+void take_over_scale(Training& training, int rank) {
+  auto* const scaler = training.control.scaler();
+  if (scaler == nullptr) return;
+  step::broadcast_state(
+      training.data().host, rank, [&] { return scaler->state(); },
+      [&](const StateDict& state) { scaler->load(state); });
 }
 
 // A rank that left its pass early is still in the epoch that the others have completed. Positions that differ are
@@ -73,9 +84,18 @@ void take_over_objects(Training& training, int rank) {
 
 }  // namespace
 
+void require_takeover(const Training& training, std::string_view scope) {
+  const auto is_kept = [](const auto& optimizer) { return !optimizer->forgets_on_save(); };
+  if (std::ranges::all_of(training.prepared.optimizers(), is_kept)) return;
+  throw UsageError({.what = text::concat(scope, " was called with an optimizer that saves nothing"),
+                    .why = "at the end all ranks take over the state of one, through the optimizer's save() and load()",
+                    .hint = "override both, with empty functions if it has no state"});
+}
+
 void take_over_steps(Training& training, int rank) {
   take_over_schedules(training, rank);
   take_over_optimizers(training, rank);
+  take_over_scale(training, rank);
   take_over_epochs(training, rank);
   take_over_objects(training, rank);
   auto& accumulation = training.control.accumulation();

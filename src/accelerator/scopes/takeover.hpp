@@ -1,8 +1,13 @@
 #pragma once
 
+#include <string_view>
+
 #include "accelerator/training/training.hpp"
 
 namespace hortator::accelerator {
+
+/// Throws UsageError if some optimizer could not be taken over, because it saves nothing of what it remembers.
+void require_takeover(const Training& training, std::string_view scope);
 
 /// Gives all ranks what the loop of one rank has changed besides models: the optimizers' and schedules' states, the
 /// count of micro-steps, the epoch of loaders, and registered objects that hold tensors (an average of the weights).

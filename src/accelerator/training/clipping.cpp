@@ -29,6 +29,7 @@ void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communi
 at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
                      const ClipOptions& options) {
   step::check_limit(max_norm, "max_norm");
+  if (options.error_if_nonfinite) training.prepared.require_together("clip_grad_norm_ with error_if_nonfinite");
   training.synchronise_gradients();
   if (!training.control.is_partial()) training.control.unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
@@ -40,6 +41,19 @@ at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& paramete
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training.host());
   step::scale_to_norm(gradients, norm, max_norm);
   return norm;
+}
+
+void clip_value(Training& training, const std::vector<at::Tensor>& parameters, double limit) {
+  step::check_limit(limit, "clip_value");
+  if (training.control.is_partial()) return;
+  training.synchronise_gradients();
+  training.control.unscale_gradients_of(parameters);
+  const at::NoGradGuard no_grad;
+  const auto holders = training.prepared.gradient_holders(parameters).all();
+  if (training.control.protection() != nullptr) {
+    for (const auto& optimizer : training.prepared.optimizers()) optimizer->look_before_clamping(holders);
+  }
+  step::clamp(step::gradient_groups(holders), limit);
 }
 
 }  // namespace hortator::accelerator

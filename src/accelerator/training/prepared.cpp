@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "step/optimizer/divided_moments.hpp"
 
 namespace hortator::accelerator {
@@ -73,6 +74,15 @@ bool Prepared::replicas_may_differ() const {
   return std::any_of(models_.begin(), models_.end(), [](const auto& model) { return model->may_differ(); });
 }
 
+void Prepared::require_together(std::string_view call) const {
+  const auto is_apart = [](const auto& model) { return model->is_apart(); };
+  const bool apart = std::ranges::any_of(models_, is_apart);
+  if (!apart && !may_lack_ranks()) return;
+  throw UsageError({.what = text::concat(call, " was called within ", apart ? "LocalSGD" : "join_uneven_inputs"),
+                    .why = "ranks may take different numbers of steps there, and all of them must take part in this",
+                    .hint = "call it before that scope or after it"});
+}
+
 step::ParameterNames Prepared::parameter_names() const {
   step::ParameterNames names;
   for (std::size_t i = 0; i < models_.size(); ++i) {
@@ -133,6 +143,12 @@ std::int64_t Prepared::gradient_bytes() const {
       bytes += parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
   }
   return bytes;
+}
+
+void Prepared::clear_gradients() const {
+  for (const auto& model : models_) {
+    for (const auto& [name, parameter] : model->parameters()) parameter.mutable_grad().reset();
+  }
 }
 
 void Prepared::retire_models() const {

@@ -7,6 +7,7 @@
 #include <hortator/training/objects.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accelerator/state/state_hooks.hpp"
@@ -89,6 +90,9 @@ class Prepared {
   bool any_sends_gradients() const;
   /// Whether some model's replicas may differ between ranks (LocalSGD).
   bool replicas_may_differ() const;
+  /// Throws UsageError, which names `call`, within join_uneven_inputs and LocalSGD, where ranks may take different
+  /// numbers of steps. Local.
+  void require_together(std::string_view call) const;
 
   step::ParameterNames parameter_names() const;
   /// The parameters' names, also by the slices that optimizers step in place of the parameters.
@@ -100,6 +104,8 @@ class Prepared {
   /// The size of all gradients together.
   std::int64_t gradient_bytes() const;
 
+  /// Clears the gradients of all models' parameters.
+  void clear_gradients() const;
   /// Handles throw from now on.
   void retire_models() const;
   using ReleaseMode = parallel::FlatParameters::ReleaseMode;

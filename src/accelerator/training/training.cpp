@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -83,6 +84,7 @@ void Training::backward(const at::Tensor& loss, const step::GivenLoss& given, bo
     if (auto* protection = control.protection()) protection->note_loss(given);
     note_backward();
   }
+  for (const auto& optimizer : prepared.optimizers()) optimizer->note_backward();
   const auto start = control.scaled(loss);
   if (control.session()->recording() != nullptr) return run_backward(start, retain_graph);
   const RefusedGradients refused(prepared);
@@ -115,6 +117,20 @@ void Training::synchronise_gradients() {
   if (auto* stragglers = control.stragglers()) stragglers->announce();
 }
 
+void Training::note_cleared(const std::vector<at::Tensor>& parameters) {
+  control.loss_weights().forget(parameters);
+  const auto has_gradients = [](const auto& optimizer) { return optimizer->has_gradients(); };
+  auto* const protection = control.protection();
+  if (protection != nullptr && std::ranges::none_of(prepared.optimizers(), has_gradients)) protection->forget_losses();
+}
+
+void Training::drop_gradients() {
+  synchronise_gradients();
+  for (const auto& optimizer : prepared.optimizers()) optimizer->drop_gradients();
+  control.loss_weights().forget_all();
+  if (auto* const reproducing = control.reproducing()) reproducing->shards().drop_gradients();
+}
+
 at::Tensor Training::mean_loss(const at::Tensor& loss) {
   if (control.reproducing() || prepared.may_lack_ranks()) {
     throw UsageError(
@@ -140,6 +156,7 @@ void Training::exchange_together(const std::function<void()>& work) {
 
 // Ranks have left collectives that others were in: nothing can be brought together.
 void Training::start_afresh() {
+  prepared.clear_gradients();
   forget(ReleaseMode::local);
   empty_cache();
   control.disconnect();
@@ -167,6 +184,7 @@ void Training::empty_cache() const {
 void Training::free_memory() {
   control.settle_steps();
   prepared.give_back_optimizers();
+  prepared.clear_gradients();
   forget();
   empty_cache();
 }

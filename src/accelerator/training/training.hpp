@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "accelerator/training/channels.hpp"
 #include "accelerator/training/launched.hpp"
@@ -68,6 +69,11 @@ class Training {
   void backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph);
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
+  /// Call it when an optimizer has cleared the gradients of these parameters: what was noted of their losses goes with
+  /// them.
+  void note_cleared(const std::vector<at::Tensor>& parameters);
+  /// Drops what was added up for the next update. Call it on all ranks when weights were loaded. @collective
+  void drop_gradients();
   /// The mean over all ranks of a loss that each of them has computed. UsageError where some ranks may have none.
   /// @collective
   at::Tensor mean_loss(const at::Tensor& loss);

@@ -65,6 +65,10 @@ class Protection {
   void after_skip();
   /// fp16's scaler has skipped the update.
   void note_overflow(const void* optimizer);
+  /// All gradients were cleared. Unless an optimizer has stepped since, those of a bad loss are among them.
+  void forget_losses() {
+    if (judged_.empty()) begin_update();
+  }
   /// Forgets the losses, the copy and the present update: what is trained now is another model, or has other weights.
   /// Call it on all ranks.
   void forget();

@@ -8,6 +8,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <hortator/error.hpp>
 
 #include "step/gradients/gradient_groups.hpp"
@@ -40,6 +41,10 @@ bool ScaledGradients::hold_any_of(const TensorSet& wanted) const {
 
 void ScaledGradients::expect_scaled() {
   now_.checked = false;
+  const auto holders = holders_();
+  const auto has_gradient = [](const at::Tensor& one) { return one.grad().defined(); };
+  if (std::ranges::none_of(holders, has_gradient)) warn_if_stepped();  // cleared without the handle
+  changes_ = changes();
   if (is_late()) return expect_scaled_on_device();
   const float scale = scaler_.now().scale;
   if (now_.factor != scale) {
@@ -47,6 +52,21 @@ void ScaledGradients::expect_scaled() {
     multiply([by](at::TensorList gradients, c10::Device) { at::_foreach_mul_(gradients, by); });
   }
   now_.factor = scale;
+}
+
+// Counts in-place changes of the tensors with gradients.
+std::uint64_t ScaledGradients::changes() const {
+  std::uint64_t count = 0;
+  for (const auto& holder : holders_()) {
+    const auto& version = holder.unsafeGetTensorImpl()->version_counter();
+    if (version.enabled()) count += version.current_version();
+  }
+  return count;
+}
+
+void ScaledGradients::warn_if_stepped() {
+  const bool are_scaled = is_late() ? now_.factor_on_device.defined() : now_.factor != 1;
+  if (are_scaled && changes() != changes_) scaler_.warn_of_scaled_step();
 }
 
 // With late verdicts only the device knows the current scale.

@@ -21,6 +21,14 @@ class ScaledGradients {
 
   /// Call before the backward pass of a scaled loss. Scales existing gradients to the present scale.
   void expect_scaled();
+  /// Call it before the gradients are cleared. Warns, once, if the parameters have changed while these were scaled: the
+  /// user's own optimizer has stepped.
+  void warn_if_stepped();
+  /// The gradients were cleared: there is nothing that is scaled.
+  void note_cleared() {
+    now_.factor = 1;
+    now_.factor_on_device.reset();
+  }
   /// Divides gradients by the scale, once, and records whether they are finite. Does not wait for the device. Gradients
   /// of unscaled losses (plain loss.backward() only) stay as they are.
   void unscale();
@@ -50,6 +58,7 @@ class ScaledGradients {
  private:
   void expect_scaled_on_device();
   void multiply(const std::function<void(at::TensorList, c10::Device)>& by) const;
+  std::uint64_t changes() const;
   at::Tensor inverse_factor(c10::Device device) const;
   at::Tensor& not_finite_on(c10::Device device);
   at::Tensor worst();
@@ -57,6 +66,7 @@ class ScaledGradients {
   std::function<std::vector<at::Tensor>()> holders_;
   GradScaler& scaler_;
   ScaleState now_;
+  std::uint64_t changes_ = 0;             ///< changes() when gradients were last scaled
   std::shared_ptr<LateVerdict> verdict_;  ///< null until the first late verdict
 };
 

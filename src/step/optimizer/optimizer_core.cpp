@@ -121,15 +121,23 @@ void OptimizerCore::step_ahead() {
 }
 
 void OptimizerCore::step_now(const std::function<void()>& kernels) {
-  const bool is_first = optimizer_->state().empty();
   require_elementwise_of_parts();  // of a resumed run as well, whose first step has a state
   const parallel::PartsOnly each_rank_has;
-  if (!arrive_at_step()) return note_state();  // which may be in other memory now
+  const bool may_step = arrive_at_step();
+  was_nonfinite_ = false;
+  if (!may_step) return note_state();  // which may be in other memory now
+  if (shards_) return step_shards(kernels);
   kernels();
   note_state();
-  if (shards_) shards_->after_step();
+}
+
+void OptimizerCore::step_shards(const std::function<void()>& kernels) {
+  const bool is_first = optimizer_->state().empty();
+  shards_->run_together(kernels, hooks_.abandon);
+  note_state();
+  shards_->after_step();
   // The first step allocates the state. Return the memory that was freed until now; later steps reuse theirs.
-  if (shards_ && is_first) machine::return_freed_memory();
+  if (is_first) machine::return_freed_memory();
 }
 
 // Returns whether the step is to be done. fp16's scaler has judged the gradients already.
@@ -139,7 +147,7 @@ bool OptimizerCore::arrive_at_step() {
     if (shards_) shards_->before_step();
     return true;
   }
-  bool nonfinite = !scaled_ && has_nonfinite_gradients();
+  bool nonfinite = !scaled_ && sees_nonfinite();
   if (shards_) nonfinite = shards_->before_step(nonfinite);
   skipped_ = holds_refused_ = protection->forbids_step(this, nonfinite);
   if (skipped_ && shards_) shards_->leave_step();
@@ -147,10 +155,18 @@ bool OptimizerCore::arrive_at_step() {
   return !skipped_;
 }
 
-bool OptimizerCore::has_nonfinite_gradients() {
+bool OptimizerCore::sees_nonfinite() {
   note_new_gradients();
-  const bool judges_all = hooks_.all_gradient_holders && hooks_.protection->is_first(this);
-  return has_nonfinite_gradient(judges_all ? hooks_.all_gradient_holders() : gradient_holders());
+  const bool judges_all = hooks_.any_nonfinite && hooks_.protection->is_first(this);
+  return judges_all ? hooks_.any_nonfinite() : has_nonfinite_gradients();
+}
+
+void OptimizerCore::look_before_clamping(const std::vector<at::Tensor>& holders) {
+  if (scaled_ || was_nonfinite_) return;
+  const auto wanted = tensor_set(holders);
+  auto mine = gradient_holders();
+  std::erase_if(mine, [&](const at::Tensor& one) { return !wanted.contains(one.unsafeGetTensorImpl()); });
+  was_nonfinite_ = has_nonfinite_gradient(mine);
 }
 
 void OptimizerCore::settle() {
@@ -211,7 +227,14 @@ void OptimizerCore::use_weights(WeightUse use) {
 void OptimizerCore::zero_grad(bool set_to_none) {
   check_alive();
   if (!hooks_.gradients_synchronised()) return;
+  if (scaled_) scaled_->warn_if_stepped();
+  drop_gradients(set_to_none);
+}
+
+void OptimizerCore::drop_gradients(bool set_to_none) {
   note_new_gradients();
+  was_nonfinite_ = has_gradients_ = false;
+  if (scaled_) scaled_->note_cleared();
   if (shards_) shards_->leave_step();  // what guards slices cannot be set to zero
   optimizer_->zero_grad(set_to_none);
   if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "step/accelerator_session.hpp"
@@ -25,10 +26,12 @@ struct OptimizerHooks {
   std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< called when these parameters' gradients are cleared
   StepKernel kernel = StepKernel::fused;
   Protection* protection = nullptr;  ///< null unless updates are protected
-  /// The tensors that hold the gradients of all optimizers that have new ones.
-  std::function<std::vector<at::Tensor>()> all_gradient_holders = {};
+  /// Whether some optimizer has new gradients that are not finite. Waits for the device.
+  std::function<bool()> any_nonfinite = {};
   /// The mean of a loss over all ranks. Throws unless all ranks call it. @collective
   std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
+  /// Ends this rank's part in all collectives, so that no other rank waits for it.
+  std::function<void(std::string_view reason)> abandon = {};
 };
 
 /// Which of a TrainEvalOptimizer's weights are in the parameters.
@@ -75,6 +78,11 @@ class OptimizerCore {
   /// returns the first one. @collective
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   void zero_grad(bool set_to_none);
+  /// zero_grad() in any micro-step: what was added up for the next update is lost.
+  void drop_gradients(bool set_to_none = true);
+  /// Gradients may be there from now on.
+  void note_backward() { has_gradients_ = true; }
+  bool has_gradients() const { return has_gradients_; }
   /// Puts the weights for `use` into the parameters, on all ranks. Throws unless it is a TrainEvalOptimizer.
   /// @collective
   void use_weights(WeightUse use);
@@ -90,6 +98,15 @@ class OptimizerCore {
   /// Whether it left its last update out under protection, and still holds the gradients of that.
   bool holds_refused_gradients() const { return holds_refused_; }
   void note_new_gradients() { holds_refused_ = false; }
+  /// Call it before the gradients of these tensors are clamped, which makes infinite ones finite: protection judges
+  /// them as they were. Waits for the device, unless a scaler has looked at them.
+  void look_before_clamping(const std::vector<at::Tensor>& holders);
+  /// Whether its gradients are not finite, or were not before they were clamped. Waits for the device.
+  bool has_nonfinite_gradients() const { return was_nonfinite_ || has_nonfinite_gradient(gradient_holders()); }
+  bool was_nonfinite() const { return was_nonfinite_; }
+  /// Its save() and load() do nothing, though it may remember something.
+  void note_forgets_on_save() { forgets_on_save_ = true; }
+  bool forgets_on_save() const { return forgets_on_save_; }
   /// With late verdicts: waits for that of the last step, and takes back its step counts if it was skipped.
   void settle();
   /// With late verdicts: drops the pending verdict and sets step_was_skipped(), because the optimizer's state was
@@ -101,7 +118,8 @@ class OptimizerCore {
   void step_ahead();
   void step_now(const std::function<void()>& kernels);
   bool arrive_at_step();
-  bool has_nonfinite_gradients();
+  void step_shards(const std::function<void()>& kernels);
+  bool sees_nonfinite();
   void record_step(StepRecording& recording);
   void run_fused(const StepMode& mode);
   void require_whole_updates() const;
@@ -117,6 +135,9 @@ class OptimizerCore {
   bool shards_have_gradients_ = false;
   bool skipped_ = false;
   bool holds_refused_ = false;
+  bool was_nonfinite_ = false;  ///< gradients of this update, before they were clamped
+  bool has_gradients_ = false;
+  bool forgets_on_save_ = false;
   std::shared_ptr<StepAhead> ahead_;  ///< the last step, until its verdict is read
 };
 

@@ -249,6 +249,18 @@ void ShardedOptimizer::cut_gradients() {
   }
 }
 
+// What others have written may throw. A SlicedOptimizer exchanges within its step, where ranks cannot agree.
+void ShardedOptimizer::run_together(const std::function<void()>& step, const Abandon& abandon) const {
+  if (is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(*optimizer_)) return step();
+  if (dynamic_cast<const SlicedOptimizer*>(optimizer_) == nullptr) return mpi::all_or_none(host_, step);
+  try {
+    step();
+  } catch (...) {
+    abandon("its optimizer's step has failed");
+    throw;
+  }
+}
+
 void ShardedOptimizer::after_step() {
   for (auto* model : models_) model->publish(flats_of(*model));
   leave_step();

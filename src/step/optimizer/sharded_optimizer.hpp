@@ -2,8 +2,10 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "mpi/communicator.hpp"
@@ -37,6 +39,10 @@ class ShardedOptimizer {
   /// Waits for all ranks, and gives slices their gradients. With a flag, returns whether any rank has raised it.
   /// @collective
   bool before_step(std::optional<bool> flag = {});
+  using Abandon = std::function<void(std::string_view reason)>;
+  /// Runs the optimizer's step, which may throw on one rank: the others then throw as well, in place of waiting for its
+  /// part. `abandon` ends this rank's part in all collectives.
+  void run_together(const std::function<void()>& step, const Abandon& abandon) const;
   /// Ends a step that was not done. Local.
   void leave_step();
   /// Gives all ranks the new parameters. @collective

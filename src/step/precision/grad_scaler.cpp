@@ -96,6 +96,7 @@ void GradScaler::announce() const {
 
 // @collective
 void GradScaler::agree_on(const at::Tensor& not_finite) {
+  if (alone_) return;
   const at::NoGradGuard no_grad;
   std::optional<AnyCallSite> anywhere;
   if (uneven_ != nullptr) anywhere.emplace();  // ranks without batches call this from another line
@@ -121,6 +122,14 @@ void GradScaler::warn_if_endless() {
   if (now_.scale >= 1 || std::exchange(warned_, true) || communicator_.rank() != 0) return;
   log::warn("step ", steps_, " was skipped, and the scale of the loss has fallen to ", now_.scale,
             ": the gradients are not finite at any scale (a loss that is NaN? weights that are too large for fp16?)");
+}
+
+void GradScaler::warn_of_scaled_step() {
+  if (std::exchange(warned_of_scaled_step_, true) || communicator_.rank() != 0) return;
+  log::warn(
+      "an optimizer's parameters have changed while their gradients were still multiplied by the scale of the loss "
+      "(fp16), about ",
+      now_.scale, ": call step() of what prepare() returned, not of the optimizer itself");
 }
 
 StateDict GradScaler::state() const {

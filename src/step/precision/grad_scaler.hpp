@@ -53,6 +53,10 @@ class GradScaler {
   /// Drops all pending verdicts.
   void forget_expected() { expected_.clear(); }
 
+  /// While it is on, this rank's verdicts and scale are its own (LocalSGD).
+  void judge_alone(bool alone) { alone_ = alone; }
+  /// Gradients were stepped with while they were still scaled.
+  void warn_of_scaled_step();
   /// Announces further verdicts to ranks without batches. Null stops that.
   void announce_by(const parallel::UnevenInputs* uneven) { uneven_ = uneven; }
   /// On a rank without batches: takes part in the other ranks' verdict. @collective
@@ -76,6 +80,8 @@ class GradScaler {
   LossScale now_;
   std::int64_t steps_ = 0;
   bool warned_ = false;
+  bool warned_of_scaled_step_ = false;
+  bool alone_ = false;
   const parallel::UnevenInputs* uneven_ = nullptr;
 
   // For late verdicts.

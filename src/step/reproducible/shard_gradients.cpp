@@ -42,6 +42,12 @@ void ShardGradients::forget() const {
   for (const auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
 }
 
+void ShardGradients::restart() {
+  forget();
+  if (shards_.terms() > 0) shards_.take();
+  steps_.clear();
+}
+
 // The gradients, then one flag for each parameter: whether it has a gradient.
 at::Tensor ShardGradients::flatten() const {
   std::vector<at::Tensor> gradients;

@@ -19,6 +19,8 @@ class ShardGradients {
   void take_shard();
   /// Drops the gradients since the last shard.
   void forget() const;
+  /// Drops all gradients.
+  void restart();
   /// Ends the step. Drops its sum unless it has `shards` shards: the step was interrupted.
   void close_step(int shards);
   bool empty() const { return steps_.empty(); }

@@ -39,6 +39,12 @@ void VirtualShards::forget() {
   is_synchronised_ = true;
 }
 
+void VirtualShards::drop_gradients() {
+  for (auto& model : models_) {
+    for (auto& gradients : model.gradients) gradients.restart();
+  }
+}
+
 void VirtualShards::begin_shard(int number) {
   take_shard();
   for (auto& model : models_) {

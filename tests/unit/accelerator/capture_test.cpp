@@ -27,6 +27,9 @@ TEST_CASE("each obstacle to recording has its own reason") {
   facts.waits_for_verdicts = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("fp16") && ContainsSubstring("late_verdict"));
   facts = good;
+  facts.is_protected = true;
+  CHECK_THAT(why_not_recordable(facts), ContainsSubstring("protection.on_nonfinite"));
+  facts = good;
   facts.is_sharded = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("ZeRO"));
   facts = good;

@@ -205,3 +205,32 @@ TEST_CASE("a captured step: one that reads its numbers falls back, reports why, 
   CHECK_FALSE(step.is_recorded());
   CHECK_THAT(step.why_not(), StartsWith("it cannot be recorded"));
 }
+
+TEST_CASE("a captured step: a hook that is added or removed ends the recording, and takes effect") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator;
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.0);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  auto step = accelerator.capture([&, &model = model, &optimizer = optimizer](const at::Tensor& x) {
+    auto loss = model(x).square().mean();
+    accelerator.backward(loss);
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss;
+  });
+  const auto x = at::ones({2, 3}, accelerator.device());
+  const auto settled = [&] {
+    for (int i = 0; i < 5; ++i) step(x);
+    CHECK(step.is_recorded());
+    return step(x).item<double>();
+  };
+  const double plain = settled();
+  auto handle = model.add_hook(
+      {.after_forward = [](torch::nn::Module&, std::vector<at::Tensor>& results) { results[0] = results[0] * 2; }});
+  CHECK(step(x).item<double>() == Approx(4 * plain));
+  CHECK(settled() == Approx(4 * plain));
+  handle.remove();
+  CHECK(step(x).item<double>() == Approx(plain));
+  CHECK(settled() == Approx(plain));
+}
