@@ -3,11 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "core/text/text.hpp"
 #include "parallel/tensor/divided_random.hpp"
 #include "parallel/tensor/rules/rules.hpp"
 
@@ -52,6 +54,20 @@ bool keeps_padding_harmless(const OperatorCall& call) {
   const bool divides_by = name == "aten::div" || name == "aten::div_";
   const auto divisor = divides_by ? call.operand(1) : Operand();
   return divides_by && (!divisor.tensor.defined() || (!divisor.is_divided() && divisor.dims() == 0));  // a temperature
+}
+
+/// Throws where a tensor has the sizes of one rank's part of `model`: a moment that an optimizer has made of a divided
+/// parameter is divided, and its gradient is a part.
+void refuse_part(const OperatorCall& call, const Operand& operand, const Operand& model, std::int64_t dims) {
+  const auto dim = aligned(model, dims)->dim - (dims - operand.dims());
+  if (operand.is_divided() || dim < 0 || operand.tensor.size(dim) == 1) return;
+  if (operand.tensor.size(dim) != model.tensor.size(model.division->dim)) return;
+  throw UsageError(
+      {.what = text::concat(toString(call.op().operator_name()), " got one rank's part, of the sizes [",
+                            text::join(operand.tensor.sizes()), "], beside a tensor that is divided: ", model.text()),
+       .why = "with parallel.tensor or parallel.experts gradients are parts, and moments that an optimizer makes past "
+              "its handle are not",
+       .hint = "call step() of the optimizer that prepare() has returned"});
 }
 
 /// A whole tensor as it meets a parameter that is changed in place: its part, unless it has a part's size already.
@@ -103,6 +119,7 @@ bool elementwise(OperatorCall& call) {
   const auto self = call.argument(0);
   const bool in_parameter = written == Written::first && is_divided_parameter(self.toTensor());
   for (const auto& [position, operand] : operands) {
+    if (!in_parameter) refuse_part(call, operand, model, dims);
     call.set(position,
              in_parameter ? beside_parameter(operand, model, dims) : beside(operand, division, dims, model.ranks));
   }
