@@ -184,6 +184,8 @@ TEST_CASE("a load after some updates replaces averages and counts, and is refuse
       const auto scope = run.ema->use();
       CHECK_THROWS_WITH(run.accelerator.load_state(),
                         ContainsSubstring("load_state() was called while a model has averaged weights"));
+      CHECK_THROWS_WITH(run.accelerator.load_checkpoint_in_model(*run.model, folder.path()),
+                        ContainsSubstring("load_checkpoint_in_model() was called while a model has averaged weights"));
     }
     run.accelerator.load_state();
     CHECK(run.ema->updates() == 2);

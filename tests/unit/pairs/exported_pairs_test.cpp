@@ -83,7 +83,7 @@ Net with_weights_of(Net net, const torch::nn::Module& exported) {
   return net;
 }
 
-/// Weights after steps in fp16, one of which overflows, and the scale of the loss.
+/// Weights after steps in fp16, the third with an overflow, and the scale of the loss.
 template <typename Net, typename Loss>
 std::vector<at::Tensor> scaled_course(Net net, Precision precision, const Loss& loss_of) {
   Accelerator accelerator({.mixed_precision = precision, .grad_scaler = {.init_scale = 64}});
