@@ -60,6 +60,8 @@ bool ModelCore::is_replaced() const {
 }
 
 void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_->finish(); }
+void ModelCore::interrupt_gradients() { scatter_ ? scatter_->interrupt() : reducer_->interrupt(); }
+void ModelCore::drop_interrupted_gradients() { scatter_ ? scatter_->drop_interrupted() : reducer_->drop_interrupted(); }
 
 std::vector<at::Tensor> ModelCore::gradient_holders() const {
   if (!scatter_) return module_->parameters();

@@ -69,6 +69,9 @@ class ModelCore {
   parallel::GradientReducer& reducer() { return *reducer_; }
   /// Waits until all gradients of this pass are averages, or this rank's slices of them. @collective
   void finish_gradients();
+  /// GradientPass::interrupt() and drop_interrupted() of this model's pass.
+  void interrupt_gradients();
+  void drop_interrupted_gradients();  ///< @collective over all ranks if they were interrupted
   /// Whether a backward pass that reaches this model now averages its gradients over the ranks.
   bool sends_gradients() const { return learns_ && (scatter_ != nullptr || !reducer_->is_paused()); }
   /// The tensors whose grad() is set: parameters, or their slices.

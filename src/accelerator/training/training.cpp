@@ -95,6 +95,16 @@ void Training::run_backward(const at::Tensor& start, bool retain_graph) {
   if (control.reproducing() || averaging().size() == 1) return start.backward({}, retain_graph);
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
+  for (const auto& model : prepared.models()) model->drop_interrupted_gradients();
+  try {
+    run_pass(start, retain_graph);
+  } catch (...) {
+    for (const auto& model : prepared.models()) model->interrupt_gradients();
+    throw;
+  }
+}
+
+void Training::run_pass(const at::Tensor& start, bool retain_graph) {
   control.backward_pass().run(start, retain_graph);
   if (auto* stragglers = control.stragglers()) stragglers->times().note_computed();
   try {

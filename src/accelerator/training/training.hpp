@@ -94,6 +94,7 @@ class Training {
   void connect();  ///< @collective
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
+  void run_pass(const at::Tensor& start, bool retain_graph);      ///< @collective
   RunFacts facts();
   void empty_cache() const;
 

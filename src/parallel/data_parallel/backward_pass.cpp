@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
+#include <memory>
 #include <utility>
 
 namespace hortator::parallel {
@@ -23,6 +24,21 @@ class LossHook {
   unsigned hook_;
 };
 
+// A callback of the engine, which is destroyed without a call if an exception ends the graph task.
+class EndOfTask {
+ public:
+  explicit EndOfTask(std::function<void()> interrupt) : interrupt_(std::move(interrupt)) {}
+  ~EndOfTask() {
+    if (interrupt_) interrupt_();
+  }
+  EndOfTask(const EndOfTask&) = delete;
+  EndOfTask& operator=(const EndOfTask&) = delete;
+  void note_done() { interrupt_ = nullptr; }
+
+ private:
+  std::function<void()> interrupt_;
+};
+
 }  // namespace
 
 bool is_within_backward() { return torch::autograd::get_current_node() != nullptr; }
@@ -39,11 +55,16 @@ void BackwardPass::run(const at::Tensor& loss, bool retain_graph) {
   loss.backward({}, retain_graph);
 }
 
-void PassEnd::call(std::function<void()> finish, const BackwardPass& pass) {
+void PassEnd::call(std::function<void()> finish, std::function<void()> interrupt, const BackwardPass& pass) {
   if (pass.outermost() != no_graph_task || std::exchange(is_awaited_, true)) return;
-  torch::autograd::Engine::get_default_engine().queue_callback([this, finish = std::move(finish)] {
+  const auto end = std::make_shared<EndOfTask>([this, interrupt = std::move(interrupt)] {
+    is_awaited_ = false;
+    interrupt();
+  });
+  torch::autograd::Engine::get_default_engine().queue_callback([this, end, finish = std::move(finish)] {
     is_awaited_ = false;
     if (!is_within_backward()) finish();
+    end->note_done();
   });
 }
 

@@ -31,8 +31,9 @@ class PassEnd {
  public:
   /// Must be called from gradients' hooks. Calls `finish` at the end of the current graph task, unless that is a nested
   /// one: then the next gradient's call counts. If a nested task is the last one, only the caller of backward knows the
-  /// end. Does nothing while `pass` runs, which knows its own end.
-  void call(std::function<void()> finish, const BackwardPass& pass);
+  /// end. Calls `interrupt` instead if an exception ends the task. Does nothing while `pass` runs, which knows its own
+  /// end.
+  void call(std::function<void()> finish, std::function<void()> interrupt, const BackwardPass& pass);
   /// Must be called when the pass is over.
   void forget() { is_awaited_ = false; }
 

@@ -192,6 +192,13 @@ void GradientBucket::keep(std::size_t i) {
   if (slot.kept.defined()) slot.in_bucket.copy_(slot.kept);
 }
 
+void GradientBucket::release() {
+  for (auto& slot : slots_) {
+    auto& gradient = slot.parameter.mutable_grad();
+    if (gradient.defined() && gradient.is_same(slot.in_bucket)) gradient.reset();
+  }
+}
+
 void GradientBucket::reset() {
   decode();
   signals_.zero_();

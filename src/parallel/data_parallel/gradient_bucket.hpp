@@ -56,6 +56,8 @@ class GradientBucket {
   void keep(std::size_t i);
   /// Prepares for the next pass.
   void reset();
+  /// Takes the gradients that have the bucket's memory from their parameters.
+  void release();
 
  private:
   enum class SlotState { empty, filled, unused };

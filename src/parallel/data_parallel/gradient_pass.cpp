@@ -3,9 +3,11 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <iterator>
 #include <span>
 
+#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
 #include "parallel/pace/step_times.hpp"
@@ -13,10 +15,11 @@
 namespace hortator::parallel {
 
 bool GradientPass::begin() {
+  drop_interrupted();
   const bool is_first = !std::exchange(reached_, true);
   if (is_first) parallel_.common_pass.open();
   if (is_first && parallel_.times != nullptr) parallel_.times->begin_model();
-  end_.call([this] { finish_unasked(); }, parallel_.pass);
+  end_.call([this] { finish_unasked(); }, [this] { interrupt(); }, parallel_.pass);
   return is_first;
 }
 
@@ -32,6 +35,25 @@ void GradientPass::finish() {
   const at::NoGradGuard no_grad;
   reduce();
   if (after_reduction_) after_reduction_();
+}
+
+void GradientPass::interrupt() {
+  is_interrupted_ = true;
+  if (reached_) release();
+}
+
+void GradientPass::drop_interrupted() {
+  if (!is_interrupted_) return;
+  const bool lacks_ranks = is_announced();  // those without batches were interrupted by nothing
+  if (lacks_ranks ? started() > 0 : !mpi::equal_on_all(parallel_.host, started())) {
+    throw UsageError({.what = "Backward was called after an exception that has ended the last pass at different places",
+                      .why = "ranks wait for gradients of that pass which others have not sent",
+                      .hint = "let an exception that is not thrown in the same place on all ranks end the program"});
+  }
+  const at::NoGradGuard no_grad;
+  drop();
+  is_interrupted_ = false;
+  end();
 }
 
 void GradientPass::end() {

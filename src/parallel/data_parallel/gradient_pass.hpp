@@ -21,6 +21,12 @@ class GradientPass {
   /// plain loss.backward() ends with it, unless the last thing it did was to recompute. When a parameter got no
   /// gradient on some rank, and that is not allowed, all ranks throw and name it. @collective
   void finish();
+  /// Must be called if an exception has ended backward or finish(). Local.
+  void interrupt();
+  /// Drops what interrupted passes have left: the next one begins from scratch. Throws on all ranks if exceptions have
+  /// interrupted them at different places. The next pass calls it as well. @collective over all ranks if they were
+  /// interrupted
+  void drop_interrupted();
   /// Sets what is called at the end of each reduction. @collective
   void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
 
@@ -59,11 +65,18 @@ class GradientPass {
   /// Sends what was not sent yet, waits for all of it, gives the parameters their gradients and calls end().
   /// @collective
   virtual void reduce() = 0;
+  /// After an exception: lets no parameter keep a gradient in memory that is under way. Local.
+  virtual void release() {}
+  /// The number of messages that this rank has started in the pass.
+  virtual std::size_t started() const = 0;
+  /// Waits for the messages that were started, and forgets them and the gradients that have arrived. @collective
+  virtual void drop() = 0;
   /// Whether the ranks agree in another way on the models that the pass has reached.
   virtual bool is_announced() const { return false; }
   void finish_unasked();
 
   bool reached_ = false;  ///< backward has reached this model
+  bool is_interrupted_ = false;
   PassEnd end_;
   std::function<void()> after_reduction_;
 };

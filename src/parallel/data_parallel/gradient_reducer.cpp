@@ -224,6 +224,25 @@ void GradientReducer::reduce() {
   require_complete(all, missing);
 }
 
+void GradientReducer::release() {
+  for (std::size_t i = 0; i < next_bucket_; ++i) buckets_[i].release();
+}
+
+void GradientReducer::drop() {
+  for (auto& bucket : buckets_) {
+    bucket.wait();
+    bucket.reset();
+  }
+  next_bucket_ = 0;
+  host_message_.clear();
+  if (!buckets_.empty()) return;
+  arrived_.clear();
+  for (auto& parameter : parameters_) {
+    parameter.task = no_graph_task;
+    parameter.late = false;
+  }
+}
+
 bool GradientReducer::has_only_sparse() const {
   return std::ranges::all_of(parameters_, [](const Parameter& parameter) { return parameter.sparse; });
 }

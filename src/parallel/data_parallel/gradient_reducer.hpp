@@ -84,6 +84,9 @@ class GradientReducer final : public GradientPass {
   StepSignals::Layout layout() const override;
   bool is_announced() const override { return uneven_ != nullptr; }
   void reduce() override;
+  void release() override;
+  std::size_t started() const override { return next_bucket_; }
+  void drop() override;
   void send_signals(bool is_missing_some);
   StepSignals wait_for_all();             ///< @collective
   std::vector<float> exchange_by_host();  ///< @collective

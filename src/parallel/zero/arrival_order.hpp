@@ -20,6 +20,8 @@ class ArrivalOrder {
   bool is_new(std::size_t parameters) const { return now_.size() == parameters && now_ != agreed_; }
   /// Must be called at the end of a pass. A pass that did not reach all parameters has no order.
   void close_pass(std::size_t parameters);
+  /// Must be called instead if the pass was interrupted.
+  void drop_pass() { now_.clear(); }
 
   /// Makes the last pass's order the agreed one. If ranks that reached all parameters did so in different orders,
   /// throws on all ranks, naming for each the first parameter that differs. `names` are the parameters'. @collective

@@ -125,4 +125,10 @@ void GradientArray::end_pass(bool complete) {
   }
 }
 
+void GradientArray::drop_pass() {
+  incoming_.reset();
+  for (auto& member : members_) member.waits = false;
+  end_pass(/*complete=*/false);
+}
+
 }  // namespace hortator::parallel

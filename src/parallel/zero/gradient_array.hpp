@@ -59,6 +59,8 @@ class GradientArray {
   /// Makes the member's range of the shard the gradient of its slice.
   void publish(const Member& member) const;
   void end_pass(bool complete);
+  /// Forgets a pass that was interrupted. Nothing may be on the way.
+  void drop_pass();
 
  private:
   bool queues_behind() const;

@@ -227,6 +227,18 @@ void GradientScatter::end_pass(bool complete) {
   ++passes_;
 }
 
+void GradientScatter::drop() {
+  for (const auto index : order_) {
+    auto& array = arrays_[index];
+    if (array.is_on_the_way()) array.wait();
+    buffers_->free(array);
+    array.drop_pass();
+  }
+  arrivals_.drop_pass();
+  completed_.clear();
+  next_ = 0;
+}
+
 // Takes rank 0's order, so that it is the same on all ranks. @collective
 void GradientScatter::learn_order() {
   std::vector<int> order;

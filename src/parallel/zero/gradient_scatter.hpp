@@ -59,6 +59,8 @@ class GradientScatter final : public GradientPass {
   std::size_t count_learning() const;
   StepSignals::Layout layout() const override;
   void reduce() override;
+  std::size_t started() const override { return next_; }
+  void drop() override;
   StepSignals exchange_signals(bool is_missing_some);
   void add_over_ranks(std::vector<float>& message);
   void send_leftovers(const StepSignals& all);
