@@ -13,6 +13,7 @@
 #include "machine/device/recording.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "step/capture/recorded_gradients.hpp"
+#include "step/capture/recorded_modules.hpp"
 #include "step/capture/step_recording.hpp"
 
 namespace hortator {
@@ -157,6 +158,9 @@ class CapturedStep::State {
     auto made = std::make_unique<Recorded>(Recorded{.host = step::StepRecording(training_.device())});
     for (const auto& input : inputs) made->inputs.push_back(input.defined() ? input.detach().clone() : input);
     const KeptGradients gradients(training_);
+    step::RecordedModules modules;
+    for (const auto& model : training_.prepared.models()) modules.add(model->module());
+    made->host.require([modules = std::move(modules)] { return modules.are_unchanged(); });
     try {
       const RecordingScope scope(*training_.control.session(), made->host);
       graph_->record([&] { made->result = detached(step_(made->inputs)); });

@@ -38,6 +38,7 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
   const auto model = accelerator::find_model(*training_, module);
+  if (model != nullptr) training_->control.refuse_lent_weights("load_checkpoint_in_model()");
   auto* divided = accelerator::divided_in(model.get());
   std::optional<accelerator::Loading> loading;
   mpi::all_or_none(host, [&] {

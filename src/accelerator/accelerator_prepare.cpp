@@ -14,6 +14,7 @@
 #include "formats/hdf5/library.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "runtime/banner.hpp"
+#include "step/capture/step_recording.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"
 
@@ -121,7 +122,10 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
           .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
           .synchronise =
               [training = training_.get(), max_norm, itself] {
-                training->control.require_trained_weights();
+                auto& control = training->control;
+                control.require_trained_weights();
+                if (auto* const recording = control.session()->recording())
+                  recording->require([&control] { return !control.has_lent_weights(); });
                 training->synchronise_gradients();
                 if (const auto optimizer = itself->lock(); optimizer && max_norm)
                   accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);

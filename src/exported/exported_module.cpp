@@ -9,7 +9,6 @@
 #include "exported/saved_model.hpp"
 #include "formats/file/file_error.hpp"
 #include "paging/deferred/plainly.hpp"
-#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator {
 namespace {
@@ -59,15 +58,6 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// A graph has computed positions and masks from sizes, and may have attention in parts, which nothing intercepts.
-void refuse_divided_sequence() {
-  if (!runtime::divided_sequence()) return;
-  throw UsageError({.what = "An exported model was called within maybe_context_parallel",
-                    .why = "its graph computes positions, masks and attention from the sequence that it gets, and "
-                           "parallel.context gives it a part",
-                    .hint = "call it outside of that scope, or train it without parallel.context"});
-}
-
 }  // namespace
 
 const at::Tensor& ExportedOutputs::operator[](const std::string& name) const {
@@ -82,7 +72,6 @@ ExportedModule::ExportedModule(std::unique_ptr<exported::Forms> forms)
 ExportedModule::~ExportedModule() = default;
 
 ExportedOutputs ExportedModule::forward(const std::vector<at::Tensor>& inputs) {
-  refuse_divided_sequence();
   return forms_->run(inputs, is_training());
 }
 

@@ -11,6 +11,7 @@ class StepRecording;
 class AcceleratorSession {
  public:
   void end() { alive_ = false; }
+  bool is_alive() const { return alive_; }
 
   /// While a step is recorded, the recording in which handles register their work. Null otherwise.
   StepRecording* recording() const { return recording_; }

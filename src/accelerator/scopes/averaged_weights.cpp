@@ -11,6 +11,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -37,7 +38,10 @@ at::ScalarType average_type(at::ScalarType type) { return at::isReducedFloatingT
 }  // namespace
 
 AveragedWeights::AveragedWeights(Training& training, std::shared_ptr<step::ModelCore> model, EmaOptions options)
-    : training_(training), model_(std::move(model)), options_(std::move(options)) {
+    : training_(training),
+      session_(training.control.session()),
+      model_(std::move(model)),
+      options_(std::move(options)) {
   check(options_);
   const parallel::PartsOnly each_rank_has;
   for (const auto& [name, parameter] : model_->parameters()) {
@@ -58,6 +62,7 @@ at::Tensor AveragedWeights::held(const Average& one) const {
 
 void AveragedWeights::update() {
   model_->check_alive();
+  session_->refuse_in_recording("Ema::update() was called");
   if (in_use_) {
     throw UsageError({.what = "Ema::update() was called while the model has the averaged weights",
                       .why = "the average would be averaged with itself",
@@ -72,31 +77,38 @@ void AveragedWeights::update() {
   training_.control.settle_steps();  // the verdict on the last step may still be under way
   if (was_skipped()) return;
   if (++calls_ % options_.update_every != 0) return;
-  decay_ = ema_decay(options_, ++updates_);
-  average(decay_);
+  ++updates_;
+  average();
 }
 
-// Whether the model has stayed as it is: an optimizer of it has skipped its last step.
+// Whether the model has stayed as it is: all optimizers of it have skipped their last step.
 bool AveragedWeights::was_skipped() const {
+  bool some_skipped = false;
   for (const auto& optimizer : training_.prepared.optimizers()) {
-    if (!optimizer->step_was_skipped()) continue;
     const auto stepped = step::tensor_set(optimizer->parameters());
     const auto is_stepped = [&](const Average& one) { return stepped.contains(one.parameter.unsafeGetTensorImpl()); };
-    if (std::ranges::any_of(averages_, is_stepped)) return true;
+    if (std::ranges::none_of(averages_, is_stepped)) continue;
+    if (!optimizer->step_was_skipped()) return false;
+    some_skipped = true;
   }
-  return false;
+  return some_skipped;
 }
 
-// One kernel for many tensors where the types are equal.
-void AveragedWeights::average(double decay) {
+// One kernel for many tensors where the types are equal. Paged ones come into memory one after the other.
+void AveragedWeights::average() {
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
   std::vector<at::Tensor> averages, trained;
   for (auto& one : averages_) {
+    const auto mine = held(one).detach();
+    if (paging::carries_key(mine)) {
+      one.average.lerp_(mine.to(one.average.scalar_type()), 1 - decay());
+      continue;
+    }
     averages.push_back(one.average);
-    trained.push_back(held(one).detach().to(one.average.scalar_type()));
+    trained.push_back(mine.to(one.average.scalar_type()));
   }
-  if (!averages.empty()) at::_foreach_lerp_(averages, trained, 1 - decay);
+  if (!averages.empty()) at::_foreach_lerp_(averages, trained, 1 - decay());
 }
 
 void AveragedWeights::copy_model() {
@@ -112,6 +124,7 @@ void AveragedWeights::publish() {
 
 void AveragedWeights::enter() {
   model_->check_alive();
+  session_->refuse_in_recording("Ema::use() was called");
   if (in_use_) {
     throw UsageError({.what = "Ema::use() was called while the model has the averaged weights",
                       .why = "the weights that are trained would be lost",
@@ -130,6 +143,7 @@ void AveragedWeights::enter() {
 }
 
 void AveragedWeights::leave(bool alone) {
+  if (!session_->is_alive()) return leave_freed(alone);
   if (!alone && model_->sharded() != nullptr) model_->sharded()->arrive();
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
@@ -141,6 +155,16 @@ void AveragedWeights::leave(bool alone) {
   training_.control.lend_weights(false);
   if (!alone) return publish();
   if (model_->sharded() != nullptr) model_->sharded()->publish_alone(is_in_common_memory());
+}
+
+// The Accelerator may be gone as well.
+void AveragedWeights::leave_freed(bool alone) {
+  for (auto& one : averages_) one.trained.reset();
+  in_use_ = false;
+  if (alone) return;
+  throw UsageError({.what = "The scope of Ema::use() ends after its Accelerator was destroyed or had freed its model",
+                    .why = "the module keeps the averaged weights, and those that were trained are lost",
+                    .hint = "end the scope before"});
 }
 
 // Whether all ranks see what one of them writes to an array of parameters that is not paged.
@@ -188,15 +212,13 @@ void AveragedWeights::take_over(const parallel::RankGroup& ranks, int root) {
   struct Counts {
     std::int64_t calls;
     std::int64_t updates;
-    double decay;
   };
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
   for (const auto& one : averages_) ranks.communicator_of(one.average).broadcast(one.average, root).wait();
-  const auto counts = mpi::broadcast(ranks.host, Counts{calls_, updates_, decay_}, root);
+  const auto counts = mpi::broadcast(ranks.host, Counts{calls_, updates_}, root);
   calls_ = counts.calls;
   updates_ = counts.updates;
-  decay_ = counts.decay;
 }
 
 std::function<void()> AveragedWeights::remember() {

@@ -19,11 +19,12 @@ class AveragedWeights {
 
   void update();
   std::int64_t updates() const { return updates_; }
-  double decay() const { return decay_; }
+  double decay() const { return updates_ == 0 ? 0 : ema_decay(options_, updates_); }
 
   /// Gives the model the averages. @collective
   void enter();
-  /// Gives it the trained weights again. `alone`: the other ranks may not come. @collective unless `alone`
+  /// Gives it the trained weights again. `alone`: the other ranks may not come. UsageError if the model was freed
+  /// since, unless `alone`. @collective unless `alone`
   void leave(bool alone);
 
   void save(SnapshotDraft& draft) const;
@@ -43,20 +44,21 @@ class AveragedWeights {
   };
 
   bool was_skipped() const;
-  void average(double decay);
+  void average();
   void copy_model();
   at::Tensor held(const Average& one) const;
   void publish();
+  void leave_freed(bool alone);
   bool is_in_common_memory() const;
   std::string path_of(const std::string& name) const { return "averages/" + options_.name + "/" + name; }
 
   Training& training_;
+  std::shared_ptr<const step::AcceleratorSession> session_;
   std::shared_ptr<step::ModelCore> model_;
   EmaOptions options_;
   std::vector<Average> averages_;
   std::int64_t calls_ = 0;
   std::int64_t updates_ = 0;
-  double decay_ = 0;
   bool in_use_ = false;
 };
 

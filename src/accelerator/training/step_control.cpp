@@ -76,6 +76,7 @@ void StepControl::restart() {
   session_ = std::make_shared<step::AcceleratorSession>();
   accumulation_.restart();
   loss_weights_.forget_all();
+  lent_weights_ = 0;
   if (reproducing_) reproducing_->forget();
   if (common_pass_) common_pass_->forget_all();
   if (protection_) protection_->forget();
@@ -127,6 +128,13 @@ void StepControl::require_trained_weights() const {
   throw UsageError({.what = "optimizer.step() was called while a model has averaged weights",
                     .why = "the step would change the average instead of the weights that are trained",
                     .hint = "end the scope of Ema::use() before you train"});
+}
+
+void StepControl::refuse_lent_weights(std::string_view call) const {
+  if (lent_weights_ == 0) return;
+  throw UsageError({.what = text::concat(call, " was called while a model has averaged weights"),
+                    .why = "the end of Ema::use() puts back the weights that were trained before it",
+                    .hint = "end the scope of Ema::use() before"});
 }
 
 void StepControl::refuse_protection_in(std::string_view scope) const {

@@ -75,8 +75,11 @@ class StepControl {
   void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
   /// Whether some model has other weights than those that are trained (Ema::use).
   void lend_weights(bool lent) { lent_weights_ += lent ? 1 : -1; }
+  bool has_lent_weights() const { return lent_weights_ > 0; }
   /// Throws UsageError while some model has. Call it before optimizers step.
   void require_trained_weights() const;
+  /// Throws UsageError, which names `call`, while some model has: the end of Ema::use() would undo what it does.
+  void refuse_lent_weights(std::string_view call) const;
   /// Throws UsageError if updates are protected: in `scope` the ranks do not make the same steps.
   void refuse_protection_in(std::string_view scope) const;
   /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.

@@ -4,10 +4,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <utility>
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/run/own_tokens.hpp"
+#include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::exported {
 namespace {
@@ -64,7 +67,8 @@ ProgramRunner::ProgramRunner(const Program& program, const FindTensor& find)
       output_names_(std::make_shared<const std::vector<std::string>>(program.output_names)),
       check_(program, input_names_),
       runner_(program.graph),
-      trains_(has_training_flag(program.graph)) {
+      trains_(has_training_flag(program.graph)),
+      on_own_tokens_(node_on_own_tokens(program.graph)) {
   for (const auto& input : program.inputs) {
     auto& source = sources_.emplace_back(Source{.kind = input.kind});
     const bool is_stored = input.kind != In::user && input.kind != In::fixed;
@@ -102,7 +106,18 @@ std::vector<c10::IValue> ProgramRunner::graph_inputs(const std::vector<at::Tenso
   return values;
 }
 
+void ProgramRunner::refuse_divided_sequence() const {
+  if (!on_own_tokens_ || !runtime::divided_sequence()) return;
+  throw UsageError(
+      {.what = text::concat("An exported model was called within maybe_context_parallel, and its graph has ",
+                            *on_own_tokens_),
+       .why = "that would see this rank's own tokens only",
+       .hint = "export the model with scaled_dot_product_attention, and give it positions and masks as "
+               "inputs"});
+}
+
 ExportedOutputs ProgramRunner::run(const std::vector<at::Tensor>& inputs) {
+  refuse_divided_sequence();
   check_.require_allowed(inputs);
   const auto on = device(inputs);
   auto given = graph_inputs(inputs, on);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <hortator/models/exported.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class ProgramRunner {
     std::size_t input = 0;  ///< the graph's input that gets the value
   };
 
+  void refuse_divided_sequence() const;
   c10::Device device(const std::vector<at::Tensor>& inputs) const;
   std::vector<c10::IValue> graph_inputs(const std::vector<at::Tensor>& inputs, c10::Device device);
 
@@ -54,6 +56,7 @@ class ProgramRunner {
   InputCheck check_;
   GraphRunner runner_;
   bool trains_;
+  std::optional<std::string> on_own_tokens_;  ///< a node that a divided sequence does not allow
 };
 
 }  // namespace hortator::exported

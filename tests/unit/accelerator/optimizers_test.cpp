@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "fixtures.hpp"
+#include "signum.hpp"
 #include "support/catch.hpp"
 #include "zero_course.hpp"
 
@@ -15,25 +16,10 @@ using test::batch;
 using test::copies_of;
 using test::distinct;
 using test::Shardable;
+using test::Signum;
 using test::train;
 
 namespace {
-
-/// A user's optimizer: the sign of the gradient, at a rate that falls with the parameter's step count.
-class Signum final : public NamedOptimizer, public ElementwiseOptimizer {
- public:
-  explicit Signum(std::vector<at::Tensor> parameters)
-      : NamedOptimizer({torch::optim::OptimizerParamGroup(std::move(parameters))},
-                       NamedOptions({{"lr", 0.01}}, {"momentum"}, {"rate"})) {}
-
- private:
-  void update(at::Tensor& parameter, const at::Tensor& gradient, MomentState& state,
-              const NamedOptions& options) override {
-    auto& momentum = state.moments["momentum"].lerp_(gradient, 0.1);
-    state.scalars["rate"] = options.get_lr() / static_cast<double>(state.step);
-    parameter.sub_(momentum.sign(), state.scalars["rate"]);
-  }
-};
 
 /// A user's optimizer that counts its steps in a tensor that is no moment, and scales by the norm of all gradients.
 class Normed final : public SlicedOptimizer {

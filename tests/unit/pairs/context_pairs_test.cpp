@@ -9,7 +9,6 @@
 
 #include "one_rank.hpp"
 #include "unit/accelerator/tensor_models.hpp"
-#include "unit/exported/stored_models.hpp"
 
 using namespace hortator;
 using test::append_weights;
@@ -156,18 +155,4 @@ TEST_CASE("offloaded parameters attend over divided sequences as those in memory
       check_near(scenario(on_two({}, attention)), expected);
     }
   }
-}
-
-TEST_CASE("an exported model is refused within a divided sequence, on all ranks, and not outside of it") {
-  Accelerator accelerator(on_two({}));
-  auto model = accelerator.prepare(exported_module(stored_models::file("mlp")));
-  const auto tensors = stored_models::tensors("mlp");
-  const auto expected = model(tensors.get("input_0"))[0];
-  {
-    auto ids = at::arange(8).view({1, 8});
-    const auto divided = accelerator.maybe_context_parallel({{&ids, 1}});
-    CHECK_THROWS_WITH(model(tensors.get("input_0")),
-                      ContainsSubstring("An exported model was called within maybe_context_parallel"));
-  }
-  CHECK(at::equal(model(tensors.get("input_0"))[0], expected));
 }
