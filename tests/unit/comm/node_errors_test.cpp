@@ -81,7 +81,8 @@ TEST_CASE("a tensor that one rank cannot stage makes all ranks throw that rank's
   check([&] { return communicator.all_reduce(wrong(recorded), ReduceOp::sum); }, "requires a gradient");
   check([&] { return communicator.broadcast(wrong(at::ones({3}).to_sparse()), 0); }, "a tensor of layout Sparse");
   check([&] { return communicator.broadcast_all({at::ones({3}), wrong(recorded)}, 0); }, "requires a gradient");
-  check([&] { return communicator.broadcast(at::ones({3}), last ? n : 0); }, "Broadcast from rank " + std::to_string(n));
+  check([&] { return communicator.broadcast(at::ones({3}), last ? n : 0); },
+        "Broadcast from rank " + std::to_string(n));
   check([&] { return communicator.all_gather(at::ones({last ? 1 : 3 * n}), at::ones({3})); }, "a whole of Float [1]");
   check([&] { return communicator.reduce_scatter(wrong(recorded), at::ones({3 * n}), ReduceOp::sum); },
         "requires a gradient");
