@@ -24,15 +24,15 @@ struct BertShape {
 
 BertShape bert_shape(const ConfigFields& fields) {
   BertShape shape{};
-  shape.vocabulary = fields.integer("vocab_size");
+  shape.vocabulary = fields.dimension("vocab_size");
   shape.padding = fields.is_absent("pad_token_id") ? 0 : fields.token("pad_token_id");
-  shape.width = fields.integer("hidden_size");
-  shape.inner = fields.integer("intermediate_size");
+  shape.width = fields.dimension("hidden_size");
+  shape.inner = fields.dimension("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
-  shape.heads = fields.integer("num_attention_heads");
+  shape.heads = fields.dimension("num_attention_heads");
   fields.require(shape.width % shape.heads == 0, "hidden_size", "expected a multiple of num_attention_heads");
-  shape.positions = fields.integer("max_position_embeddings", 512);
-  shape.types = fields.integer("type_vocab_size", 2);
+  shape.positions = fields.dimension("max_position_embeddings", 512);
+  shape.types = fields.dimension("type_vocab_size", 2);
   shape.epsilon = fields.number("layer_norm_eps", 1e-12);
   shape.attention_dropout = fields.probability("attention_probs_dropout_prob", 0.1);
   shape.dropout = fields.probability("hidden_dropout_prob", 0.1);

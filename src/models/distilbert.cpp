@@ -26,14 +26,14 @@ struct DistilBertShape {
 
 DistilBertShape distilbert_shape(const ConfigFields& fields) {
   DistilBertShape shape{};
-  shape.vocabulary = fields.integer("vocab_size");
+  shape.vocabulary = fields.dimension("vocab_size");
   shape.padding = fields.is_absent("pad_token_id") ? 0 : fields.token("pad_token_id");
-  shape.width = fields.integer("dim");
-  shape.inner = fields.integer("hidden_dim");
+  shape.width = fields.dimension("dim");
+  shape.inner = fields.dimension("hidden_dim");
   shape.layers = fields.layers("n_layers");
-  shape.heads = fields.integer("n_heads");
+  shape.heads = fields.dimension("n_heads");
   fields.require(shape.width % shape.heads == 0, "dim", "expected a multiple of n_heads");
-  shape.positions = fields.integer("max_position_embeddings", 512);
+  shape.positions = fields.dimension("max_position_embeddings", 512);
   shape.attention_dropout = fields.probability("attention_dropout", 0.1);
   shape.dropout = fields.probability("dropout", 0.1);
   shape.activation = activation_of(fields, "activation", "gelu");

@@ -26,13 +26,13 @@ struct Gpt2Shape {
 
 Gpt2Shape gpt2_shape(const ConfigFields& fields) {
   Gpt2Shape shape{};
-  shape.vocabulary = fields.integer("vocab_size");
-  shape.width = fields.integer("n_embd");
-  shape.inner = fields.integer("n_inner", 4 * shape.width);
+  shape.vocabulary = fields.dimension("vocab_size");
+  shape.width = fields.dimension("n_embd");
+  shape.inner = fields.dimension("n_inner", 4 * shape.width);
   shape.layers = fields.layers("n_layer");
-  shape.heads = fields.integer("n_head");
+  shape.heads = fields.dimension("n_head");
   fields.require(shape.width % shape.heads == 0, "n_embd", "expected a multiple of n_head");
-  shape.positions = fields.integer("n_positions");
+  shape.positions = fields.dimension("n_positions");
   shape.epsilon = fields.number("layer_norm_epsilon", 1e-5);
   shape.attention_dropout = fields.probability("attn_pdrop", 0.1);
   shape.embedding_dropout = fields.probability("embd_pdrop", 0.1);

@@ -7,6 +7,7 @@
 #include <hortator/nn/moe.hpp>
 #include <hortator/training/recompute.hpp>
 
+#include "core/text/text.hpp"
 #include "models/architectures.hpp"
 #include "models/heads.hpp"
 #include "models/layers/activation.hpp"
@@ -80,21 +81,24 @@ nn::MoEOptions experts_of(const ConfigFields& fields, const LlamaShape& shape) {
 LlamaShape llama_shape(const ConfigFields& fields, std::string_view family) {
   const bool is_qwen2 = family == "qwen2", is_qwen3 = family == "qwen3";
   LlamaShape shape{};
-  shape.vocabulary = fields.integer("vocab_size");
+  shape.vocabulary = fields.dimension("vocab_size");
   shape.padding = fields.token("pad_token_id");
-  shape.width = fields.integer("hidden_size");
-  shape.inner = fields.integer("intermediate_size");
+  shape.width = fields.dimension("hidden_size");
+  shape.inner = fields.dimension("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
-  shape.heads = fields.integer("num_attention_heads");
+  shape.heads = fields.dimension("num_attention_heads");
   const bool is_mixtral = family == "mixtral", is_mistral = family == "mistral" || is_mixtral;
   const std::int64_t key_heads = family == "llama" ? shape.heads : is_mistral ? 8 : 32;
   shape.key_heads =
-      fields.integer("num_key_value_heads", fields.is_absent("num_key_value_heads") ? key_heads : shape.heads);
+      fields.dimension("num_key_value_heads", fields.is_absent("num_key_value_heads") ? key_heads : shape.heads);
   fields.require(shape.heads % shape.key_heads == 0, "num_key_value_heads",
                  "expected a divisor of num_attention_heads");
   fields.require(fields.has("head_dim") || is_qwen3 || shape.width % shape.heads == 0, "hidden_size",
                  "expected a multiple of num_attention_heads");
-  shape.head_width = fields.integer("head_dim", is_qwen3 ? qwen3_head_width : shape.width / shape.heads);
+  shape.head_width = fields.dimension("head_dim", is_qwen3 ? qwen3_head_width : shape.width / shape.heads);
+  constexpr std::int64_t max_heads_width = std::int64_t{1} << 28;
+  fields.require(shape.head_width <= max_heads_width / shape.heads, "head_dim",
+                 text::concat("expected at most ", max_heads_width, " / num_attention_heads"));
   shape.positions = fields.integer("max_position_embeddings");
   shape.epsilon = fields.number("rms_norm_eps", is_mixtral ? 1e-5 : 1e-6);
   shape.dropout = fields.probability("attention_dropout", 0);

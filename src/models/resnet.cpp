@@ -207,8 +207,8 @@ class TorchvisionResNet final : public ResNet {
 
 ResNetShape shape_in_transformers(const ConfigFields& fields) {
   constexpr std::int64_t max_depth = 1024;
-  ResNetShape shape{.channels = fields.integer("num_channels", 3), .stem = fields.integer("embedding_size", 64)};
-  shape.widths = fields.integers("hidden_sizes");
+  ResNetShape shape{.channels = fields.dimension("num_channels", 3), .stem = fields.dimension("embedding_size", 64)};
+  shape.widths = fields.dimensions("hidden_sizes");
   shape.depths = fields.integers("depths");
   fields.require(!shape.widths.empty() && shape.widths.size() <= 16, "hidden_sizes", "expected 1 to 16 sizes");
   fields.require(shape.depths.size() == shape.widths.size(), "depths", "expected as many as hidden_sizes");
@@ -237,12 +237,12 @@ std::shared_ptr<PretrainedModel> make_torchvision_resnet(const ConfigFields& fie
   ResNetShape shape{.depths = depths.at(name), .has_bottlenecks = !is_small};
   for (const std::int64_t width : {64, 128, 256, 512}) shape.widths.push_back(is_small ? width : 4 * width);
   shape.activation = activation_named("relu");
-  shape.channels = fields.integer("in_chans", shape.channels);
+  shape.channels = fields.dimension("in_chans", shape.channels);
   fields.require_value("global_pool", "avg");
   fields.require_value("model_args", nlohmann::json::object());
   for (const auto* skipped : {"num_features", "pretrained_cfg", "label_names", "label_descriptions"})
     fields.skip(skipped);
-  const auto labels = fields.has("num_labels") ? fields.num_labels() : fields.integer("num_classes", image_net);
+  const auto labels = fields.has("num_labels") ? fields.num_labels() : fields.dimension("num_classes", image_net);
   fields.skip("num_classes");
   return std::make_shared<TorchvisionResNet>(shape, labels);
 }

@@ -27,7 +27,7 @@ struct VitShape {
 };
 
 std::vector<std::int64_t> height_and_width(const ConfigFields& fields, const std::string& name, std::int64_t absent) {
-  auto both = fields.integers(name);
+  auto both = fields.dimensions(name);
   if (both.empty()) both = {absent};
   if (both.size() == 1) both.push_back(both.front());
   fields.require(both.size() == 2 && both[0] > 0 && both[1] > 0, name, "expected a size, or height and width");
@@ -36,13 +36,13 @@ std::vector<std::int64_t> height_and_width(const ConfigFields& fields, const std
 
 VitShape vit_shape(const ConfigFields& fields) {
   VitShape shape{};
-  shape.width = fields.integer("hidden_size");
-  shape.inner = fields.integer("intermediate_size");
+  shape.width = fields.dimension("hidden_size");
+  shape.inner = fields.dimension("intermediate_size");
   shape.layers = fields.layers("num_hidden_layers");
-  shape.heads = fields.integer("num_attention_heads");
+  shape.heads = fields.dimension("num_attention_heads");
   fields.require(shape.width % shape.heads == 0, "hidden_size", "expected a multiple of num_attention_heads");
-  shape.channels = fields.integer("num_channels", 3);
-  shape.pooled = fields.integer("pooler_output_size", shape.width);
+  shape.channels = fields.dimension("num_channels", 3);
+  shape.pooled = fields.dimension("pooler_output_size", shape.width);
   shape.image = height_and_width(fields, "image_size", 224);
   shape.patch = height_and_width(fields, "patch_size", 16);
   shape.epsilon = fields.number("layer_norm_eps", 1e-12);

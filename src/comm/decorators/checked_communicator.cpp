@@ -1,5 +1,9 @@
 #include "comm/decorators/checked_communicator.hpp"
 
+#include <c10/core/GradMode.h>
+
+#include <utility>
+
 #include "comm/operands.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
@@ -24,6 +28,18 @@ bool fit(const at::Tensor& whole, const at::Tensor& part, int parts) {
          whole.scalar_type() == part.scalar_type();
 }
 
+// Why a back end with these traits refuses the tensor, apart from its type and shape. Empty: it does not.
+std::string refusal_of(const at::Tensor& tensor, const Traits& traits) {
+  if (!tensor.defined()) return "";
+  if (tensor.layout() != at::kStrided) return text::concat(" (layout ", tensor.layout(), ")");
+  return traits.carries(tensor.device()) ? "" : text::concat(" (on ", tensor.device().type(), ")");
+}
+
+std::string refusal_of_result(const at::Tensor& tensor, const Traits& traits) {
+  const bool is_recorded = tensor.defined() && tensor.requires_grad() && c10::GradMode::is_enabled();
+  return refusal_of(tensor, traits) + (is_recorded ? " (the result requires a gradient)" : "");
+}
+
 }  // namespace
 
 std::vector<at::Tensor> CheckedCommunicator::Call::tensors() const {
@@ -45,13 +61,14 @@ std::string CheckedCommunicator::describe(const Call& call) {
     for (const auto& tensor : *call.list) tensors.push_back(comm::describe(tensor));
     description += " of " + text::join(tensors);
   }
+  description += call.refusal;
   if (call.number)
     description += text::concat(call.first || call.list ? " from rank " : " of elements: ", *call.number);
   return description;
 }
 
 void CheckedCommunicator::compare(const Call& call) const {
-  auto hash = core::hash(call.detail, core::hash(call.verb));
+  auto hash = core::hash(call.refusal, core::hash(call.detail, core::hash(call.verb)));
   hash = core::mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
   std::uint64_t shapes = 0;
   for (const auto& tensor : call.tensors()) {
@@ -62,7 +79,10 @@ void CheckedCommunicator::compare(const Call& call) const {
 }
 
 Work CheckedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  compare({.verb = "all_reduce", .detail = comm::name(op), .first = &tensor});
+  compare({.verb = "all_reduce",
+           .detail = comm::name(op),
+           .first = &tensor,
+           .refusal = refusal_of_result(tensor, traits())});
   return inner_->all_reduce(std::move(tensor), op);
 }
 
@@ -70,22 +90,28 @@ Work CheckedCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& in
   compare({.verb = "reduce_scatter",
            .detail = comm::name(op),
            .first = &input,
-           .second = fit(input, output, size()) ? nullptr : &output});
+           .second = fit(input, output, size()) ? nullptr : &output,
+           .refusal = refusal_of(input, traits()) + refusal_of_result(output, traits())});
   return inner_->reduce_scatter(std::move(output), input, op);
 }
 
 Work CheckedCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  compare({.verb = "all_gather", .first = &input, .second = fit(output, input, size()) ? nullptr : &output});
+  compare({.verb = "all_gather",
+           .first = &input,
+           .second = fit(output, input, size()) ? nullptr : &output,
+           .refusal = refusal_of(input, traits()) + refusal_of_result(output, traits())});
   return inner_->all_gather(std::move(output), input);
 }
 
 Work CheckedCommunicator::broadcast(at::Tensor tensor, int root) {
-  compare({.verb = "broadcast", .number = root, .first = &tensor});
+  compare({.verb = "broadcast", .number = root, .first = &tensor, .refusal = refusal_of_result(tensor, traits())});
   return inner_->broadcast(std::move(tensor), root);
 }
 
 Work CheckedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
-  compare({.verb = "broadcast_all", .number = root, .list = &tensors});
+  std::string refusal;
+  for (const auto& tensor : tensors) refusal += refusal_of_result(tensor, traits());
+  compare({.verb = "broadcast_all", .number = root, .list = &tensors, .refusal = std::move(refusal)});
   return inner_->broadcast_all(std::move(tensors), root);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "comm/communicator.hpp"
 #include "comm/decorators/call_comparison.hpp"
@@ -11,7 +12,7 @@
 namespace hortator::comm {
 
 /// Debug mode of another communicator: before each collective all ranks compare their calls (operation, type, shape,
-/// root and call site in the user's program). Where they differ, all ranks throw.
+/// root, whatever the back end would refuse, and call site in the user's program). Where they differ, all ranks throw.
 class CheckedCommunicator final : public Communicator {
  public:
   /// `inner` and `comparison` have the same ranks.
@@ -53,6 +54,7 @@ class CheckedCommunicator final : public Communicator {
     const at::Tensor* first = nullptr;
     const at::Tensor* second = nullptr;  ///< the output, if it does not fit the input
     const std::vector<at::Tensor>* list = nullptr;
+    std::string refusal = {};  ///< why the back end will refuse a tensor, which it may do on this rank only
 
     std::vector<at::Tensor> tensors() const;
   };

@@ -30,35 +30,59 @@ Work bring_back(Results results, Work work) {
   });
 }
 
+// Whether `check` accepts the operands. What this rank cannot stage goes to the inner communicator as it is: a back end
+// that publishes refusals makes all ranks throw this one's.
+template <typename Check>
+bool can_stage(const Check& check) {
+  try {
+    check();
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Work StagedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  check_result(tensor, device_, "all_reduce", name());
-  check_reducible(tensor.scalar_type(), op);
+  const auto check = [&] {
+    check_result(tensor, device_, "all_reduce", name());
+    check_reducible(tensor.scalar_type(), op);
+  };
+  if (!can_stage(check)) return inner_->all_reduce(std::move(tensor), op);
   const auto host = on_host(tensor);
   return bring_back({{host, std::move(tensor)}}, inner_->all_reduce(host, op));
 }
 
 Work StagedCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  check_result(output, device_, "reduce_scatter", name());
-  check_operand(input, device_, "reduce_scatter", name());
-  check_reducible(input.scalar_type(), op);
-  check_parts(input, output, size(), "reduce_scatter");
+  const auto check = [&] {
+    check_result(output, device_, "reduce_scatter", name());
+    check_operand(input, device_, "reduce_scatter", name());
+    check_reducible(input.scalar_type(), op);
+    check_parts(input, output, size(), "reduce_scatter");
+  };
+  if (!can_stage(check)) return inner_->reduce_scatter(std::move(output), input, op);
   const auto host = empty_on_host(output);
   return bring_back({{host, std::move(output)}}, inner_->reduce_scatter(host, on_host(input), op));
 }
 
 Work StagedCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  check_result(output, device_, "all_gather", name());
-  check_operand(input, device_, "all_gather", name());
-  check_parts(output, input, size(), "all_gather");
+  const auto check = [&] {
+    check_result(output, device_, "all_gather", name());
+    check_operand(input, device_, "all_gather", name());
+    check_parts(output, input, size(), "all_gather");
+  };
+  if (!can_stage(check)) return inner_->all_gather(std::move(output), input);
   const auto host = empty_on_host(output);
   return bring_back({{host, std::move(output)}}, inner_->all_gather(host, on_host(input)));
 }
 
 Work StagedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
-  for (const auto& tensor : tensors) check_result(tensor, device_, "broadcast", name());
-  check_root(root, size());
+  const auto check = [&] {
+    for (const auto& tensor : tensors) check_result(tensor, device_, "broadcast", name());
+    check_root(root, size());
+  };
+  if (!can_stage(check)) return inner_->broadcast_all(std::move(tensors), root);
   Results results;
   std::vector<at::Tensor> hosts;
   for (auto& tensor : tensors) {
@@ -68,13 +92,9 @@ Work StagedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root
   return bring_back(std::move(results), inner_->broadcast_all(std::move(hosts), root));
 }
 
-// What this rank cannot stage goes to the inner communicator as it is, which refuses it on all ranks.
 Work StagedCommunicator::exchange(std::vector<PeerTensor> sent, std::vector<PeerTensor> received) {
-  try {
-    check_exchange(sent, received, device_, size(), name());
-  } catch (const UsageError&) {
-    return inner_->exchange(std::move(sent), std::move(received));
-  }
+  const auto check = [&] { check_exchange(sent, received, device_, size(), name()); };
+  if (!can_stage(check)) return inner_->exchange(std::move(sent), std::move(received));
   Results results;
   for (auto& [tensor, peer] : sent) tensor = on_host(tensor);
   for (auto& [tensor, peer] : received) {

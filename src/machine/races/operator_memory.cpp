@@ -36,12 +36,24 @@ bool is_composite(const c10::OperatorHandle& op, c10::DeviceType type) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
-// Changed in training, which the schema does not say.
-bool is_running_statistic(const std::string& argument) {
-  return argument == "running_mean" || argument == "running_var";
+// Batch norms write their running statistics in training, which their schemas do not say. These only read them.
+bool only_reads_statistics(std::string_view name) {
+  return name.ends_with("_backward") || name.ends_with("_no_training") || name.ends_with("_no_update");
+}
+
+bool is_running_statistic(std::string_view argument) { return argument == "running_mean" || argument == "running_var"; }
+
+bool says_training(std::string_view argument) {
+  return argument == "training" || argument == "train" || argument == "use_input_stats";
 }
 
 }  // namespace
+
+bool OperatorMemory::is_written(std::size_t argument, c10::ArrayRef<const c10::IValue> arguments) const {
+  if (writes[argument] != 0) return true;
+  if (writes_in_training[argument] == 0) return false;
+  return !training || (arguments[*training].isBool() && arguments[*training].toBool());
+}
 
 OperatorMemory inspect_memory(const c10::OperatorHandle& op, c10::DeviceType type) {
   const auto& schema = op.schema();
@@ -50,8 +62,11 @@ OperatorMemory inspect_memory(const c10::OperatorHandle& op, c10::DeviceType typ
   bool writes_any = false;
   for (const auto& argument : schema.arguments()) {
     const auto* const alias = argument.alias_info();
-    const bool is_written = alias != nullptr ? alias->isWrite() : is_running_statistic(argument.name());
+    const bool is_written = alias != nullptr && alias->isWrite();
+    if (says_training(argument.name())) memory.training = memory.writes.size();
     memory.writes.push_back(static_cast<char>(is_written));
+    memory.writes_in_training.push_back(static_cast<char>(alias == nullptr && is_running_statistic(argument.name()) &&
+                                                          !only_reads_statistics(schema.name())));
     makes_alias |= alias != nullptr && !is_written;
     writes_any |= is_written;
   }

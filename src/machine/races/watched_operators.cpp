@@ -70,7 +70,7 @@ class WatchedCall final : public at::ObserverContext {
   template <typename Act>
   void for_arguments(c10::ArrayRef<const IValue> inputs, Act act) const {
     for (std::size_t i = 0; i < inputs.size() && i < memory_.writes.size(); ++i)
-      for_tensors(inputs[i], [&](const at::Tensor& tensor) { act(tensor, memory_.writes[i] != 0); });
+      for_tensors(inputs[i], [&](const at::Tensor& tensor) { act(tensor, memory_.is_written(i, inputs)); });
   }
 
   // Notes the current stream of each device that the operator works on. A copy between two devices is its source's

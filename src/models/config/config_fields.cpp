@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace hortator::models {
 namespace {
 
 constexpr std::int64_t max_size = std::int64_t{1} << 31;
+constexpr std::int64_t max_dimension = std::int64_t{1} << 28;  // the bytes of a matrix of such sides fit into 64 bits
 
 bool has_no_effect(std::string_view field) {
   return std::ranges::find(fields_without_effect, field) != std::end(fields_without_effect);
@@ -82,6 +84,35 @@ std::int64_t ConfigFields::integer(const std::string& name, std::int64_t absent)
 
 std::optional<std::int64_t> ConfigFields::optional_integer(const std::string& name) const {
   return has(name) ? std::optional(integer(name)) : std::nullopt;
+}
+
+std::int64_t ConfigFields::dimension(const std::string& name) const {
+  const auto value = integer(name);
+  require(value <= max_dimension, name, text::concat("expected at most ", max_dimension));
+  return dimensions_->insert_or_assign(name, value).first->second;
+}
+
+std::int64_t ConfigFields::dimension(const std::string& name, std::int64_t absent) const {
+  return has(name) ? dimension(name) : absent;
+}
+
+std::vector<std::int64_t> ConfigFields::dimensions(const std::string& name) const {
+  auto all = integers(name);
+  for (const auto one : all) {
+    require(one <= max_dimension, name, text::concat("expected at most ", max_dimension));
+    auto& largest = (*dimensions_)[name];
+    largest = std::max(largest, one);
+  }
+  return all;
+}
+
+std::string ConfigFields::largest_dimensions() const {
+  std::vector<std::pair<std::int64_t, std::string>> all;
+  for (const auto& [name, value] : *dimensions_) all.emplace_back(value, shown(name));
+  std::ranges::sort(all, std::greater());
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i) texts.push_back(all[i].second);
+  return text::join(texts);
 }
 
 std::optional<std::int64_t> ConfigFields::token(const std::string& name) const {
@@ -185,7 +216,7 @@ std::pair<std::string, std::int64_t> ConfigFields::token_pair(const std::string&
 }
 
 std::int64_t ConfigFields::num_labels() const {
-  if (has("num_labels")) return integer("num_labels");
+  if (has("num_labels")) return dimension("num_labels");
   const auto labels = object("id2label");
   return labels.empty() ? 2 : static_cast<std::int64_t>(labels.object_.size());
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -30,11 +31,14 @@ class ConfigFields {
   bool is_absent(const std::string& name) const { return !object_.contains(name); }  ///< and not null either
 
   // Each marks the field as used. Without a default, an absent field is an error.
-  std::int64_t integer(const std::string& name) const;  ///< a size: from 1
+  std::int64_t integer(const std::string& name) const;  ///< from 1 to 2147483647
   std::int64_t integer(const std::string& name, std::int64_t absent) const;
   std::optional<std::int64_t> optional_integer(const std::string& name) const;
-  std::optional<std::int64_t> token(const std::string& name) const;  ///< any whole number
-  std::int64_t layers(const std::string& name) const;                ///< a number of layers: from 1 to 4096
+  std::int64_t dimension(const std::string& name) const;  ///< of weights: from 1 to 2^28
+  std::int64_t dimension(const std::string& name, std::int64_t absent) const;
+  std::vector<std::int64_t> dimensions(const std::string& name) const;  ///< one number counts as a list
+  std::optional<std::int64_t> token(const std::string& name) const;     ///< any whole number
+  std::int64_t layers(const std::string& name) const;                   ///< a number of layers: from 1 to 4096
   double number(const std::string& name) const;
   double number(const std::string& name, double absent) const;
   bool flag(const std::string& name, bool absent) const;
@@ -49,6 +53,9 @@ class ConfigFields {
   double probability(const std::string& name, double absent) const;
   /// Outputs of a classification head: num_labels, or as many as id2label has, or 2.
   std::int64_t num_labels() const;
+
+  /// The two largest dimensions that were read: "'vocab_size' is 50257, 'n_embd' is 768".
+  std::string largest_dimensions() const;
 
   void skip(const std::string& name) const;  ///< a field that changes nothing
   /// Throws if the field has another value: other values are not supported.
@@ -70,6 +77,8 @@ class ConfigFields {
   nlohmann::ordered_json object_;
   std::string file_;
   std::string path_;
+  std::shared_ptr<std::map<std::string, std::int64_t>> dimensions_ =
+      std::make_shared<std::map<std::string, std::int64_t>>();
   std::shared_ptr<std::set<std::string>> used_ = std::make_shared<std::set<std::string>>();
 };
 

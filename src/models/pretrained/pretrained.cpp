@@ -3,6 +3,8 @@
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/pretrained.hpp>
+#include <new>
+#include <string_view>
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
@@ -98,14 +100,29 @@ ModelConfig config_of(const Described& model) {
   return config;
 }
 
+UsageError too_large(const ConfigFields& fields, std::string_view reason) {
+  if (const auto allocator = reason.find("DefaultCPUAllocator"); allocator != std::string_view::npos)
+    reason.remove_prefix(allocator);  // behind the place in LibTorch's source
+  return UsageError(
+      {.what = text::concat(fields.file(), ": a model of this size cannot be made: ", fields.largest_dimensions()),
+       .why = std::string(reason.substr(0, reason.find('\n'))),
+       .hint = "correct the sizes, or use a machine with more memory"});
+}
+
 std::shared_ptr<PretrainedModel> made(const Described& model) {
   const auto& [fields, architecture] = model;
-  auto module = architecture.make(fields, architecture);
-  fields.require_all_used();
-  if (architecture.family != "resnet" && architecture.family != "timm")
-    initialise_normal(*module, fields.number("initializer_range", 0.02));
-  module->set_config(config_of(model));
-  return module;
+  try {
+    auto module = architecture.make(fields, architecture);
+    fields.require_all_used();
+    if (architecture.family != "resnet" && architecture.family != "timm")
+      initialise_normal(*module, fields.number("initializer_range", 0.02));
+    module->set_config(config_of(model));
+    return module;
+  } catch (const c10::Error& error) {
+    throw too_large(fields, error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    throw too_large(fields, "memory cannot be allocated");
+  }
 }
 
 /// The text of the folder's generation_config.json; empty if there is none.

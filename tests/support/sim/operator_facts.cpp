@@ -15,6 +15,7 @@ bool is_tensors(const c10::TypePtr& type) {
 void fill(OperatorFacts& facts, const c10::OperatorHandle& op) {
   const auto& schema = op.schema();
   facts.name = c10::toString(op.operator_name());
+  facts.memory = machine::inspect_memory(op, c10::kPrivateUse1);
   facts.is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   facts.no_meta = !op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta);
   facts.waits_for_masks = schema.name() == "aten::index";  // its tag says so of numbers as well

@@ -5,11 +5,14 @@
 #include <atomic>
 #include <string>
 
+#include "machine/races/operator_memory.hpp"
+
 namespace hortator::sim {
 
 /// What has to be known of an operator to run it later.
 struct OperatorFacts {
   std::string name = {};
+  machine::OperatorMemory memory = {};
   bool makes_tensors = false;
   bool has_outputs = false;  ///< arguments `out`
   bool is_random = false;

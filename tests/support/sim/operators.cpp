@@ -18,10 +18,6 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
 /// One call of an operator, on its way to a stream.
 class Call {
  public:
@@ -50,6 +46,9 @@ class Call {
       });
     }
     return found;
+  }
+  bool is_written(std::size_t i) const {
+    return facts_.memory.is_written(i, c10::ArrayRef<const IValue>(arguments_.data(), arguments_.size()));
   }
   const c10::Argument& argument(std::size_t i) const { return op_.schema().arguments()[i]; }
 
@@ -135,8 +134,8 @@ class Call {
         near.emplace_back(c10::Device(c10::kCPU));
         continue;
       }
-      near.push_back(with_tensors(
-          arguments_[i], [&](const at::Tensor& tensor) { return near_argument(tensor, is_written(argument(i))); }));
+      near.push_back(
+          with_tensors(arguments_[i], [&](const at::Tensor& tensor) { return near_argument(tensor, is_written(i)); }));
     }
     TORCH_CHECK(!facts_.is_random || facts_.generator >= 0, "sim: ", facts_.name, " has no generator");
     Task made{.name = facts_.name, .uses = std::move(uses_), .run = {}};

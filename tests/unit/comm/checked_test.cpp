@@ -73,6 +73,19 @@ TEST_CASE("in debug mode ranks that call differently all get the same table, wha
         error_of([&] { communicator->all_reduce(last ? at::Tensor() : at::ones({3}), ReduceOp::sum); });
     CHECK_THAT(undefined, ContainsSubstring(odd + "all_reduce (sum) of undefined tensor"));
 
+    const auto sparse = error_of(
+        [&] { communicator->all_reduce(last ? at::ones({3}).to_sparse() : at::ones({3}), ReduceOp::sum).wait(); });
+    CHECK_THAT(sparse, ContainsSubstring(odd + "all_reduce (sum) of Float [3] (layout Sparse)"));
+
+    const auto elsewhere =
+        error_of([&] { communicator->broadcast(at::ones({3}, last ? at::kMeta : at::kCPU), 0).wait(); });
+    CHECK_THAT(elsewhere, ContainsSubstring(odd + "broadcast of Float [3] (on meta) from rank 0"));
+
+    const auto recorded = error_of([&] {
+      communicator->all_gather(at::ones({3 * communicator->size()}).set_requires_grad(last), at::ones({3})).wait();
+    });
+    CHECK_THAT(recorded, ContainsSubstring(odd + "all_gather of Float [3] (the result requires a gradient)"));
+
     const auto lists =
         error_of([&] { communicator->broadcast_all(std::vector<at::Tensor>(last ? 2 : 1, at::ones({3})), 0); });
     CHECK_THAT(lists, ContainsSubstring(odd + "broadcast_all of Float [3], Float [3] from rank 0"));

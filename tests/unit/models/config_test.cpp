@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <fstream>
+#include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <nlohmann/json.hpp>
@@ -82,6 +83,33 @@ TEST_CASE("an unknown architecture or field is an error that lists the known one
              ContainsSubstring("only \"absolute\""));
   CHECK_THAT(error_of(json::array()), ContainsSubstring("not a valid JSON object"));
   CHECK_THAT(error_of(json::object()), ContainsSubstring("architectures"));
+}
+
+TEST_CASE("a size that is far too large is an error that names the field and its value") {
+  const auto check = [](json config, const std::string& field, const json& value, const std::string& expected) {
+    config[field] = value;
+    INFO(field);
+    CHECK_THAT(error_of(config),
+               ContainsSubstring("'" + field + "' is " + value.dump()) && ContainsSubstring(expected));
+  };
+  constexpr std::int64_t absurd = 2147483647;
+  const std::string limit = "expected at most 268435456";
+  for (const auto* field : {"vocab_size", "hidden_size", "intermediate_size", "num_attention_heads"}) {
+    check(small_llama, field, absurd, limit);
+    check(small_bert, field, absurd, limit);
+  }
+  check(small_llama, "head_dim", std::int64_t{1} << 28, "expected at most 268435456 / num_attention_heads");
+  check(small_bert, "max_position_embeddings", absurd, limit);
+  check(small_bert, "type_vocab_size", absurd, limit);
+  check(small_resnet, "num_labels", absurd, limit);
+  check(small_resnet, "hidden_sizes", {64, 128, 256, absurd}, limit);
+  CHECK(error_of(changed(small_llama, "max_position_embeddings", absurd)) == "no error");  // no weight has this size
+
+  const std::int64_t large = std::int64_t{1} << 28;
+  check(changed(small_llama, "hidden_size", large), "vocab_size", large - 16, "'hidden_size' is 268435456");
+  const auto wide = changed(changed(small_bert, "hidden_size", large), "vocab_size", large);
+  CHECK_THAT(error_of(wide), ContainsSubstring("(DefaultCPUAllocator: "));
+  CHECK_THROWS_AS(construct_deferred([&] { return made(wide); }), UsageError);
 }
 
 TEST_CASE("fields that change nothing, and those that are null, are accepted") {

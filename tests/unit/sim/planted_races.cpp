@@ -1,5 +1,9 @@
 #include "planted_races.hpp"
 
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+
+#include <tuple>
 #include <utility>
 
 #include "sim_fixture.hpp"
@@ -200,6 +204,43 @@ void fused_step(Ordering& ordering) {
   wait_for_all();
 }
 
+at::Tensor batch_norm(const at::Tensor& input, const at::Tensor& mean, const at::Tensor& variance, bool is_training) {
+  return std::get<0>(at::native_batch_norm(input, {}, {}, mean, variance, is_training, 0.1, 1e-5));
+}
+
+// Training writes the running statistics, which the operator's schema does not say.
+void running_statistics(Ordering& ordering) {
+  const auto input = at::full({4, 3, 5}, 1.0, sim::device());
+  const auto mean = at::zeros({3}, sim::device());
+  const auto variance = at::ones({3}, sim::device());
+  const auto side = side_stream();
+  ordering.after(current_stream(), side);
+  const auto output = on(side, [&] { return batch_norm(input, mean, variance, /*is_training=*/true); });
+  ordering.after(side, current_stream());
+  const auto shifted = mean + 1;
+  wait_for_all();
+}
+
+// In evaluation they are only read, also by the backward: streams need no order among each other.
+void evaluations(Ordering& ordering) {
+  const auto input = at::full({4, 3, 5}, 1.0, sim::device());
+  const auto mean = at::zeros({3}, sim::device());
+  const auto variance = at::ones({3}, sim::device());
+  const auto streams = sides(2);
+  std::vector<at::Tensor> kept;
+  for (const auto& stream : streams) {
+    ordering.after(current_stream(), stream);
+    kept.push_back(on(stream, [&] { return batch_norm(input, mean, variance, /*is_training=*/false); }));
+    kept.push_back(on(stream, [&] {
+      return std::get<0>(at::native_batch_norm_backward(input, input, {}, mean, variance, {}, {}, /*train=*/false, 1e-5,
+                                                        {true, false, false}));
+    }));
+  }
+  for (const auto& stream : streams) ordering.after(stream, current_stream());
+  mean.add_(1);
+  wait_for_all();
+}
+
 }  // namespace
 
 void Ordering::after(const c10::Stream& first, const c10::Stream& second) {
@@ -244,7 +285,9 @@ std::vector<RaceProgram> race_programs() {
           {"memory filled by the host", fill_on_host},
           {"two devices", two_devices},
           {"an order through a third stream", by_a_third},
-          {"an optimizer's step on a stream of its own", fused_step}};
+          {"an optimizer's step on a stream of its own", fused_step},
+          {"running statistics in training", running_statistics},
+          {"running statistics in evaluation", evaluations}};
 }
 
 }  // namespace hortator::test
