@@ -14,21 +14,9 @@ using test::Weight;
 
 namespace {
 
-struct WeightRun {
-  explicit WeightRun(const AcceleratorOptions& options) : accelerator(options) {}
-
-  Accelerator accelerator;
-  Weight net;
-  torch::optim::SGD sgd{net.parameters(), 1.0};
-  Model<Weight> model = accelerator.prepare(net);
-  Optimizer optimizer = accelerator.prepare(sgd);
-
-  void step(double times) {
-    accelerator.backward(model(times).sum());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  double weight() const { return net.w.item<double>(); }
+/// Each step goes by as much as the gradient.
+struct DescentRun : test::WeightRun<torch::optim::SGD> {
+  explicit DescentRun(const AcceleratorOptions& options) : WeightRun(options, 1) {}
 };
 
 AcceleratorOptions fp16(bool late) {
@@ -45,7 +33,7 @@ double mean_over(int ranks, const std::function<double(int)>& value) {
 
 TEST_CASE("within LocalSGD an overflow skips the step of its own rank, and all end with the scale of the most steps") {
   for (const bool late : {false, true}) {
-    WeightRun run(fp16(late));
+    DescentRun run(fp16(late));
     const int rank = run.accelerator.process_index();
     const int ranks = run.accelerator.num_processes();
     {
@@ -69,7 +57,7 @@ TEST_CASE("within LocalSGD an overflow skips the step of its own rank, and all e
 }
 
 TEST_CASE("after an error within LocalSGD all ranks have the scale with which the scope began") {
-  WeightRun run(fp16(/*late=*/false));
+  DescentRun run(fp16(/*late=*/false));
   try {
     const LocalSGD local_sgd(run.accelerator, run.model, {.steps = 2});
     run.step(run.accelerator.is_main_process() ? std::numeric_limits<double>::infinity() : 1);
@@ -84,7 +72,7 @@ TEST_CASE("after an error within LocalSGD all ranks have the scale with which th
 
 TEST_CASE(
     "LocalSGD counts its calls, also of micro-steps, and an unfinished group's gradients are averaged at its end") {
-  WeightRun run({.gradient_accumulation_steps = 2});
+  DescentRun run({.gradient_accumulation_steps = 2});
   const int ranks = run.accelerator.num_processes();
   const auto times = [](int rank) { return rank + 1.0; };
   const double mine = times(run.accelerator.process_index());
@@ -108,7 +96,7 @@ TEST_CASE(
 }
 
 TEST_CASE("within LocalSGD clipping is by the norm of the rank's own gradients") {
-  WeightRun run({});
+  DescentRun run({});
   const double mine = run.accelerator.process_index() + 2.0;
   {
     LocalSGD local_sgd(run.accelerator, run.model, {.steps = 5});

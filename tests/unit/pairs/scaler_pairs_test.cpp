@@ -19,29 +19,16 @@ AcceleratorOptions scaled(bool late) {
   return {.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024, .late_verdict = late}, .cpu = true};
 }
 
-struct ScaledRun {
-  explicit ScaledRun(bool late) : accelerator(scaled(late)) {}
-
-  Accelerator accelerator;
-  Weight net;
-  torch::optim::AdamW adamw{net.parameters(), torch::optim::AdamWOptions(1e-2)};
-  Model<Weight> model = accelerator.prepare(net);
-  Optimizer optimizer = accelerator.prepare(adamw);
-
-  void step(double times) {
-    accelerator.backward(model(times).sum());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  double weight() const { return net.w.item<double>(); }
+struct ScaledRun : test::WeightRun<torch::optim::AdamW> {
+  explicit ScaledRun(bool late) : WeightRun(scaled(late), 1e-2) {}
 };
 
 std::string one_step(ScaledRun& run, bool past_the_handle, bool clears_by_handle) {
   return test::written_to(STDERR_FILENO, [&] {
     for (int i = 0; i < 2; ++i) {
       run.accelerator.backward(run.model(1).sum());
-      past_the_handle ? void(run.adamw.step()) : run.optimizer.step();
-      clears_by_handle ? run.optimizer.zero_grad() : run.adamw.zero_grad();
+      past_the_handle ? void(run.own.step()) : run.optimizer.step();
+      clears_by_handle ? run.optimizer.zero_grad() : run.own.zero_grad();
     }
   });
 }
