@@ -134,13 +134,13 @@ TEST_CASE("fp16 with a scaler trains over divided sequences, and an overflow on 
 TEST_CASE("offloaded parameters attend over divided sequences as those in memory") {
   const State state;
   const test::Folder folder(state, "pairs_context_offload");
-  enum class Place { memory, sharded_on_disk, on_disk };
-  auto place = Place::memory;
+  enum class Placement { memory, sharded_on_disk, on_disk };
+  auto placement = Placement::memory;
   const auto scenario = [&](AcceleratorOptions options) {
-    if (place == Place::sharded_on_disk) options.zero = {.stage = 3, .offload_parameters = folder.path()};
+    if (placement == Placement::sharded_on_disk) options.zero = {.stage = 3, .offload_parameters = folder.path()};
     Run run(options);
     std::optional<Offload> offload;
-    if (place == Place::on_disk) offload.emplace(disk_offload(*run.net, folder.path(), {.page_bytes = 4096}));
+    if (placement == Placement::on_disk) offload.emplace(disk_offload(*run.net, folder.path(), {.page_bytes = 4096}));
     std::vector<double> numbers;
     for (int step = 0; step < 4; ++step) numbers.push_back(run.learn(Texts(step, 8)));
     offload.reset();
@@ -149,9 +149,9 @@ TEST_CASE("offloaded parameters attend over divided sequences as those in memory
   };
   const auto expected = on_first(1, scenario);
   for (const auto attention : {ContextAttention::gather, ContextAttention::ring}) {
-    for (const auto where : {Place::sharded_on_disk, Place::on_disk}) {
-      INFO("ring " << (attention == ContextAttention::ring) << ", disk_offload " << (where == Place::on_disk));
-      place = where;
+    for (const auto where : {Placement::sharded_on_disk, Placement::on_disk}) {
+      INFO("ring " << (attention == ContextAttention::ring) << ", disk_offload " << (where == Placement::on_disk));
+      placement = where;
       check_near(scenario(on_two({}, attention)), expected);
     }
   }
