@@ -6,6 +6,7 @@
 #include <iterator>
 #include <span>
 
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
 #include "parallel/pace/step_times.hpp"
@@ -14,7 +15,7 @@ namespace hortator::parallel {
 
 bool GradientPass::begin() {
   const bool is_first = !std::exchange(reached_, true);
-  if (is_first) parallel_.common_pass.open();
+  if (is_first) parallel_.common_pass.open([this] { return fault(); });
   if (is_first && parallel_.times != nullptr) parallel_.times->begin_model();
   end_.call([this] { finish_unasked(); }, parallel_.pass);
   return is_first;
@@ -67,6 +68,12 @@ StepSignals GradientPass::decode(const std::vector<float>& message) const {
 
 void GradientPass::add_by_host(std::vector<float>& message) const {
   mpi::all_reduce(parallel_.host, std::span(message), MPI_SUM);
+}
+
+std::string GradientPass::fault() const {
+  if (parallel_.options.find_unused_parameters) return "";
+  const auto names = unsent();
+  return names.empty() ? "" : to_string(missing_gradients(text::join(names)));
 }
 
 void GradientPass::require_complete(const StepSignals& all, const std::vector<std::string>& missing) const {
