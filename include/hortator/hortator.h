@@ -76,7 +76,10 @@ typedef enum hortator_memory {
 /* An array of the caller. It is borrowed: it must stay where it is as long as a batch or a run refers to it. Set all
  * members, or the whole struct to zero first. */
 typedef struct hortator_array {
-  void* data; /* not written through unless it is an output, a gradient or a kept array */
+  union {
+    void* data;             /* of an output, a gradient or a kept array: it is written */
+    const void* const_data; /* the same member for all other arrays: they are only read */
+  };
   const int64_t* shape;
   const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
   int32_t rank;          /* number of dimensions, at most 15; 0: a single number */
@@ -111,7 +114,7 @@ HORTATOR_C_API hortator_status hortator_begin(int32_t comm, const char* settings
  * harmless where the run was asked to stop. Call it before MPI_Finalize. Collective. */
 HORTATOR_C_API hortator_status hortator_end(hortator_run* run, int32_t* exit_code);
 
-/* The text of this thread's last failure: what (why). hint. Empty if there was none. Valid until the next failure. */
+/* The text of this thread's last failure: what (why); hint. Empty if there was none. Valid until the next failure. */
 HORTATOR_C_API const char* hortator_last_error(void);
 
 /* Sets `stop` to 1 if all ranks should leave: the job's time is nearly over, or a signal asks for it. The run was then

@@ -207,6 +207,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
     for (const auto& model : training_->prepared.models()) model->require_equal("save_state()");
     // A resumed run continues after the last numbers: they must be on disk when the checkpoint is.
     training_->output.trackers().flush();
+    if (by_default) training_->output.claim_project(world());
     if (by_default && is_main_process()) number = project.first_free_iteration();
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));

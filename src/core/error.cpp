@@ -5,7 +5,7 @@ namespace hortator {
 std::string to_string(const Problem& problem) {
   std::string text = problem.what;
   if (!problem.why.empty()) text += " (" + problem.why + ")";
-  if (!problem.hint.empty()) text += ". " + problem.hint;
+  if (!problem.hint.empty()) text += "; " + problem.hint;
   return text;
 }
 

@@ -562,7 +562,7 @@ contains
     version = int(c_version())
   end function
 
-  !> The text of the last failure: what (why). hint.
+  !> The text of the last failure: what (why); hint.
   function hortator_last_error() result(text)
     character(:), allocatable :: text
     character(kind=c_char), pointer :: characters(:)

@@ -11,6 +11,7 @@
 #include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
+#include "core/environment/environment.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
@@ -28,20 +29,23 @@
 namespace hortator::simulation {
 namespace {
 
-/// The settings as rank 0 reads them. @collective
+/// The settings as rank 0 reads them, and the run folder that its environment asks for. @collective
 RunSettings read_for_all(const mpi::Communicator& comm, const char* file) {
   std::string name;
   std::string content;
+  std::string asked_folder;
   mpi::all_or_none(comm, [&] {
     if (comm.rank() != 0) return;
     if (file == nullptr) throw UsageError({.what = "hortator_begin got no settings file", .hint = "pass its name"});
     name = file;
     content = read_settings_file(name);
+    asked_folder = core::process_variables()("HORTATOR_RUN_DIR").value_or("");
   });
   content = mpi::broadcast(comm, std::string_view(content));
   name = mpi::broadcast(comm, std::string_view(name));
+  asked_folder = mpi::broadcast(comm, std::string_view(asked_folder));
   RunSettings settings;
-  mpi::all_or_none(comm, [&] { settings = read_run_settings(parse_settings(content, name), name); });
+  mpi::all_or_none(comm, [&] { settings = read_run_settings(parse_settings(content, name), name, asked_folder); });
   return settings;
 }
 

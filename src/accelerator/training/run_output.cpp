@@ -1,5 +1,6 @@
 #include "accelerator/training/run_output.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "core/activity/activity.hpp"
@@ -23,14 +24,21 @@ std::filesystem::path logging_dir(const ProjectOptions& options, const Project& 
   return options.logging_dir.empty() ? project.dir() / "logs" : options.logging_dir;
 }
 
-/// @collective
+runtime::LockHolder holder_of(const mpi::Communicator& comm) {
+  auto self = runtime::lock_holder();
+  self.ranks = comm.size();
+  return self;
+}
+
+bool only_estimates() { return core::variable("HORTATOR_ESTIMATE").has_value(); }
+
+/// Another Accelerator of the job may hold the folder, because this one may only read there. @collective
 std::optional<runtime::FolderLock> locked(const runtime::World& world, const std::filesystem::path& folder) {
   const activity::PhaseScope phase(activity::Phase::one_side_first);  // the run before may still be saving
   std::optional<runtime::FolderLock> lock;
   try {
     mpi::all_or_none(world.comm(), [&] {
-      const bool only_estimates = core::variable("HORTATOR_ESTIMATE").has_value();
-      if (world.comm().rank() == 0 && !only_estimates) lock.emplace(folder, runtime::lock_holder());
+      if (world.comm().rank() == 0 && !only_estimates()) lock.emplace(folder, holder_of(world.comm()));
     });
   } catch (...) {
     runtime::leave_run_folder(folder);
@@ -48,5 +56,11 @@ RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& wo
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
       trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),
       status_(world, project_.dir()) {}
+
+void RunOutput::claim_project(const runtime::World& world) {
+  if (world.comm().rank() != 0 || only_estimates() || lock_->is_held()) return;
+  lock_.emplace(project_.dir(), holder_of(world.comm()), std::chrono::milliseconds(0),
+                runtime::OtherRanks::are_refused);
+}
 
 }  // namespace hortator::accelerator

@@ -24,6 +24,10 @@ class RunOutput {
   /// project's folder. @collective
   RunOutput(const AcceleratorOptions& options, const runtime::World& world, std::function<void()> on_step);
 
+  /// Called before a save into the project's folder. Throws UsageError on the main process if another Accelerator of
+  /// this job holds the folder. Local.
+  void claim_project(const runtime::World& world);
+
   Project& project() { return project_; }
   const Project& project() const { return project_; }
   checkpoint::BackgroundSave& background_save() { return background_save_; }

@@ -20,7 +20,7 @@ std::string hint_for(int code) {
     case EROFS:
       return "choose a folder that this user may write to";
     case ENOENT:
-      return "check that the folder is on a file system that all nodes share";
+      return "check the path; on several nodes its folder must be on a file system that all of them share";
     default:
       return "";
   }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <optional>
+#include <utility>
 
+#include "core/activity/note.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
@@ -18,6 +21,7 @@ CommonPass::CommonPass(std::unique_ptr<comm::Communicator> communicator, const m
 CommonPass::Model CommonPass::add_model(std::string name) {
   names_.push_back(std::move(name));
   is_open_.push_back(false);
+  faults_.emplace_back();
   sends_.push_back(false);
   return {this, names_.size() - 1};
 }
@@ -25,6 +29,7 @@ CommonPass::Model CommonPass::add_model(std::string name) {
 void CommonPass::forget_all() {
   names_.clear();
   is_open_.clear();
+  faults_.clear();
   sends_.clear();
   sent_ = settled_ = 0;
 }
@@ -40,8 +45,10 @@ bool CommonPass::Model::comes_first(bool finishes_all) const {
   return before == 0 && (finishes_all || std::count(sends.begin(), sends.end(), true) == 1);
 }
 
-void CommonPass::Model::open() const {
-  if (all_ != nullptr) all_->is_open_[number_] = true;
+void CommonPass::Model::open(std::function<std::string()> fault) const {
+  if (all_ == nullptr) return;
+  all_->is_open_[number_] = true;
+  all_->faults_[number_] = std::move(fault);
 }
 
 void CommonPass::Model::note_sent(std::size_t part) const {
@@ -68,12 +75,22 @@ void CommonPass::agree() const {
   compare(reached.empty() ? "none" : text::join(reached));
 }
 
+std::string CommonPass::fault() const {
+  for (std::size_t model = 0; model < names_.size(); ++model) {
+    if (!is_open_[model]) continue;
+    if (auto found = faults_[model](); !found.empty()) return found;
+  }
+  return "";
+}
+
 void CommonPass::compare(const std::string& reached) const {
   const auto mine = static_cast<std::int64_t>(core::mix(core::hash(reached), settled_));
   auto* bounds = bounds_.mutable_data_ptr<std::int64_t>();
   bounds[0] = mine;
   bounds[1] = ~mine;  // the minimum of the complement gives the maximum
   {
+    std::optional<activity::Note> note;
+    if (auto found = fault(); !found.empty()) note.emplace(std::move(found));
     const core::Stopwatch waiting(seconds_);
     communicator_->all_reduce(bounds_, comm::ReduceOp::min).wait();
   }

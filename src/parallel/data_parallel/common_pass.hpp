@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace hortator::parallel {
 /// of the same shape would then be averaged with each other, and ranks would wait for one that sends nothing.
 ///
 /// Uses a communicator of its own, because gradients are under way on the models' communicators meanwhile. Where ranks
-/// wait for gradients within backward (ZeRO 2 and 3, the back end mpi), the watchdog reports a rank that sends none.
+/// wait for gradients within backward (ZeRO 2 and 3, the back end mpi), the watchdog reports a rank that sends none,
+/// with what that rank has left out.
 class CommonPass {
  public:
   CommonPass(std::unique_ptr<comm::Communicator> communicator, const mpi::Communicator& host);
@@ -30,8 +32,9 @@ class CommonPass {
     /// Whether gradients of no other model travel before its own, on any rank, if a rank that leaves parameters out
     /// sends everything at the end of the pass. `finishes_all`: the models are then finished together, in their order.
     bool comes_first(bool finishes_all) const;
-    /// Must be called when backward reaches the model.
-    void open() const;
+    /// Must be called when backward reaches the model. `fault` returns what keeps the model from sending all of its
+    /// gradients on this rank; empty: nothing. It is called when this rank waits for the others at the end of the pass.
+    void open(std::function<std::string()> fault) const;
     /// Must be called when part of its gradients is sent.
     void note_sent(std::size_t part) const;
     /// Must be called when all gradients have been received.
@@ -59,11 +62,13 @@ class CommonPass {
 
  private:
   void compare(const std::string& reached) const;
+  std::string fault() const;  ///< of the models that are open
 
   std::unique_ptr<comm::Communicator> communicator_;
   const mpi::Communicator& host_;
   std::vector<std::string> names_;
   std::vector<bool> is_open_;
+  std::vector<std::function<std::string()>> faults_;
   std::vector<bool> sends_;
   std::uint64_t sent_ = 0;     ///< hash of all that was sent, in its order
   std::uint64_t settled_ = 0;  ///< sent_ when no model was open last: the same on all ranks

@@ -15,15 +15,18 @@ void check_dense(const std::string& name, const at::Tensor& gradient) {
                     .hint = "construct the embedding without sparse(true)"});
 }
 
+Problem missing_gradients(const std::string& names) {
+  return {
+      .what = text::concat("Backward gave no gradient to ", names),
+      .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
+      .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"};
+}
+
 void throw_missing(const mpi::Communicator& host, const std::vector<std::string>& missing) {
   const auto all = mpi::all_gather(host, std::string_view(text::join(missing)));
   int rank = 0;
   while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
-  throw UsageError(
-      {.what = text::concat("Backward gave no gradient to ", all[static_cast<std::size_t>(rank)]),
-       .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
-       .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
-      .on_rank(rank);
+  throw UsageError(missing_gradients(all[static_cast<std::size_t>(rank)])).on_rank(rank);
 }
 
 }  // namespace hortator::parallel

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
@@ -17,7 +18,7 @@ namespace hortator::parallel {
 bool GradientPass::begin() {
   drop_interrupted();
   const bool is_first = !std::exchange(reached_, true);
-  if (is_first) parallel_.common_pass.open();
+  if (is_first) parallel_.common_pass.open([this] { return fault(); });
   if (is_first && parallel_.times != nullptr) parallel_.times->begin_model();
   end_.call([this] { finish_unasked(); }, [this] { interrupt(); }, parallel_.pass);
   return is_first;
@@ -89,6 +90,12 @@ StepSignals GradientPass::decode(const std::vector<float>& message) const {
 
 void GradientPass::add_by_host(std::vector<float>& message) const {
   mpi::all_reduce(parallel_.host, std::span(message), MPI_SUM);
+}
+
+std::string GradientPass::fault() const {
+  if (parallel_.options.find_unused_parameters) return "";
+  const auto names = unsent();
+  return names.empty() ? "" : to_string(missing_gradients(text::join(names)));
 }
 
 void GradientPass::require_complete(const StepSignals& all, const std::vector<std::string>& missing) const {

@@ -62,6 +62,9 @@ class GradientPass {
 
  private:
   virtual StepSignals::Layout layout() const = 0;
+  /// The parameters without a gradient that keep this rank from sending all gradients within backward.
+  virtual std::vector<std::string> unsent() const = 0;
+  std::string fault() const;
   /// Sends what was not sent yet, waits for all of it, gives the parameters their gradients and calls end().
   /// @collective
   virtual void reduce() = 0;

@@ -263,6 +263,17 @@ std::vector<std::string> GradientReducer::fill_remaining() {
   return missing;
 }
 
+std::vector<std::string> GradientReducer::unsent() const {
+  std::vector<std::string> names;
+  if (next_bucket_ == buckets_.size()) return names;  // or there are none yet, and no rank waits within backward
+  for (const auto& parameter : parameters_) {
+    if (!parameter.sparse && buckets_[parameter.bucket].has(parameter.slot)) continue;
+    const bool is_kept = parameter.used && parameter.tensor.grad().defined();
+    if (!is_kept && parameter.tensor.requires_grad()) names.push_back(parameter.name);
+  }
+  return names;
+}
+
 // Where parameters may be unused, all ranks learn which ones are; otherwise only whether one is missing.
 StepSignals::Layout GradientReducer::layout() const {
   const bool finds_unused = parallel_.options.find_unused_parameters;

@@ -82,6 +82,7 @@ class GradientReducer final : public GradientPass {
   /// Whether only the ranks that hold the same experts average its gradient.
   bool is_of_experts(const at::Tensor& parameter) const;
   StepSignals::Layout layout() const override;
+  std::vector<std::string> unsent() const override;
   bool is_announced() const override { return uneven_ != nullptr; }
   void reduce() override;
   void release() override;

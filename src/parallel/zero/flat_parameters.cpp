@@ -28,8 +28,8 @@ std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int6
 [[noreturn]] void throw_overlap(const std::string& a, const std::string& b) {
   throw UsageError({.what = text::concat("The parameters ", text::quote(a), " and ", text::quote(b),
                                          " share memory but are different tensors"),
-                    .why = "each would get memory of its own, and they would drift apart",
-                    .hint = "register the same tensor under both names"});
+                    .why = "ZeRO gives each parameter memory of its own, so that they would drift apart",
+                    .hint = "register the same tensor under both names, or use stage 0, where they keep their memory"});
 }
 
 [[noreturn]] void throw_offloaded(const std::string& name) {

@@ -157,6 +157,11 @@ std::vector<std::string> GradientScatter::missing() const {
   return names;
 }
 
+std::vector<std::string> GradientScatter::unsent() const {
+  if (next_ == order_.size() || is_paused_()) return {};
+  return missing();
+}
+
 std::size_t GradientScatter::count_learning() const {
   std::size_t learning = 0;
   for (const auto& array : arrays_) {

@@ -58,6 +58,7 @@ class GradientScatter final : public GradientPass {
   std::vector<std::string> missing() const;
   std::size_t count_learning() const;
   StepSignals::Layout layout() const override;
+  std::vector<std::string> unsent() const override;
   void reduce() override;
   std::size_t started() const override { return next_; }
   void drop() override;

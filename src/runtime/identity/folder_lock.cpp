@@ -106,11 +106,17 @@ bool make_folders(const fs::path& folder, std::vector<fs::path>& made) {
                             path.string())});
 }
 
+std::string name_of(const LockHolder& holder) {
+  if (!holder.part.empty()) return holder.part + ", ";
+  return holder.ranks > 0 ? text::concat("the Accelerator of ", text::count(holder.ranks, "rank"), ", ") : "";
+}
+
 [[noreturn]] void refuse_in_job(const fs::path& path, const LockHolder& holder) {
   throw UsageError({.what = text::concat("Another run of this job uses the folder ", path.parent_path().string(), ": ",
-                                         holder.part.empty() ? "" : holder.part + ", ", to_string(holder)),
+                                         name_of(holder), to_string(holder)),
                     .why = "each would replace the other's checkpoints and logs",
-                    .hint = "give each run a run_dir of its own in its settings, or end the other run first"});
+                    .hint = "give each run a run_dir of its own in its settings, each Accelerator a project.dir of its "
+                            "own, or end the other one first"});
 }
 
 void warn_once(const fs::path& folder, const std::string& reason) {
@@ -156,14 +162,14 @@ class FolderLock::LockedFile {
 
   /// The one that this process holds, or that it has acquired now; null if there is none to hold.
   static std::shared_ptr<LockedFile> of(const fs::path& folder, const LockHolder& self,
-                                        std::chrono::milliseconds patience) {
+                                        std::chrono::milliseconds patience, OtherRanks others) {
     static std::mutex mutex;
     static std::map<fs::path, std::weak_ptr<LockedFile>> held;
     const std::scoped_lock lock(mutex);
     auto& mine = held[folder];
     if (auto known = mine.lock()) return known;
     std::vector<fs::path> made;
-    auto acquired = acquire(folder / folder_lock_file, self, patience, made);
+    auto acquired = acquire(folder / folder_lock_file, self, {.patience = patience, .others = others}, made);
     if (!acquired) return nullptr;
     auto locked = std::make_shared<LockedFile>(std::move(*acquired), folder / folder_lock_file, std::move(made));
     mine = locked;
@@ -171,9 +177,14 @@ class FolderLock::LockedFile {
   }
 
  private:
-  static std::optional<Descriptor> acquire(const fs::path& path, const LockHolder& self,
-                                           std::chrono::milliseconds patience, std::vector<fs::path>& made) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+  struct Manner {
+    std::chrono::milliseconds patience;
+    OtherRanks others;
+  };
+
+  static std::optional<Descriptor> acquire(const fs::path& path, const LockHolder& self, const Manner& manner,
+                                           std::vector<fs::path>& made) {
+    const auto end = std::chrono::steady_clock::now() + manner.patience;
     int removals = 0;
     for (auto pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
       const bool is_over = std::chrono::steady_clock::now() >= end;
@@ -193,7 +204,8 @@ class FolderLock::LockedFile {
       }
       if (attempt == Attempt::replaced) continue;
       const auto holder = read_holder(file);
-      if (is_same_run(holder, self) && holder.part == self.part) return std::nullopt;
+      const bool is_let_in = holder.part == self.part && manner.others == OtherRanks::may_hold;
+      if (is_same_run(holder, self) && is_let_in) return std::nullopt;
       if (is_same_run(holder, self)) refuse_in_job(path, holder);
       if (is_over && !is_superseded(holder, self)) refuse(path, holder);
       std::error_code ignored;
@@ -201,7 +213,7 @@ class FolderLock::LockedFile {
       // A rank of this run that has not written its name yet does so within the first pause.
       if (pause == (is_unknown(holder) ? 20ms : 10ms) && !is_over)
         log::info(path.parent_path().string(), " is in use: ", to_string(holder), "; waiting for up to ",
-                  patience.count() / 1000.0, " s");
+                  manner.patience.count() / 1000.0, " s");
       std::this_thread::sleep_for(pause);
     }
   }
@@ -211,7 +223,8 @@ class FolderLock::LockedFile {
   std::vector<fs::path> made_;
 };
 
-FolderLock::FolderLock(const fs::path& folder, const LockHolder& self, std::chrono::milliseconds patience)
-    : file_(LockedFile::of(one_path_of(folder), self, patience)) {}
+FolderLock::FolderLock(const fs::path& folder, const LockHolder& self, std::chrono::milliseconds patience,
+                       OtherRanks others)
+    : file_(LockedFile::of(one_path_of(folder), self, patience, others)) {}
 
 }  // namespace hortator::runtime

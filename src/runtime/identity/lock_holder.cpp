@@ -41,6 +41,7 @@ std::string to_json(const LockHolder& holder) {
   nlohmann::ordered_json record = {{"run", holder.run}, {"host", holder.host},         {"pid", holder.pid},
                                    {"job", holder.job}, {"restarts", holder.restarts}, {"since", holder.since}};
   if (!holder.part.empty()) record["part"] = holder.part;
+  if (holder.ranks != 0) record["ranks"] = holder.ranks;
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -60,7 +61,8 @@ LockHolder parse_holder(const std::string& json) {
           .job = text_of("job"),
           .restarts = static_cast<int>(number("restarts")),
           .since = text_of("since"),
-          .part = text_of("part")};
+          .part = text_of("part"),
+          .ranks = static_cast<int>(number("ranks"))};
 }
 
 std::string to_string(const LockHolder& holder) {

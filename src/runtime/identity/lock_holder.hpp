@@ -16,6 +16,7 @@ struct LockHolder {
   std::string since = {};  ///< UTC
   /// The run of hortator_begin (a job may have several): unique, and readable. Empty for other programs.
   std::string part = {};
+  int ranks = 0;  ///< of the Accelerator; 0: unknown
 };
 
 /// The scheduler's job of this process: "slurm 123", "pbs 12.host"; empty outside of jobs.

@@ -28,6 +28,7 @@ Json json_of(const RankRecord& slot) {
     const auto& device = *slot.device;
     json["device"] = {device.name, device.communicator, device.sequence, device.is_its_turn};
   }
+  if (!slot.note.empty()) json["note"] = slot.note;
   for (const auto& standing : slot.standings) json["standings"].push_back({standing.communicator, standing.entered});
   return json;
 }
@@ -57,6 +58,7 @@ RankRecord slot_of(const Json& json) {
     slot.device = {
         .name = device.at(0), .communicator = device.at(1), .sequence = device.at(2), .is_its_turn = device.at(3)};
   }
+  slot.note = json.value("note", "");
   for (const auto& standing : json.at("standings")) slot.standings.push_back({standing.at(0), standing.at(1)});
   return slot;
 }

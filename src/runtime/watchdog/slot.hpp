@@ -64,6 +64,7 @@ struct RankRecord {
   double outside_seconds = 0;                        ///< time since it was last in a collective
   std::optional<OnDevice> device = {};               ///< empty: it has finished all, or there is none
   std::vector<CommunicatorProgress> standings = {};  ///< in the communicators of the world
+  std::string note = {};                             ///< what it would throw once the others come (activity::Note)
   std::vector<std::string> stack = {};               ///< of its main thread, innermost first, if it was asked for
 
   friend bool operator==(const RankRecord&, const RankRecord&) = default;

@@ -143,6 +143,15 @@ std::string problem(const Stall& stall) {
   return unknown(stall);
 }
 
+/// What a rank would throw if the others came, which is often why they do not.
+std::string note_of(const Stall& stall) {
+  for (const auto& side : stall.sides) {
+    for (const auto* slot : side.ranks)
+      if (!slot->note.empty()) return text::concat("; rank ", slot->rank, " reports: ", slot->note);
+  }
+  return "";
+}
+
 std::string detail(const RankRecord& slot) {
   auto lines = text::concat("rank ", slot.rank, " (", slot.host, ", process ", slot.pid, "): ");
   lines += slot.wait ? text::concat("in ", call(*slot.wait), " for ", time(slot.wait->seconds)) : condition(slot);
@@ -163,6 +172,7 @@ StallReport describe(const Stall& stall, std::span<const int> silent_nodes, cons
                                    ranges_of(silent_nodes), " (counted from 0)");
   }
   if (!note.empty()) report.problem += "; " + note;
+  report.problem += note_of(stall);
   if (stall.kind == StallKind::absent) {
     for (const auto* slot : stall.culprits) report.details += detail(*slot);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/activity/activity.hpp"
+#include "core/activity/note.hpp"
 #include "core/process.hpp"
 #include "core/text/text.hpp"
 #include "core/thread.hpp"
@@ -29,6 +30,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int looks_until_quiet = 4;
+constexpr std::size_t max_note = 1000;  // the board has a few pages for each rank
 
 milliseconds step_of(const Watchdog::Settings& settings) {
   return std::clamp(settings.limit / 20, 20ms, settings.in_debug_mode ? 50ms : 5000ms);
@@ -153,6 +155,8 @@ void Watchdog::look() {
                   .size = operation.size,
                   .seconds = longest->waited.count()};
   }
+  slot_.note = activity::note();
+  slot_.note.resize(std::min(slot_.note.size(), max_note));
   slot_.outside_seconds = clock_.outside().count();
   slot_.device.reset();
   const auto device = activity::on_device();

@@ -11,7 +11,7 @@
 namespace hortator::simulation {
 namespace {
 
-void read_launch_keys(const Section& file, AcceleratorOptions& options) {
+void read_launch_keys(const Section& file, const std::string& asked_folder, AcceleratorOptions& options) {
   if (file.has("mixed_precision")) {
     const auto precision = file.choice("mixed_precision", {"no", "bf16", "fp16"}, "no");
     options.mixed_precision = precision == "bf16"   ? Precision::bf16
@@ -21,7 +21,8 @@ void read_launch_keys(const Section& file, AcceleratorOptions& options) {
   if (file.has("zero_stage")) options.zero = zero_config(file.text("zero_stage"));
   options.gradient_accumulation_steps = file.integer("gradient_accumulation_steps", 1, 1);
   options.cpu = file.flag("cpu", false);
-  options.project.dir = file.text("run_dir", text::concat("runs/", std::filesystem::path(file.file()).stem().string()));
+  const auto own_folder = text::concat("runs/", std::filesystem::path(file.file()).stem().string());
+  options.project.dir = file.text("run_dir", asked_folder.empty() ? own_folder : asked_folder);
   for (const auto& key : launching::keys()) file.ignore({std::string(key.name)});
 }
 
@@ -81,10 +82,10 @@ std::string read_settings_file(const std::string& file) {
                     .hint = "pass the name of a YAML file; rank 0 reads it for all"});
 }
 
-RunSettings read_run_settings(const SettingNode& root, const std::string& file) {
+RunSettings read_run_settings(const SettingNode& root, const std::string& file, const std::string& asked_folder) {
   const Section whole(root, file, "");
   RunSettings settings{.file = file};
-  read_launch_keys(whole, settings.options);
+  read_launch_keys(whole, asked_folder, settings.options);
   settings.options.schedule_step = ScheduleStep::per_update;  // the caller's steps are the run's
   settings.options.ddp.find_unused_parameters = whole.flag("find_unused_parameters", false);
   if (const auto section = whole.section("checkpoints")) read_checkpoints(*section, settings);

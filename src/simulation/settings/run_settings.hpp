@@ -36,7 +36,8 @@ struct RunSettings {
 std::string read_settings_file(const std::string& file);
 
 /// Reads the keys of a run from a parsed file. Keys of `hortator launch` may be in the same file: those that a program
-/// must know are used, the others are left to the launcher.
-RunSettings read_run_settings(const SettingNode& root, const std::string& file);
+/// must know are used, the others are left to the launcher. `asked_folder` is the run folder of a file without run_dir;
+/// empty: one that has the file's name.
+RunSettings read_run_settings(const SettingNode& root, const std::string& file, const std::string& asked_folder = {});
 
 }  // namespace hortator::simulation

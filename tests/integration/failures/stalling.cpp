@@ -23,6 +23,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/backends/make_communicator.hpp"
 #include "core/activity/activity.hpp"
@@ -156,6 +157,34 @@ void crossed(Scene& scene) {
   }
 }
 
+struct LadderImpl : torch::nn::Module {
+  LadderImpl() {
+    for (int i = 0; i < 8; ++i) rungs.push_back(register_module("rung" + std::to_string(i), torch::nn::Linear(64, 64)));
+  }
+  at::Tensor forward(at::Tensor x) {
+    for (std::size_t i = 0; i < rungs.size(); ++i)
+      if (i != 4 || !skips) x = at::tanh(rungs[i](x));
+    return x;
+  }
+  std::vector<torch::nn::Linear> rungs;
+  bool skips = false;
+};
+TORCH_MODULE(Ladder);
+
+// ZeRO 2 waits for gradients within backward, and the last rank has none for two parameters.
+void left_out(Scene& scene) {
+  hortator::Accelerator accelerator({.zero = {.stage = 2}});
+  Ladder net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  for (const bool skips : {false, scene.is_last()}) {
+    net->skips = skips;
+    accelerator.backward(model(at::ones({2, 64})).sum());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+}
+
 void late(Scene& scene) {
   if (scene.is_last()) dawdle_in_user_code(60s);
   scene.sum();
@@ -215,6 +244,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"saving", saving},
                                                                     {"odd_count", odd_count},
                                                                     {"crossed", crossed},
+                                                                    {"left_out", left_out},
                                                                     {"late", late},
                                                                     {"endless", endless},
                                                                     {"well_busy", well_busy},

@@ -245,3 +245,36 @@ TEST_CASE("a user's tracker that throws while a checkpoint is saved is an error 
   CHECK_THROWS_WITH(accelerator.save_state(), ContainsSubstring("no room for numbers"));
   CHECK_FALSE(accelerator.has_checkpoint());
 }
+
+TEST_CASE(
+    "of Accelerators on different ranks with one project folder, one saves there, and the others get its name in an "
+    "error") {
+  Accelerator state;
+  if (state.num_processes() == 1) return;
+  const test::Folder folder(state, "one_for_all");
+  const auto error_of_save = [](Accelerator& accelerator, const std::filesystem::path& target) -> std::string {
+    try {
+      accelerator.save_state(target);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  torch::nn::Linear net(2, 1);
+  {
+    Accelerator mine({.project = {.dir = folder.path()}, .communicator = MPI_Comm_c2f(MPI_COMM_SELF)});
+    auto model = mine.prepare(net);
+    state.wait_for_everyone();
+    const auto error = error_of_save(mine, "");
+    if (!error.empty())
+      CHECK_THAT(error, ContainsSubstring("Another run of this job uses the folder " + folder.path().string() +
+                                          ": the Accelerator of 1 rank, pid ") &&
+                            ContainsSubstring("a project.dir of its own"));
+    CHECK(state.reduce(at::tensor(error.empty() ? 1 : 0)).item<int>() == 1);
+    CHECK(error_of_save(mine, folder.path() / std::to_string(state.process_index())).empty());
+    state.wait_for_everyone();
+  }
+  Accelerator all({.project = {.dir = folder.path()}});
+  auto model = all.prepare(net);
+  CHECK(error_of_save(all, "").empty());
+}

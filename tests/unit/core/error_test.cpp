@@ -5,7 +5,7 @@
 TEST_CASE("an error reads: problem, why, hint") {
   const hortator::Error error(
       {.what = "batch size is 0", .why = "an epoch would never end", .hint = "ask for at least 1"});
-  CHECK(std::string(error.what()) == "batch size is 0 (an epoch would never end). ask for at least 1");
+  CHECK(std::string(error.what()) == "batch size is 0 (an epoch would never end); ask for at least 1");
   CHECK(std::string(hortator::Error({.what = "only this"}).what()) == "only this");
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("values are checked by the type of their key, and the error names thei
   CHECK_NOTHROW(check("environment", "A=b=c d"));
   for (const auto* bad : {"A", "=b", "1A=b", "A B=c", "A-B=c"}) CHECK_THROWS(check("environment", bad));
   CHECK_THROWS_WITH(find_key("num_proceses", "f:3: "),
-                    ContainsSubstring("f:3: unknown key 'num_proceses'. did you mean 'num_processes'?"));
+                    ContainsSubstring("f:3: unknown key 'num_proceses'; did you mean 'num_processes'?"));
 }
 
 TEST_CASE("a file's errors name the file, the line and the key") {

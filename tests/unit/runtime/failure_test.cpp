@@ -28,7 +28,7 @@ TEST_CASE("any thrown object is described") {
   CHECK(described(std::string("text")).problem.find("basic_string") != std::string::npos);
 
   const auto error = described(UsageError({.what = "no file", .why = "it holds all", .hint = "make one"}).on_rank(2));
-  CHECK(error.problem == "no file (it holds all). make one");
+  CHECK(error.problem == "no file (it holds all); make one");
   CHECK(error.rank == 2);
   CHECK(error.exit_code == 2);
   CHECK(described(std::runtime_error("no space")).exit_code == 1);

@@ -53,7 +53,8 @@ class OtherProcess {
   pid_t id_ = 0;
 };
 
-const LockHolder other{.run = "other", .host = "n1", .pid = 77, .job = "slurm 12", .since = "2026-11-25T03:00:00Z"};
+const LockHolder other{
+    .run = "other", .host = "n1", .pid = 77, .job = "slurm 12", .since = "2026-11-25T03:00:00Z", .ranks = 4};
 const LockHolder self{.run = "self", .host = "n2", .pid = 78, .job = "slurm 13"};
 
 }  // namespace
@@ -102,6 +103,9 @@ TEST_CASE("processes of the same run, and locks of the same process, are let in"
   {
     const OtherProcess process(folder.path, other);
     CHECK_FALSE(FolderLock(folder.path, other, 0ms).is_held());
+    CHECK_THROWS_WITH(FolderLock(folder.path, other, 0ms, runtime::OtherRanks::are_refused),
+                      ContainsSubstring("Another run of this job uses the folder") &&
+                          ContainsSubstring("the Accelerator of 4 ranks, pid 77 on n1"));
   }
   std::optional<FolderLock> first(std::in_place, folder.path, self, 0ms);
   const FolderLock second(folder.path / "." / "", self, 0ms);

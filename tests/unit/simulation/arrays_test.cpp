@@ -1,5 +1,6 @@
 // The C interface: arrays of the simulation, which models read and write where they lie.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "border_settings.hpp"
@@ -47,6 +48,33 @@ TEST_CASE("arrays that LibTorch cannot show are refused", "[simulation]") {
   CHECK(batch.add(static_cast<hortator_role>(9), Array(data, {6})).status() == HORTATOR_USAGE);
   CHECK(hortator_batch_add(batch, HORTATOR_INPUT, nullptr) == HORTATOR_USAGE);
   CHECK(hortator_batch_free(nullptr) == HORTATOR_OK);
+}
+
+TEST_CASE("arrays that are only read are bound as constant memory, without a cast", "[simulation]") {
+  const CRun run(settings_file("constant", border_settings));
+  const auto data = numbers(12);
+  const std::vector<float> expected = [&] {
+    auto copy = data;
+    std::vector<float> output(4);
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, Array(copy, {4, 3})).add(HORTATOR_OUTPUT, Array(output, {4, 1}));
+    CHECK(hortator_infer(run.model("line"), batch) == HORTATOR_OK);
+    return output;
+  }();
+  const std::array<std::int64_t, 2> shape = {4, 3};
+  const hortator_array input = {.const_data = data.data(),
+                                .shape = shape.data(),
+                                .stride = nullptr,
+                                .rank = 2,
+                                .type = HORTATOR_F32,
+                                .memory = HORTATOR_HOST,
+                                .stream = nullptr};
+  std::vector<float> output(4);
+  CBatch batch(run);
+  CHECK(hortator_batch_add(batch, HORTATOR_INPUT, &input) == HORTATOR_OK);
+  batch.add(HORTATOR_OUTPUT, Array(output, {4, 1}));
+  CHECK(hortator_infer(run.model("line"), batch) == HORTATOR_OK);
+  CHECK(output == expected);
 }
 
 TEST_CASE("strided sections are read and written where they lie", "[simulation]") {

@@ -70,3 +70,20 @@ TEST_CASE("runs of different communicators with folders of their own go on side 
   CHECK(hortator_save(run, 0, nullptr) == HORTATOR_OK);
   CHECK(hortator_end(run, nullptr) == HORTATOR_OK);
 }
+
+TEST_CASE("without run_dir in its settings, a run has the folder of HORTATOR_RUN_DIR", "[simulation]") {
+  const std::filesystem::path folder = "run_asked_for";
+  const std::string file = "asked.yaml";
+  if (world_rank() == 0) {
+    std::filesystem::remove_all(folder);
+    std::ofstream(file) << "cpu: true\n" << border_settings;
+    setenv("HORTATOR_RUN_DIR", folder.c_str(), 1);  // rank 0's counts
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  hortator_run* run = nullptr;
+  REQUIRE(begin_on(MPI_COMM_WORLD, file, &run) == HORTATOR_OK);
+  unsetenv("HORTATOR_RUN_DIR");
+  CHECK(hortator_save(run, 0, nullptr) == HORTATOR_OK);
+  CHECK(std::filesystem::exists(folder / "checkpoint"));
+  CHECK(hortator_end(run, nullptr) == HORTATOR_OK);
+}

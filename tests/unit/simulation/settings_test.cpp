@@ -25,6 +25,15 @@ std::string usage_error(const Work& work) {
 
 }  // namespace
 
+TEST_CASE("the run folder is that of the settings, of HORTATOR_RUN_DIR, or has the settings' name") {
+  const auto folder = [](const std::string& yaml, const std::string& asked) {
+    return read_run_settings(parse_settings(yaml, "sim.yaml"), "sim.yaml", asked).options.project.dir;
+  };
+  CHECK(folder("run_dir: mine", "asked") == "mine");
+  CHECK(folder("seed: 1", "asked") == "asked");
+  CHECK(folder("seed: 1", "") == "runs/sim");
+}
+
 TEST_CASE("a section reads each kind of value", "[simulation]") {
   const auto section = section_of("a: 3\nb: 0.5\nc: [1, 2]\nd: yes\ne: {f: text}\ng:\n");
   CHECK(section.integer("a", 1) == 3);

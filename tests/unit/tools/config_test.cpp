@@ -70,7 +70,7 @@ TEST_CASE("an invalid settings file is an error with its line") {
   for (int i = 0; i < 100'000; ++i) indented += "- ";
   CHECK_THROWS_WITH(read_yaml(write("indented.yaml", indented)), ContainsSubstring("indented.yaml:"));
   CHECK_THROWS_WITH(read_file(write("typo.yaml", "\nnum_proceses: 2\n")),
-                    ContainsSubstring("typo.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"));
+                    ContainsSubstring("typo.yaml:2: unknown key 'num_proceses'; did you mean 'num_processes'?"));
 }
 
 TEST_CASE("errors in sections and lists have their own line numbers") {

@@ -153,7 +153,7 @@ TEST_CASE("arguments after the first text are not parsed") {
 
 TEST_CASE("an unknown option is reported with the nearest one") {
   CHECK_THROWS_WITH(parse({"--dry-ran", "x"}, known()),
-                    ContainsSubstring("Unknown option '--dry-ran'. did you mean '--dry-run'?"));
+                    ContainsSubstring("Unknown option '--dry-ran'; did you mean '--dry-run'?"));
   CHECK_THROWS_WITH(parse({"--verbose", "x"}, known()), ContainsSubstring("known are: --ranks, --dry-run"));
   CHECK_THROWS_WITH(parse({"--dry", "x"}, known()), ContainsSubstring("Unknown option '--dry'"));
   CHECK_THROWS_AS(parse({"-q"}, known()), hortator::UsageError);
@@ -168,7 +168,7 @@ TEST_CASE("missing values and values of the wrong type are usage errors") {
 
 TEST_CASE("an unknown verb is reported with the nearest one") {
   CHECK(find(verbs(), "env", "verb").name == "env");
-  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"), ContainsSubstring("Unknown verb 'lanch'. did you mean 'launch'?"));
+  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"), ContainsSubstring("Unknown verb 'lanch'; did you mean 'launch'?"));
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
       ContainsSubstring(

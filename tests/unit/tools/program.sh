@@ -18,7 +18,7 @@ touch plain
 run --version; code_is 0; out_has 'hortator 0.'
 run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
-run lanch; code_is 2; err_has "Unknown verb 'lanch'. did you mean 'launch'?"
+run lanch; code_is 2; err_has "Unknown verb 'lanch'; did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
 run --help
 verbs=$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out)
@@ -129,7 +129,7 @@ printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: XLA' >tpu.
 run config validate tpu.yaml; code_is 2; out_has 'refused'; err_has 'tpu.yaml:2: distributed_type'
 rm -r .cache
 printf '\nnum_proceses: 2\n' >hortator.yaml
-run launch ./show; code_is 2; err_has "hortator.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"
+run launch ./show; code_is 2; err_has "hortator.yaml:2: unknown key 'num_proceses'; did you mean 'num_processes'?"
 run config validate hortator.yaml --json; code_is 2; out_has '"is_valid": false'; out_has 'num_proceses'
 rm hortator.yaml
 run config validate absent.yaml; code_is 2; err_has 'cannot be read'
@@ -249,7 +249,7 @@ run env --jsn; code_is 2; err_has "did you mean '--json'?"
 
 # bench
 run bench; code_is 2; err_has 'The bench verb is missing'
-run bench setp; code_is 2; err_has "Unknown bench verb 'setp'. did you mean 'step'?"
+run bench setp; code_is 2; err_has "Unknown bench verb 'setp'; did you mean 'step'?"
 run bench step --blocks 0; code_is 2; err_has "--blocks: expected a whole number from 1, got '0'"
 run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
 run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"

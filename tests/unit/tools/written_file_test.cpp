@@ -17,6 +17,6 @@ TEST_CASE("write_file replaces an existing file") {
 TEST_CASE("write_file reports the file, the system's reason and a hint") {
   CHECK_THROWS_WITH(
       tools::write_file("absent/file.txt", "x"),
-      ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory). choose a folder"));
+      ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory); choose a folder"));
   CHECK_THROWS_WITH(tools::write_file("/dev/full", "x"), ContainsSubstring("No space left on device"));
 }

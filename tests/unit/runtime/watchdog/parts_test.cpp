@@ -98,6 +98,7 @@ TEST_CASE("slots survive JSON, and invalid JSON gives none") {
       .outside_seconds = 2.5,
       .device = RankRecord::OnDevice{.name = "all_reduce", .communicator = ~1ULL, .sequence = 8, .is_its_turn = true},
       .standings = {{.communicator = 1, .entered = 2}},
+      .note = "no gradient",
       .stack = {"a", "b"}};
   CHECK((runtime::slot_from_json(to_json(slot)) == slot));
   CHECK((runtime::slots_from_json(to_json(std::vector{slot, RankRecord{}})) == std::vector{slot, RankRecord{}}));

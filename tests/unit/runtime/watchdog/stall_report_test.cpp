@@ -26,6 +26,14 @@ TEST_CASE("stopped, vanished, left and blocked ranks are distinguished") {
   CHECK_THAT(about(RankLife::blocked), ContainsSubstring("is blocked in the kernel"));
 }
 
+TEST_CASE("what a rank would throw if the others came is in the report, whichever rank is blamed") {
+  for (const int rank : {0, 1}) {
+    std::vector slots = {waiting(0, 5, 130, "barrier", 2), waiting(1, 4, 130, "all_reduce", 2)};
+    slots[static_cast<std::size_t>(rank)].note = "no gradient for a.weight";
+    CHECK_THAT(text(slots), ContainsSubstring("; rank " + std::to_string(rank) + " reports: no gradient for a.weight"));
+  }
+}
+
 TEST_CASE("the line has the innermost calls, the details have all calls of one rank a side") {
   auto late = busy(1, 4);
   late.stack = {"a", "b", "c", "d", "e", "f"};
