@@ -76,10 +76,7 @@ typedef enum hortator_memory {
 /* An array of the caller. It is borrowed: it must stay where it is as long as a batch or a run refers to it. Set all
  * members, or the whole struct to zero first. */
 typedef struct hortator_array {
-  union {
-    void* data;             /* of an output, a gradient or a kept array: it is written */
-    const void* const_data; /* the same member for all other arrays: they are only read */
-  };
+  const void* data; /* written through only if it is an output, a gradient or a kept array, which must not be const */
   const int64_t* shape;
   const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
   int32_t rank;          /* number of dimensions, at most 15; 0: a single number */

@@ -106,7 +106,7 @@ at::Tensor bound_tensor(const hortator_array* array, c10::Device device) {
   require_data(*array, shape);
   at::OptionalIntArrayRef strides;
   if (array->stride != nullptr) strides = at::IntArrayRef(array->stride, static_cast<std::size_t>(array->rank));
-  return at::for_blob(array->data, shape)
+  return at::for_blob(const_cast<void*>(array->data), shape)
       .strides(strides)
       .options(options)
       .target_device(options.device())

@@ -62,7 +62,7 @@ TEST_CASE("arrays that are only read are bound as constant memory, without a cas
     return output;
   }();
   const std::array<std::int64_t, 2> shape = {4, 3};
-  const hortator_array input = {.const_data = data.data(),
+  const hortator_array input = {.data = data.data(),
                                 .shape = shape.data(),
                                 .stride = nullptr,
                                 .rank = 2,
