@@ -159,11 +159,12 @@ void crossed(Scene& scene) {
 
 struct LadderImpl : torch::nn::Module {
   LadderImpl() {
-    for (int i = 0; i < 8; ++i) rungs.push_back(register_module("rung" + std::to_string(i), torch::nn::Linear(64, 64)));
+    for (int i = 0; i < 16; ++i)
+      rungs.push_back(register_module("rung" + std::to_string(i), torch::nn::Linear(512, 512)));
   }
   at::Tensor forward(at::Tensor x) {
     for (std::size_t i = 0; i < rungs.size(); ++i)
-      if (i != 4 || !skips) x = at::tanh(rungs[i](x));
+      if (i != 12 || !skips) x = at::tanh(rungs[i](x));
     return x;
   }
   std::vector<torch::nn::Linear> rungs;
@@ -179,7 +180,7 @@ void left_out(Scene& scene) {
   auto [model, optimizer] = accelerator.prepare(net, sgd);
   for (const bool skips : {false, scene.is_last()}) {
     net->skips = skips;
-    accelerator.backward(model(at::ones({2, 64})).sum());
+    accelerator.backward(model(at::ones({2, 512})).sum());
     optimizer.step();
     optimizer.zero_grad();
   }

@@ -55,9 +55,9 @@ TEST_CASE("arrays that are only read are bound as constant memory, without a cas
   const auto data = numbers(12);
   const std::vector<float> expected = [&] {
     auto copy = data;
-    std::vector<float> output(4);
+    std::vector<float> output(8);
     CBatch batch(run);
-    batch.add(HORTATOR_INPUT, Array(copy, {4, 3})).add(HORTATOR_OUTPUT, Array(output, {4, 1}));
+    batch.add(HORTATOR_INPUT, Array(copy, {4, 3})).add(HORTATOR_OUTPUT, Array(output, {4, 2}));
     CHECK(hortator_infer(run.model("line"), batch) == HORTATOR_OK);
     return output;
   }();
@@ -69,10 +69,10 @@ TEST_CASE("arrays that are only read are bound as constant memory, without a cas
                                 .type = HORTATOR_F32,
                                 .memory = HORTATOR_HOST,
                                 .stream = nullptr};
-  std::vector<float> output(4);
+  std::vector<float> output(8);
   CBatch batch(run);
   CHECK(hortator_batch_add(batch, HORTATOR_INPUT, &input) == HORTATOR_OK);
-  batch.add(HORTATOR_OUTPUT, Array(output, {4, 1}));
+  batch.add(HORTATOR_OUTPUT, Array(output, {4, 2}));
   CHECK(hortator_infer(run.model("line"), batch) == HORTATOR_OK);
   CHECK(output == expected);
 }
