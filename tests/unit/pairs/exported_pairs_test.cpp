@@ -209,4 +209,7 @@ TEST_CASE("a graph that would see a rank's own tokens only is refused within may
   const auto divided = accelerator.maybe_context_parallel({{&x, 0}});
   CHECK_THROWS_WITH(model(x), ContainsSubstring("An exported model was called within maybe_context_parallel") &&
                                   ContainsSubstring("torch.ops.aten.triu.default"));
+  const auto counts = exported_module(stored_models::file("sizes"));
+  CHECK_THROWS_WITH(counts->forward(stored_models::numbered(stored_models::tensors("sizes"), "input_")),
+                    ContainsSubstring("torch.ops.aten.arange"));
 }
