@@ -102,6 +102,7 @@ DeviceMemory Accelerator::device_memory() const { return accelerator::device_mem
 void Accelerator::free_memory() {
   const CallSite site(__builtin_return_address(0));
   training_->prepared.require_together("free_memory()");
+  training_->control.session()->refuse_in_recording("free_memory() was called");
   training_->control.refuse_lent_weights("free_memory()");
   training_->free_memory();
   wait_for_everyone();

@@ -15,6 +15,7 @@
 #include "step/capture/recorded_gradients.hpp"
 #include "step/capture/recorded_modules.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/optimizer/optimizer_fields.hpp"
 
 namespace hortator {
 namespace {
@@ -62,6 +63,15 @@ void keep_for_current_stream(const at::Tensor& tensor) {
   device.recordDataPtrOnStream(tensor.storage().data_ptr(), device.getStream(tensor.device()));
 }
 
+void keep_moments_for_current_stream(const step::OptimizerCore& optimizer) {
+  for (const auto& [parameter, state] : optimizer.optimizer().state()) {
+    step::replace_tensors(*state, [](const at::Tensor& moment) {
+      keep_for_current_stream(moment);
+      return moment;
+    });
+  }
+}
+
 /// The gradients of all prepared optimizers and their scales. They are restored when a recording has failed.
 class KeptGradients {
  public:
@@ -93,7 +103,7 @@ class CapturedStep::State {
   at::Tensor run(const std::vector<at::Tensor>& inputs) {
     session_->check_alive("captured step");
     if (why_not_.empty()) give_up_if_not_recordable();
-    if (!why_not_.empty()) return detached(step_(inputs));
+    if (!why_not_.empty()) return run_as_written(inputs);
     if (recorded_ && (!recorded_->host.is_good() || recorded_->hooks != hooks_of(training_))) start_over();
     if (recorded_) return fits(inputs) ? replay(inputs) : run_unrecorded(inputs);
     if (steps_++ < options_.warm_up) return run_unrecorded(inputs);
@@ -135,11 +145,18 @@ class CapturedStep::State {
   // All steps run on the graph's stream, since backward keeps the stream on which gradients were first made.
   at::Tensor run_unrecorded(const std::vector<at::Tensor>& inputs) {
     if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device());
+    has_rehearsed_ = true;
     at::Tensor result;
     graph_->rehearse([&] { result = step_(inputs); });
     keep_for_current_stream(result);
     for (const auto& parameter : stepped_parameters(training_)) keep_for_current_stream(parameter.grad());
+    for (const auto& optimizer : training_.prepared.optimizers()) keep_moments_for_current_stream(*optimizer);
     return detached(result);
+  }
+
+  // Gradients and moments that earlier steps have made on a graph's stream are used there further on.
+  at::Tensor run_as_written(const std::vector<at::Tensor>& inputs) {
+    return has_rehearsed_ ? run_unrecorded(inputs) : detached(step_(inputs));
   }
 
   // Something that the recording relies on has changed: moments were loaded, weights were moved, hooks were added or
@@ -167,7 +184,7 @@ class CapturedStep::State {
     } catch (const std::exception& problem) {
       gradients.put_back();
       give_up(text::concat("it cannot be recorded: ", problem.what()));
-      return detached(step_(inputs));
+      return run_as_written(inputs);
     }
     const auto is_scaled = [](const auto& one) {
       return one->scaled() && one->scaled()->state().factor_on_device.defined();
@@ -175,7 +192,7 @@ class CapturedStep::State {
     if (std::any_of(training_.prepared.optimizers().begin(), training_.prepared.optimizers().end(), is_scaled)) {
       gradients.put_back();
       give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known only within a step");
-      return detached(step_(inputs));
+      return run_as_written(inputs);
     }
     gradients.complete(made->host);
     made->hooks = hooks_of(training_);
@@ -222,6 +239,7 @@ class CapturedStep::State {
   std::string why_not_;
   int steps_ = 0;  ///< since recording was last begun
   int recordings_ = 0;
+  bool has_rehearsed_ = false;             ///< on the stream of a graph
   std::unique_ptr<machine::Graph> graph_;  ///< null until the first step on the device
   std::unique_ptr<Recorded> recorded_;
 };

@@ -259,6 +259,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   training_->prepared.require_together("load_state()");
+  training_->control.session()->refuse_in_recording("load_state() was called");
   training_->control.refuse_lent_weights("load_state()");
   training_->output.background_save().wait(training_->host());
   if (is_of_python(training_->host(), dir)) {

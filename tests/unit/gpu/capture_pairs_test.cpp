@@ -258,6 +258,24 @@ TEST_CASE("a captured step throws after free_memory, and another one records the
   CHECK_FALSE(are_near(on_host(net->parameters()), before));
 }
 
+TEST_CASE("a captured step that loads a checkpoint or frees memory is not recorded") {
+  if (!test::has_gpu()) return;
+  for (const bool loads : {true, false}) {
+    AveragedRun run;
+    int runs = 0;
+    auto step = run.accelerator.capture(
+        [&](const at::Tensor& x) {
+          run.step(x);
+          if (++runs == 2) loads ? run.accelerator.load_state("none") : run.accelerator.free_memory();
+        },
+        soon);
+    for (int i = 0; i < 2; ++i) step(data_of(run.accelerator, i));
+    CHECK(runs == 3);
+    CHECK_THAT(step.why_not(), ContainsSubstring("was called within a step that is recorded") &&
+                                   ContainsSubstring(loads ? "load_state()" : "free_memory()"));
+  }
+}
+
 TEST_CASE("a captured step of two models is recorded again after one of them was frozen, moved or evaluated") {
   if (!test::has_gpu()) return;
   const std::vector<Change> changes = {Change::none, Change::freeze, Change::thaw, Change::evaluate, Change::move};
