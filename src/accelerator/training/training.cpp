@@ -97,7 +97,12 @@ void Training::run_backward(const at::Tensor& start, bool retain_graph) {
   if (control.reproducing() || averaging().size() == 1) return start.backward({}, retain_graph);
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
-  for (const auto& model : prepared.models()) model->drop_interrupted_gradients();
+  try {
+    for (const auto& model : prepared.models()) model->drop_interrupted_gradients();
+  } catch (...) {
+    abandon("an exception has ended its last pass at another place");  // some ranks never send their gradients
+    throw;
+  }
   try {
     run_pass(start, retain_graph);
   } catch (...) {
