@@ -78,7 +78,7 @@ typedef enum hortator_memory {
 typedef struct hortator_array {
   union {
     void* data;             /* of an output, a gradient or a kept array: it is written */
-    const void* const_data; /* the same member for all other arrays: they are only read */
+    const void* const_data; /* the same pointer, of any other array: it is only read */
   };
   const int64_t* shape;
   const int64_t* stride; /* in elements; NULL: contiguous, the last index fastest */
