@@ -15,7 +15,7 @@ struct Problem {
   std::string hint = "";  ///< what to do now
 };
 
-/// Returns "what (why). hint"; empty parts are left out.
+/// Returns "what (why); hint". Empty parts are left out.
 std::string HORTATOR_API to_string(const Problem& problem);
 
 /// The exception that the library throws. It says what is wrong, why that matters and what to do.
