@@ -19,7 +19,7 @@ Finding judge_check(const char* name, std::string well, const Check& check) {
     return {name, ok, std::move(well)};
   } catch (const Error& error) {
     const std::string text = error.what();
-    const auto end = text.find("). ");
+    const auto end = text.find("); ");
     if (end == std::string::npos) return {name, Severity::error, text, "build Hortator with what is loaded"};
     return {name, Severity::error, text.substr(0, end + 1), text.substr(end + 3)};
   }

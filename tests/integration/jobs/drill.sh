@@ -125,7 +125,7 @@ salloc --quiet -N2 -n4 "$hortator" launch --mpi none "$binaries/stopping" 2 >sin
 expect 'srun would start separate one-rank runs: an error' "$(grep -ac 'each rank would be a world of its own' single.out)" 1 single.out
 
 # A scaling study as steps in one allocation: the model's predictions for sizes that were not fitted are within 15 %.
-salloc --quiet -N2 -n4 "$hortator" scale weak --ranks 1,2,4 --repeats 2 --out "$work/steps" -- "$binaries/sleeping" weak 10 150 >steps.out 2>&1 || true
+salloc --quiet -N2 -n4 "$hortator" scale weak --ranks 1,2,4 --repeats 2 --out "$work/steps" -- "$binaries/sleeping" weak 5 300 >steps.out 2>&1 || true
 near=0
 while read -r error; do
   [ "${error#[+-]}" -gt 15 ] || near=$((near + 1))
