@@ -21,8 +21,14 @@ class BackwardPass {
   /// The pass's own graph task, not a nested one; no_graph_task while no pass runs.
   int outermost() const { return outermost_; }
 
+  /// Whether a pass that an exception has ended stays open, for the caller to complete. Otherwise the next one drops
+  /// it.
+  void keep_failed(bool keep) { keeps_failed_ = keep; }
+  bool keeps_failed() const { return keeps_failed_; }
+
  private:
   int outermost_ = no_graph_task;
+  bool keeps_failed_ = false;
 };
 
 /// Finds the end of a pass that began with plain loss.backward(), by a callback of the engine. Must live until backward

@@ -39,6 +39,7 @@ void GradientPass::finish() {
 }
 
 void GradientPass::interrupt() {
+  if (parallel_.pass.keeps_failed()) return;
   is_interrupted_ = true;
   if (reached_) release();
 }

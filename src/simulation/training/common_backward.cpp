@@ -42,6 +42,18 @@ class GradientMarks {
   std::vector<Mark> before_ = {};
 };
 
+/// Lets passes that fail stay open, to be completed.
+class KeptPasses {
+ public:
+  explicit KeptPasses(parallel::BackwardPass& pass) : pass_(pass) { pass_.keep_failed(true); }
+  ~KeptPasses() { pass_.keep_failed(false); }
+  KeptPasses(const KeptPasses&) = delete;
+  KeptPasses& operator=(const KeptPasses&) = delete;
+
+ private:
+  parallel::BackwardPass& pass_;
+};
+
 /// Completes a pass that has failed here: a plain backward pass, which begins at the parameters themselves, with zeros.
 /// It ends with the communication, unless all gradients had arrived or there is one rank only: then that is left to do.
 void send_zeros(accelerator::Training& training, const std::vector<at::Tensor>& parameters) {
@@ -63,6 +75,7 @@ bool is_common() { return runtime::describe(std::current_exception()).rank.has_v
 void common_backward(Accelerator& accelerator, const at::Tensor& loss, const std::vector<at::Tensor>& parameters) {
   auto& training = accelerator::Training::of(accelerator);
   const GradientMarks marks(parameters);
+  const KeptPasses kept(training.control.backward_pass());
   mpi::LocalOutcome outcome;
   try {
     accelerator.backward(loss);
