@@ -104,7 +104,7 @@ class CapturedStep::State {
     session_->check_alive("captured step");
     if (why_not_.empty()) give_up_if_not_recordable();
     if (!why_not_.empty()) return run_as_written(inputs);
-    if (recorded_ && (!recorded_->host.is_good() || recorded_->hooks != hooks_of(training_))) start_over();
+    if (recorded_ && !recorded_->host.is_good()) start_over();
     if (recorded_) return fits(inputs) ? replay(inputs) : run_unrecorded(inputs);
     if (steps_++ < options_.warm_up) return run_unrecorded(inputs);
     return record(inputs);
@@ -119,7 +119,6 @@ class CapturedStep::State {
     step::StepRecording host;
     std::vector<at::Tensor> inputs = {};
     at::Tensor result = {};
-    std::vector<step::ModelHooks::HookCounts> hooks = {};  ///< of each model: their work on the device is recorded
   };
 
   static at::Tensor detached(const at::Tensor& result) { return result.defined() ? result.detach() : result; }
@@ -195,7 +194,7 @@ class CapturedStep::State {
       return run_as_written(inputs);
     }
     gradients.complete(made->host);
-    made->hooks = hooks_of(training_);
+    made->host.require([this, hooks = hooks_of(training_)] { return hooks_of(training_) == hooks; });
     recorded_ = std::move(made);
     return replay(inputs);
   }

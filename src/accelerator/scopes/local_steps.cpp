@@ -35,10 +35,9 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
 // After an exception ranks may have different scales, by which gradients must not be averaged.
 LocalSteps::~LocalSteps() {
   model_.core().end_apart(/*equal=*/false);
-  auto* const scaler = training_.control.scaler();
-  if (scaler == nullptr || !scale_) return;
-  scaler->judge_alone(false);
-  scaler->load(*scale_);
+  if (!scale_) return;
+  training_.control.scaler()->judge_alone(false);
+  training_.control.scaler()->load(*scale_);
 }
 
 void LocalSteps::step() {
@@ -53,7 +52,8 @@ void LocalSteps::leave() {
   const auto steps = mpi::all_gather(training_.host(), taken_);
   const auto most = std::max_element(steps.begin(), steps.end());
   take_over_steps(training_, static_cast<int>(most - steps.begin()));
-  if (auto* const scaler = training_.control.scaler()) scale_ = scaler->state();
+  if (auto* const scaler = training_.control.scaler()) scaler->judge_alone(false);
+  scale_.reset();
   model_.core().end_apart(/*equal=*/true);
 }
 

@@ -35,7 +35,7 @@ class LocalSteps {
   std::int64_t taken_ = 0;
   parallel::ParameterAverage parameters_;
   NoSync local_;
-  std::optional<StateDict> scale_;  ///< of the loss when the scope began; nothing without a scaler
+  std::optional<StateDict> scale_;  ///< of the loss when the scope began; nothing without a scaler, and after leave()
   int exceptions_;
 };
 

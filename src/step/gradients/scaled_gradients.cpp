@@ -24,6 +24,16 @@ at::Tensor one_number(float value, c10::Device device) {
 double inverse(float factor) { return 1.0 / static_cast<double>(factor); }
 at::Tensor inverse_of(const at::Tensor& factor) { return factor.to(at::kDouble).reciprocal(); }
 
+// In place.
+std::uint64_t count_changes(const std::vector<at::Tensor>& tensors) {
+  std::uint64_t count = 0;
+  for (const auto& tensor : tensors) {
+    const auto& version = tensor.unsafeGetTensorImpl()->version_counter();
+    if (version.enabled()) count += version.current_version();
+  }
+  return count;
+}
+
 void refuse_fp16(const GradientGroup& group) {
   if (group.type != at::kHalf) return;
   throw UsageError({.what = "An optimizer's gradients are fp16 with mixed_precision fp16",
@@ -44,7 +54,7 @@ void ScaledGradients::expect_scaled() {
   const auto holders = holders_();
   const auto has_gradient = [](const at::Tensor& one) { return one.grad().defined(); };
   if (std::ranges::none_of(holders, has_gradient)) warn_if_stepped();  // cleared without the handle
-  changes_ = changes();
+  changes_ = count_changes(holders);
   if (is_late()) return expect_scaled_on_device();
   const float scale = scaler_.now().scale;
   if (now_.factor != scale) {
@@ -54,19 +64,9 @@ void ScaledGradients::expect_scaled() {
   now_.factor = scale;
 }
 
-// Counts in-place changes of the tensors with gradients.
-std::uint64_t ScaledGradients::changes() const {
-  std::uint64_t count = 0;
-  for (const auto& holder : holders_()) {
-    const auto& version = holder.unsafeGetTensorImpl()->version_counter();
-    if (version.enabled()) count += version.current_version();
-  }
-  return count;
-}
-
 void ScaledGradients::warn_if_stepped() {
   const bool are_scaled = is_late() ? now_.factor_on_device.defined() : now_.factor != 1;
-  if (are_scaled && changes() != changes_) scaler_.warn_of_scaled_step();
+  if (are_scaled && count_changes(holders_()) != changes_) scaler_.warn_of_scaled_step();
 }
 
 // With late verdicts only the device knows the current scale.

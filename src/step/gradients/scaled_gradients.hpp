@@ -58,7 +58,6 @@ class ScaledGradients {
  private:
   void expect_scaled_on_device();
   void multiply(const std::function<void(at::TensorList, c10::Device)>& by) const;
-  std::uint64_t changes() const;
   at::Tensor inverse_factor(c10::Device device) const;
   at::Tensor& not_finite_on(c10::Device device);
   at::Tensor worst();
@@ -66,7 +65,7 @@ class ScaledGradients {
   std::function<std::vector<at::Tensor>()> holders_;
   GradScaler& scaler_;
   ScaleState now_;
-  std::uint64_t changes_ = 0;             ///< changes() when gradients were last scaled
+  std::uint64_t changes_ = 0;             ///< of the tensors with gradients, when these were last scaled
   std::shared_ptr<LateVerdict> verdict_;  ///< null until the first late verdict
 };
 
