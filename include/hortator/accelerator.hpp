@@ -270,7 +270,8 @@ class HORTATOR_API Accelerator : public State {
   /// are reported and skipped for the newest good one. `dir` may also be a folder that Hugging Face Accelerate saved:
   /// the Python run then continues here, with the same objects prepared in the same order. Models, optimizers,
   /// schedules, the scaler, registered objects and PyTorch's random numbers are loaded; for the rest (loader positions,
-  /// random numbers of Python and NumPy) a warning is logged. @collective
+  /// random numbers of Python and NumPy) a warning is logged. Gradients that wait for an update are dropped. UsageError
+  /// within LocalSGD, join_uneven_inputs and Ema::use(). @collective
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< whether the project has one, good or damaged; the same on all ranks. @collective
   /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
@@ -338,8 +339,7 @@ class HORTATOR_API Accelerator : public State {
   /// Forgets everything that was prepared, so that its memory can be freed; handles throw afterwards. Under ZeRO,
   /// parallel.tensor and parallel.experts, modules and optimizers get whole parameters back, and optimizers their whole
   /// state. (Without this call that state is lost when the Accelerator is destroyed, since each rank had only its
-  /// part.)
-  /// @collective
+  /// part.) Gradients are dropped. UsageError within LocalSGD, join_uneven_inputs and Ema::use(). @collective
   void free_memory();
   /// Ends the run: writes the last checkpoint and the last numbers, closes progress bars and waits for all ranks.
   /// @collective
