@@ -140,10 +140,13 @@ void Training::note_cleared(const std::vector<at::Tensor>& parameters) {
 }
 
 void Training::drop_gradients() {
-  synchronise_gradients();
+  if (auto* const reproducing = control.reproducing()) {
+    reproducing->shards().restart();
+  } else {
+    synchronise_gradients();
+  }
   for (const auto& optimizer : prepared.optimizers()) optimizer->drop_gradients();
   control.loss_weights().forget_all();
-  if (auto* const reproducing = control.reproducing()) reproducing->shards().drop_gradients();
 }
 
 at::Tensor Training::mean_loss(const at::Tensor& loss) {

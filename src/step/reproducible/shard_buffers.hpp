@@ -14,6 +14,8 @@ class ShardBuffers {
  public:
   explicit ShardBuffers(std::vector<at::Tensor> buffers) : buffers_(std::move(buffers)) {}
 
+  /// Forgets the values of the running step.
+  void restart() { after_first_.clear(); }
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
   /// Gives all ranks the values after rank 0's first shard. @collective

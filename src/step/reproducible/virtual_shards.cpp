@@ -39,10 +39,12 @@ void VirtualShards::forget() {
   is_synchronised_ = true;
 }
 
-void VirtualShards::drop_gradients() {
+void VirtualShards::restart() {
   for (auto& model : models_) {
     for (auto& gradients : model.gradients) gradients.restart();
+    model.buffers.restart();
   }
+  is_synchronised_ = true;
 }
 
 void VirtualShards::begin_shard(int number) {

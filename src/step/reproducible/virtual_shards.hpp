@@ -26,8 +26,9 @@ class VirtualShards {
   void add(const ModelCore& model);
   /// Drops all models.
   void forget();
-  /// Drops the gradients of all shards since the last synchronise().
-  void drop_gradients();
+  /// Forgets the shards since the last synchronise(): gradients, and the buffers that they began with. Call it when
+  /// weights were loaded.
+  void restart();
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
   /// Makes gradients the means over all shards. Returns false if that was done already in this step. @collective

@@ -96,6 +96,45 @@ TEST_CASE("a load in the middle of a group drops what was added up before") {
   }
 }
 
+TEST_CASE("a load in the middle of a reproducible group drops the sums of its shards") {
+  const State all;
+  const test::Folder folder(all, "load_in_shards");
+  struct ReproducibleRun {
+    Accelerator accelerator{{.gradient_accumulation_steps = 3, .reproducible = true, .virtual_shards = 2}};
+    test::Net net;
+    torch::optim::SGD sgd{net->parameters(), 0.1};
+    Model<test::Net> model = accelerator.prepare(net);
+    Optimizer optimizer = accelerator.prepare(sgd);
+    decltype(data_loader(test::Rows{24}, {.batch_size = 1})) loader =
+        accelerator.prepare(data_loader(test::Rows{24}, {.batch_size = 1}));
+
+    void take(
+        int steps, const std::function<void()>& at_end = [] {}) {
+      const int batches = steps * 2 / accelerator.num_processes();
+      int taken = 0;
+      for (auto& batch : loader) {
+        const auto scope = accelerator.accumulate(model);
+        accelerator.backward((model(batch.data) - batch.target).square().mean());
+        optimizer.step();
+        optimizer.zero_grad();
+        if (++taken < batches) continue;
+        at_end();
+        break;
+      }
+    }
+  };
+  ReproducibleRun run;
+  run.take(3);
+  run.accelerator.save_state(folder.path());
+  run.accelerator.wait_for_checkpoint();
+  run.take(2, [&] { run.accelerator.load_state(folder.path()); });  // of the three steps of an update
+  ReproducibleRun fresh;
+  fresh.accelerator.load_state(folder.path());
+  for (auto* one : {&run, &fresh}) one->take(3);
+  CHECK(test::same_parameters(*run.net, *fresh.net));
+  CHECK(at::equal(run.net->named_buffers()["calls"], fresh.net->named_buffers()["calls"]));
+}
+
 TEST_CASE("free_memory() in the middle of a group begins the next one without its gradients and counts") {
   for (const int stage : {0, 2}) {
     for (const bool as_sum : {false, true}) {
