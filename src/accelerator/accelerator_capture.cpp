@@ -1,5 +1,6 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <hortator/training/capture.hpp>
@@ -35,6 +36,15 @@ accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
           .is_reproducible = training.control.reproducing() != nullptr,
           .accumulation_steps = training.control.accumulation().steps(),
           .has_fused_optimizers = training.options().fused_optimizer};
+}
+
+/// What LibTorch says beside its message is for debugging: advice about CUDA's errors, and the calls that led to one.
+std::string reason_of(const std::exception& problem) {
+  const auto* const from_torch = dynamic_cast<const c10::Error*>(&problem);
+  if (from_torch == nullptr) return problem.what();
+  auto reason = text::first_line(from_torch->msg());
+  for (const auto& place : from_torch->context()) reason += text::concat(" (", place, ")");
+  return reason;
 }
 
 std::vector<step::ModelHooks::HookCounts> hooks_of(const accelerator::Training& training) {
@@ -182,7 +192,7 @@ class CapturedStep::State {
       graph_->record([&] { made->result = detached(step_(made->inputs)); });
     } catch (const std::exception& problem) {
       gradients.put_back();
-      give_up(text::concat("it cannot be recorded: ", problem.what()));
+      give_up(text::concat("it cannot be recorded: ", reason_of(problem)));
       return run_as_written(inputs);
     }
     const auto is_scaled = [](const auto& one) {

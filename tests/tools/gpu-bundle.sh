@@ -9,7 +9,7 @@ if [ $# != 2 ]; then
   exit 2
 fi
 build=$1 folder=$2
-programs=("$build"/tests/test_gpu "$build"/tests/test_gpu_shared "$build"/tests/test_gpu_waits "$build"/tests/test_nccl_gpu "$build"/tests/test_device
+programs=("$build"/tests/test_gpu "$build"/tests/test_gpu_shared "$build"/tests/test_gpu_waits "$build"/tests/test_nccl_gpu
           "$build"/libexec/hortator/hortator-bench)
 rm -rf "${folder:?}/bin" "${folder:?}/lib" "${folder:?}/mpi"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/mpi/parts"

@@ -72,14 +72,14 @@ facts() {
 facts >"$out/facts.txt" 2>&1
 
 run_tests() {
-  for program in test_device test_nccl_gpu test_gpu test_gpu_waits; do run tests "$tests/$program" -d yes; done
+  for program in test_nccl_gpu test_gpu test_gpu_waits; do run tests "$tests/$program" -d yes; done
   for ranks in 2 4; do run tests mpirun -n "$ranks" --oversubscribe "$tests/test_gpu_shared" -d yes; done
 }
 
 # Hortator has no kernels of its own; memcheck is for memory that both host and GPU write. It sees no streams, and racecheck sees only the memory that
 # the threads of one kernel share: a wait between streams that is missing is found by HORTATOR_DEBUG_STREAMS.
 run_sanitize() {
-  run sanitize compute-sanitizer --tool memcheck --error-exitcode 1 "$tests/test_gpu" 'a graph repeats*,a loss on the device*,batches come*'
+  run sanitize compute-sanitizer --tool memcheck --error-exitcode 1 "$tests/test_gpu" 'a graph replays*,a loss on the device*,batches arrive*'
   run sanitize env HORTATOR_DEBUG_STREAMS=1 "$bench" step --case mlp-small
 }
 

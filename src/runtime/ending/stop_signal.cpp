@@ -1,12 +1,15 @@
 #include "runtime/ending/stop_signal.hpp"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
 #include <ctime>
 #include <mutex>
+#include <string_view>
 
 #include "core/log.hpp"
 #include "runtime/identity/outcome.hpp"
@@ -51,10 +54,25 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
 }
 
+/// Drivers of devices bring a compiler along, LLVM, which takes over all signals that end a process when it starts, to
+/// remove its temporary files and repeat the signal. Open MPI does the same for a process that no mpirun has started.
+bool belongs_to_a_driver(void (*handler)(int)) {
+  Dl_info facts{};
+  if (dladdr(reinterpret_cast<const void*>(handler), &facts) == 0 || facts.dli_fname == nullptr) return false;
+  const std::string_view path = facts.dli_fname;
+  const auto name = path.substr(path.rfind('/') + 1);
+  constexpr std::array<std::string_view, 12> drivers = {"libLLVM", "libamd",  "libc10",   "libcuda",
+                                                        "libhsa",  "libmpi",  "libnv",    "libopen",
+                                                        "libpmi",  "libsycl", "libtorch", "libze_"};
+  return std::any_of(drivers.begin(), drivers.end(), [&](auto driver) { return name.starts_with(driver); });
+}
+
+/// Whether the program has installed a handler, which stays.
 bool has_handler_but(int signal, void (*ours)(int)) {
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return false;
-  return current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN && current.sa_handler != ours;
+  const auto handler = current.sa_handler;
+  return handler != SIG_DFL && handler != SIG_IGN && handler != ours && !belongs_to_a_driver(handler);
 }
 
 /// What a signal did before it was recorded.
@@ -117,6 +135,7 @@ void report_other_handler(int signal, const char* name, void (*ours)(int)) {
 
 void begin_to_listen() {
   if (is_listening.exchange(true)) return;
+  remember(SIGUSR1, remember_minutes);  // again: a driver that has started since then may have taken it over
   remember(SIGTERM, remember_seconds);
   if (!is_ignored(SIGINT)) remember(SIGINT, remember_interrupt);
   publish_that_it_stops();

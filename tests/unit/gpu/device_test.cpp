@@ -3,6 +3,7 @@
 
 #include "machine/device/device.hpp"
 #include "machine/device/graph.hpp"
+#include "machine/device/monitor.hpp"
 #include "machine/device/stream.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -39,6 +40,18 @@ TEST_CASE("devices that are there have names and UUIDs of their own") {
   }
   CHECK(uuids.size() == devices.size());
   machine::set_current(devices.front());
+}
+
+TEST_CASE("the driver's own library knows the devices that CUDA sees") {
+  if (!test::has_hardware()) return;
+  for (const auto device : machine::visible_devices()) {
+    const auto& library = *machine::kind_of(device)->monitor;
+    const auto use = library.open(library.file, machine::identify(device))->look();
+    REQUIRE(use);
+    CHECK(use->total_bytes > 1ull << 30);
+    CHECK(use->used_bytes <= use->total_bytes);
+    CHECK((!use->busy || (*use->busy >= 0 && *use->busy <= 1)));
+  }
 }
 
 TEST_CASE("a stream waits for the current stream, and the current stream for it") {

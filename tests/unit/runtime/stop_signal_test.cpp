@@ -1,6 +1,7 @@
 // Signals are the process's: each case is a fork of its own.
 #include "runtime/ending/stop_signal.hpp"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,12 @@ bool hears_seconds_after(void (*before)(int)) {
   return runtime::since_seconds_signal().has_value();
 }
 
+/// Loads a library that is named as a driver's, and takes signals over, also from Catch2.
+void start_driver() {
+  void* const library = dlopen(HORTATOR_TEST_DRIVER, RTLD_NOW);
+  reinterpret_cast<void (*)()>(dlsym(library, "take_signals_over"))();
+}
+
 using Handler = void (*)(int);
 Handler handler_of(int signal) {
   struct sigaction current {};
@@ -76,6 +83,21 @@ TEST_CASE("the scheduler's signals are recorded, also by a process that was star
 TEST_CASE("a handler of the program stays installed") {
   CHECK(is_true_in_fork([] { return !hears_minutes_after(handler_of_the_program) && calls_of_the_program == 1; }));
   CHECK(is_true_in_fork([] { return !hears_seconds_after(handler_of_the_program) && calls_of_the_program == 1; }));
+}
+
+TEST_CASE("handlers that a driver has installed, before us or after us, are replaced while a run listens") {
+  CHECK(is_true_in_fork([] {
+    start_driver();
+    return hears_seconds_after(handler_of(SIGTERM)) && hears_minutes_after(handler_of(SIGUSR1));
+  }));
+  CHECK(is_true_in_fork([] {
+    const runtime::StopSignals signals;
+    start_driver();
+    runtime::survive_seconds_signal();
+    std::raise(SIGUSR1);
+    std::raise(SIGTERM);
+    return runtime::minutes_signal_received() && runtime::since_seconds_signal().has_value();
+  }));
 }
 
 TEST_CASE("the last holder of the handlers puts back what the program had") {
