@@ -16,7 +16,7 @@ struct EncoderLayer final : TransformerLayer {
 
   at::Tensor forward(const at::Tensor& input) override {
     const auto x = norm_1(input + attention(input, Sight::both_ways));
-    return norm_2(x + down(at::gelu(up(x))));
+    return norm_2(x + linear(at::gelu(linear(x, up)), down));
   }
 };
 

@@ -18,7 +18,7 @@ struct DecoderLayer final : TransformerLayer {
 
   at::Tensor forward(const at::Tensor& input) override {
     const auto x = input + attention(norm_1(input), Sight::backwards);
-    return x + down(at::gelu(up(norm_2(x)), "tanh"));
+    return x + linear(at::gelu(linear(norm_2(x), up), "tanh"), down);
   }
 };
 

@@ -9,6 +9,9 @@ namespace hortator::bench {
 
 torch::nn::LayerNorm layer_norm(std::int64_t width);
 
+/// As PyTorch's Linear computes it. LibTorch's adds the bias in an operator of its own.
+at::Tensor linear(const at::Tensor& x, const torch::nn::Linear& layer);
+
 enum class Sight { both_ways, backwards };  ///< the tokens that attention sees
 
 /// The building blocks of encoder and decoder layers: self-attention and a feed-forward net of four times the width,
