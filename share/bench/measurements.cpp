@@ -31,6 +31,7 @@ const std::vector<Measurement>& measurements() {
        gathers},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
+      {"loss", "linear_cross_entropy, forward and backward, against cross_entropy of linear", loss},
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},

@@ -43,6 +43,7 @@ std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selec
 std::vector<Result> ema(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> capture(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> loss(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);

@@ -10,6 +10,7 @@
 #include "models/layers/attention.hpp"
 #include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
+#include "models/layers/projection.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
@@ -61,11 +62,11 @@ class BertLayerImpl final : public torch::nn::Module {
         output_norm_(place(*this, "output.LayerNorm", layer_norm(shape.width, shape.epsilon))) {}
 
   at::Tensor forward(at::Tensor x, const AttentionMask& mask) {
-    const auto mixed =
-        attention(split_heads(query_(x), head_width_), split_heads(key_(x), head_width_),
-                  split_heads(value_(x), head_width_), mask, {.dropout = is_training() ? attention_dropout_ : 0.0});
-    x = attention_norm_(x + at::dropout(join_(mixed), dropout_, is_training()));
-    return output_norm_(x + at::dropout(narrow_(activation_(widen_(x))), dropout_, is_training()));
+    const auto mixed = attention(
+        split_heads(project(x, query_), head_width_), split_heads(project(x, key_), head_width_),
+        split_heads(project(x, value_), head_width_), mask, {.dropout = is_training() ? attention_dropout_ : 0.0});
+    x = attention_norm_(x + at::dropout(project(mixed, join_), dropout_, is_training()));
+    return output_norm_(x + at::dropout(project(activation_(project(x, widen_)), narrow_), dropout_, is_training()));
   }
 
  private:
@@ -141,9 +142,10 @@ class BertMaskedHead final : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
-    auto outputs = bert_->forward(inputs);
-    const auto x = norm_(activation_(dense_(outputs.last_hidden_state)));
-    outputs.logits = decoder_ ? decoder_(x) : at::linear(x, bert_->token_embedding(), bias_);
+    auto outputs = bert_->forward(without_targets(inputs));
+    const auto x = norm_(activation_(project(outputs.last_hidden_state, dense_)));
+    const auto& weight = decoder_ ? decoder_->weight : bert_->token_embedding();
+    predict_tokens(x, weight, decoder_ ? decoder_->bias : bias_, inputs, outputs);
     return outputs;
   }
 

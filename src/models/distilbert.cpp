@@ -10,6 +10,7 @@
 #include "models/layers/attention.hpp"
 #include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
+#include "models/layers/projection.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
@@ -59,11 +60,11 @@ class DistilBertLayerImpl final : public torch::nn::Module {
         output_layer_norm_(register_module("output_layer_norm", layer_norm(shape.width, distilbert_epsilon))) {}
 
   at::Tensor forward(at::Tensor x, const AttentionMask& mask) {
-    const auto mixed =
-        attention(split_heads(q_lin_(x), head_width_), split_heads(k_lin_(x), head_width_),
-                  split_heads(v_lin_(x), head_width_), mask, {.dropout = is_training() ? attention_dropout_ : 0.0});
-    x = sa_layer_norm_(x + out_lin_(mixed));
-    return output_layer_norm_(x + at::dropout(lin2_(activation_(lin1_(x))), dropout_, is_training()));
+    const auto mixed = attention(
+        split_heads(project(x, q_lin_), head_width_), split_heads(project(x, k_lin_), head_width_),
+        split_heads(project(x, v_lin_), head_width_), mask, {.dropout = is_training() ? attention_dropout_ : 0.0});
+    x = sa_layer_norm_(x + project(mixed, out_lin_));
+    return output_layer_norm_(x + at::dropout(project(activation_(project(x, lin1_)), lin2_), dropout_, is_training()));
   }
 
  private:
@@ -158,9 +159,9 @@ class DistilBertMaskedHead final : public PretrainedModel {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
-    auto outputs = body_->forward(inputs);
-    const auto x = norm_(activation_(transform_(outputs.last_hidden_state)));
-    outputs.logits = at::linear(x, weight_.defined() ? weight_ : body_->token_embedding(), bias_);
+    auto outputs = body_->forward(without_targets(inputs));
+    const auto x = norm_(activation_(project(outputs.last_hidden_state, transform_)));
+    predict_tokens(x, weight_.defined() ? weight_ : body_->token_embedding(), bias_, inputs, outputs);
     return outputs;
   }
 

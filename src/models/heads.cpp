@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <hortator/error.hpp>
+#include <hortator/nn/linear_cross_entropy.hpp>
 
+#include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
 #include "models/layers/projection.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
@@ -26,6 +28,12 @@ void require_whole_sequence() {
                     .hint = "leave it out, or end the scope of maybe_context_parallel before"});
 }
 
+[[noreturn]] void refuse_targets_of_last_tokens() {
+  throw UsageError({.what = "ModelInputs has both last and targets",
+                    .why = "last is for logits, and targets replace them by the loss of all tokens",
+                    .hint = "set the other targets to -100"});
+}
+
 class CausalHead final : public Headed {
  public:
   CausalHead(const Body& body, std::int64_t vocabulary, at::Tensor tied) : Headed(body), tied_(std::move(tied)) {
@@ -33,13 +41,14 @@ class CausalHead final : public Headed {
   }
 
   ModelOutputs forward(const ModelInputs& inputs) override {
-    auto outputs = body_->forward(inputs);
+    if (inputs.last && inputs.targets.defined()) refuse_targets_of_last_tokens();
+    auto outputs = body_->forward(without_targets(inputs));
     auto hidden = outputs.last_hidden_state;
     if (inputs.last && *inputs.last < hidden.size(1)) {
       require_whole_sequence();
       hidden = hidden.narrow(1, hidden.size(1) - *inputs.last, *inputs.last);
     }
-    outputs.logits = project(hidden, tied_.defined() ? tied_ : lm_head_->weight);
+    predict_tokens(hidden, tied_.defined() ? tied_ : lm_head_->weight, {}, inputs, outputs);
     return outputs;
   }
 
@@ -107,6 +116,15 @@ class LastTokenHead final : public LinearHeaded {
 };
 
 }  // namespace
+
+void predict_tokens(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
+                    const ModelInputs& inputs, ModelOutputs& outputs) {
+  if (inputs.targets.defined()) {
+    outputs.loss_sum = nn::linear_cross_entropy(hidden, weight, inputs.targets, {.bias = bias, .mean = false});
+  } else {
+    outputs.logits = bias.defined() ? at::linear(hidden, weight, bias) : project(hidden, weight);
+  }
+}
 
 std::shared_ptr<PretrainedModel> causal_head(const Body& body, std::int64_t vocabulary, const at::Tensor& tied) {
   return std::make_shared<CausalHead>(body, vocabulary, tied);

@@ -34,4 +34,8 @@ std::shared_ptr<PretrainedModel> last_token_head(const Body& body, const LinearH
 /// Scores from the pooled vector.
 std::shared_ptr<PretrainedModel> pooled_head(const Body& body, const LinearHead& head);
 
+/// The logits of a language head, or the sum of losses of ModelInputs::targets. `bias` may be undefined.
+void predict_tokens(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
+                    const ModelInputs& inputs, ModelOutputs& outputs);
+
 }  // namespace hortator::models

@@ -14,6 +14,7 @@
 #include "models/layers/attention.hpp"
 #include "models/layers/model_inputs.hpp"
 #include "models/layers/modules.hpp"
+#include "models/layers/projection.hpp"
 
 namespace hortator::models {
 namespace {
@@ -73,11 +74,11 @@ class VitLayerImpl final : public torch::nn::Module {
 
   at::Tensor forward(at::Tensor x) {
     const auto y = before_(x);
-    const auto mixed =
-        attention(split_heads(query_(y), head_width_), split_heads(key_(y), head_width_),
-                  split_heads(value_(y), head_width_), {}, {.dropout = is_training() ? attention_dropout_ : 0.0});
-    x = x + at::dropout(join_(mixed), dropout_, is_training());
-    return x + at::dropout(narrow_(activation_(widen_(after_(x)))), dropout_, is_training());
+    const auto mixed = attention(
+        split_heads(project(y, query_), head_width_), split_heads(project(y, key_), head_width_),
+        split_heads(project(y, value_), head_width_), {}, {.dropout = is_training() ? attention_dropout_ : 0.0});
+    x = x + at::dropout(project(mixed, join_), dropout_, is_training());
+    return x + at::dropout(project(activation_(project(after_(x), widen_)), narrow_), dropout_, is_training());
   }
 
  private:

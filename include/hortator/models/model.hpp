@@ -29,6 +29,10 @@ struct ModelInputs {
   at::Tensor pixel_values = {};           ///< [batch, channels, height, width]
   KeyValueCache* cache = nullptr;         ///< of a causal model: earlier tokens; those of this call are appended
   std::optional<std::int64_t> last = {};  ///< of a causal model: logits for only that many last tokens
+  /// [batch, time], for a causal or masked language model: the token to predict at each place (of a causal model the
+  /// next one, as PackedTokens::targets), -100 where none is. The model then computes the loss, not the logits, which
+  /// take more memory than all else in training.
+  at::Tensor targets = {};
 };
 
 /// What a model computes. Tensors that it does not have are undefined.
@@ -39,8 +43,9 @@ struct ModelOutputs {
   /// nn::load_balancing_loss of the layers of a mixture of experts whose config.json has output_router_logits. Add it
   /// to the loss with the coefficient ModelConfig::router_aux_loss_coef.
   at::Tensor aux_loss = {};
+  at::Tensor loss_sum = {};  ///< of ModelInputs::targets: the sum over the targets that are not -100
 
-  auto fields() { return std::tie(logits, last_hidden_state, pooler_output, aux_loss); }
+  auto fields() { return std::tie(logits, last_hidden_state, pooler_output, aux_loss, loss_sum); }
 };
 
 /// What a program needs to know about a model.

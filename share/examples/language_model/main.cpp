@@ -3,7 +3,6 @@
 //
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --zero 3 --recompute
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --tensor 2 --context 2
-#include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
 #include <hortator/hortator.hpp>
@@ -91,11 +90,11 @@ template <typename Model>
 at::Tensor backward(hortator::Accelerator& accelerator, Model& model, hortator::PackedTokens& batch) {
   const auto divided = accelerator.maybe_context_parallel(
       {{&batch.ids, 1}, {&batch.positions, 1}, {&batch.documents, 1}, {&batch.targets, 1}});
-  const auto outputs = model(
-      models::ModelInputs{.input_ids = batch.ids, .position_ids = batch.positions, .document_ids = batch.documents});
-  const auto loss = torch::nn::functional::cross_entropy(
-      outputs.logits.flatten(0, 1).to(at::kFloat), batch.targets.flatten(),
-      torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum).ignore_index(-100));
+  const auto loss = model(models::ModelInputs{.input_ids = batch.ids,
+                                              .position_ids = batch.positions,
+                                              .document_ids = batch.documents,
+                                              .targets = batch.targets})
+                        .loss_sum;
   const auto tokens = batch.targets.ge(0).sum();
   accelerator.backward(loss, tokens);
   return at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)});

@@ -45,9 +45,22 @@ std::string shape_of(const at::Tensor& tensor) {
   return text::concat("[", text::join(tensor.sizes().vec(), ", "), "]");
 }
 
+void refuse_targets(const ModelInputs& inputs) {
+  if (!inputs.targets.defined()) return;
+  throw UsageError({.what = "ModelInputs::targets was set for a model that does not predict tokens",
+                    .why = "only causal and masked language models compute a loss of tokens",
+                    .hint = "compute the loss of its outputs"});
+}
+
 }  // namespace
 
+ModelInputs without_targets(ModelInputs inputs) {
+  inputs.targets.reset();
+  return inputs;
+}
+
 void require_text_inputs(const ModelInputs& inputs, const EmbeddingRows& rows, std::int64_t past) {
+  refuse_targets(inputs);
   const auto& ids = inputs.input_ids;
   if (!ids.defined())
     throw UsageError({.what = "input_ids is missing",
@@ -70,6 +83,7 @@ void require_text_inputs(const ModelInputs& inputs, const EmbeddingRows& rows, s
 }
 
 void require_images(const ModelInputs& inputs) {
+  refuse_targets(inputs);
   const auto& images = inputs.pixel_values;
   if (!images.defined())
     throw UsageError(

@@ -92,7 +92,8 @@ at::Tensor project(const at::Tensor& x, const at::Tensor& weight) {
 }
 
 at::Tensor project(const at::Tensor& x, torch::nn::Linear& layer) {
-  return layer->bias.defined() ? layer(x) : project(x, layer->weight);
+  if (layer->bias.defined()) return at::linear(x, layer->weight, layer->bias);
+  return project(x, layer->weight);
 }
 
 }  // namespace hortator::models

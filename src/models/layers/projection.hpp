@@ -9,7 +9,8 @@ namespace hortator::models {
 /// multiplied at the speed at which the weight can be read, about twice that of at::linear.
 at::Tensor project(const at::Tensor& x, const at::Tensor& weight);
 
-/// The layer's output; a layer without bias by project().
+/// The layer's output. torch::nn::Linear itself adds its bias in an operator of its own if x has more than two
+/// dimensions, which is slower (share/doc/gpu.md).
 at::Tensor project(const at::Tensor& x, torch::nn::Linear& layer);
 
 }  // namespace hortator::models

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "parallel/tensor/conjugates.hpp"
+
+/// The loss of scores of which some rows exist at a time.
+namespace hortator::parallel::losses {
+
+struct LossOfScores {
+  at::Tensor sum;                                         ///< of all rows that are not ignored, in float32 or float64
+  at::Tensor of_rows = {}, of_weight = {}, of_bias = {};  ///< the sum's gradients, where they are wanted
+};
+
+/// What does not depend on the scores.
+struct ScoresOptions {
+  at::Tensor target;         ///< [rows], class 0 where it is ignored
+  at::Tensor is_ignored;     ///< [rows]
+  std::int64_t classes = 0;  ///< of all ranks
+  std::int64_t part = 0;     ///< classes of a rank's part, with padding
+  SharedRanks ranks = {};    ///< among which classes are divided; null if they are not
+  double smoothing = 0;
+  at::ScalarType type = at::kFloat;  ///< of the products
+  std::int64_t rows_at_once = 0;
+  bool wants_rows = false, wants_weight = false, wants_bias = false;  ///< gradients
+};
+
+/// Cross entropy of the scores rows weight^T + bias, of which `rows_at_once` rows exist at a time.
+class ChunkedScores {
+ public:
+  explicit ChunkedScores(ScoresOptions options) : options_(std::move(options)) {}
+
+  /// `weight` and `bias` are of this rank's classes, without padding. @collective over the ranks, if classes are
+  /// divided
+  LossOfScores compute(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias) const;
+
+ private:
+  ScoresOptions options_;
+};
+
+}  // namespace hortator::parallel::losses
