@@ -52,6 +52,7 @@
 #include <hortator/training/ema.hpp>
 #include <hortator/training/find_batch_size.hpp>
 #include <hortator/training/grad_scaler.hpp>
+#include <hortator/training/gradient_norms.hpp>
 #include <hortator/training/logger.hpp>
 #include <hortator/training/metrics.hpp>
 #include <hortator/training/model_hook.hpp>

@@ -109,7 +109,8 @@ class HORTATOR_API Tracker {
 
 /// Selects one of Hortator's trackers by its name, or one of your own. Names are
 /// "jsonl" (NAME.jsonl, an object a line; what `hortator watch` and `hortator plot` read), "csv" (NAME.csv),
-/// "tensorboard" (event files in the folder NAME), and "all" for these three.
+/// "tensorboard" (event files in the folder NAME), and "all" for these three; "mlflow" (MLflow's file store); "wandb",
+/// "aim", "swanlab", "dvclive" and "trackio" (files for these services, whose commands the log names at the end).
 class HORTATOR_API LogWith {
  public:
   LogWith(std::string name) : chosen_(std::move(name)) {}

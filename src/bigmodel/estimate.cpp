@@ -116,7 +116,7 @@ const std::vector<EstimateType>& estimate_types() {
   static const std::vector<EstimateType> types = {{.name = "float32", .bits = 32, .trains = true},
                                                   {.name = "float16", .bits = 16, .is_mixed = true, .trains = true},
                                                   {.name = "bfloat16", .bits = 16, .is_mixed = true, .trains = true},
-                                                  {.name = "fp8", .bits = 8, .is_mixed = true, .trains = true},
+                                                  {.name = "fp8", .bits = 8},
                                                   {.name = "int8", .bits = 8},
                                                   {.name = "int4", .bits = 4}};
   return types;

@@ -11,7 +11,7 @@ namespace hortator::observe {
 
 /// Writes NAME.csv: a row per record, with the columns step, time and one for each name. A name that appears later gets
 /// a new column, for which the file is rewritten.
-class CsvTracker final : public FileTracker {
+class CsvTracker : public FileTracker {
  public:
   std::string name() const override { return "csv"; }
   void log(const TrackerRecord& record) override;

@@ -29,21 +29,6 @@ std::string meta_field(const std::string& meta, const std::string& key) {
   return json.is_string() ? json.get<std::string>() : value;
 }
 
-std::optional<MlflowRun> mlflow_run_in(const fs::path& folder) {
-  const auto meta = core::read_whole(folder / "meta.yaml");
-  if (!meta) return std::nullopt;
-  MlflowRun run{.experiment = meta_field(*meta, "experiment_id"),
-                .id = meta_field(*meta, "run_id"),
-                .name = meta_field(*meta, "run_name"),
-                .user = meta_field(*meta, "user_id"),
-                .folder = folder};
-  long long started = 0;
-  if (run.id != folder.filename() || !text::parse_integer(meta_field(*meta, "start_time"), started))
-    return std::nullopt;
-  run.started = started;
-  return run;
-}
-
 }  // namespace
 
 std::string mlflow_experiment_meta(const std::string& id, const std::string& name, const fs::path& folder,
@@ -99,6 +84,21 @@ bool share_mlflow_path(std::string_view a, std::string_view b) {
 std::string mlflow_experiment_id(std::string_view name) {
   constexpr std::uint64_t first = 100'000'000'000'000'000U;
   return std::to_string(first + core::hash(name) % (9 * first));
+}
+
+std::optional<MlflowRun> mlflow_run_in(const fs::path& folder) {
+  const auto meta = core::read_whole(folder / "meta.yaml");
+  if (!meta) return std::nullopt;
+  MlflowRun run{.experiment = meta_field(*meta, "experiment_id"),
+                .id = meta_field(*meta, "run_id"),
+                .name = meta_field(*meta, "run_name"),
+                .user = meta_field(*meta, "user_id"),
+                .folder = folder};
+  long long started = 0;
+  if (run.id != folder.filename() || !text::parse_integer(meta_field(*meta, "start_time"), started))
+    return std::nullopt;
+  run.started = started;
+  return run;
 }
 
 std::optional<MlflowRun> newest_mlflow_run(const fs::path& experiment) {

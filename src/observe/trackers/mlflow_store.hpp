@@ -37,6 +37,8 @@ bool share_mlflow_path(std::string_view a, std::string_view b);
 /// The id of an experiment with this name: 18 digits. Pure.
 std::string mlflow_experiment_id(std::string_view name);
 
+/// The run in this folder of an experiment; nothing if it is none.
+std::optional<MlflowRun> mlflow_run_in(const std::filesystem::path& folder);
 /// The newest run in the folder of an experiment; nothing if it has none.
 std::optional<MlflowRun> newest_mlflow_run(const std::filesystem::path& experiment);
 

@@ -68,14 +68,20 @@ std::string param_text(const TrackerSetting& setting) {
 }  // namespace
 
 fs::path MlflowTracker::experiment() const {
-  return fs::absolute(start_.folder) / "mlruns" / mlflow_experiment_id(start_.name);
+  const auto store = settings_.store.value_or(start_.folder / "mlruns");
+  return fs::absolute(store) / mlflow_experiment_id(experiment_name());
+}
+
+std::optional<MlflowRun> MlflowTracker::continued_run() const {
+  if (settings_.run_id) return mlflow_run_in(experiment() / *settings_.run_id);
+  return start_.last_step ? newest_mlflow_run(experiment()) : std::nullopt;
 }
 
 MlflowRun MlflowTracker::new_run() const {
-  const auto id = random_id();
-  return {.experiment = mlflow_experiment_id(start_.name),
+  const auto id = settings_.run_id.value_or(random_id());
+  return {.experiment = mlflow_experiment_id(experiment_name()),
           .id = id,
-          .name = text::concat(start_.name, "-", id.substr(0, 6)),
+          .name = settings_.run_name.value_or(text::concat(start_.name, "-", id.substr(0, 6))),
           .user = user_name(),
           .folder = experiment() / id,
           .started = milliseconds()};
@@ -86,16 +92,16 @@ void MlflowTracker::open() {
   const auto meta = experiment() / "meta.yaml";
   if (!fs::exists(meta)) {
     fs::create_directories(experiment());
-    write_store_file(
-        meta, mlflow_experiment_meta(mlflow_experiment_id(start_.name), start_.name, experiment(), milliseconds()));
+    write_store_file(meta, mlflow_experiment_meta(mlflow_experiment_id(experiment_name()), experiment_name(),
+                                                  experiment(), milliseconds()));
   }
-  auto run = start_.last_step ? newest_mlflow_run(experiment()) : std::nullopt;
+  auto run = continued_run();
   const bool resumes = run.has_value();
   if (!run) run = new_run();
   for (const auto* folder : {"metrics", "params", "tags", "artifacts"}) fs::create_directories(run->folder / folder);
   write_store_file(run->folder / "meta.yaml", mlflow_run_meta(*run));
   run_ = std::move(run);
-  if (resumes) cut_metrics(*start_.last_step);
+  if (resumes && start_.last_step) cut_metrics(*start_.last_step);
   write_params();
 }
 
@@ -105,6 +111,11 @@ void MlflowTracker::write_params() const {
     const auto file = run_->folder / "params" / mlflow_name(name);
     fs::create_directories(file.parent_path());
     if (!fs::exists(file)) write_store_file(file, param_text(setting));
+  }
+  for (const auto& [name, value] : settings_.tags) {
+    const auto file = run_->folder / "tags" / mlflow_name(name);
+    fs::create_directories(file.parent_path());
+    write_store_file(file, value);
   }
   write_store_file(run_->folder / "tags" / "mlflow.runName", run_->name);
   write_store_file(run_->folder / "tags" / "mlflow.user", run_->user);

@@ -10,7 +10,7 @@ namespace hortator::observe {
 
 /// Writes event files in the folder NAME. A resumed run removes later steps from the existing files and writes a new
 /// file that begins with a restart event, for readers that have already seen those steps.
-class TensorBoardTracker final : public FileTracker {
+class TensorBoardTracker : public FileTracker {
  public:
   std::string name() const override { return "tensorboard"; }
   void store_config(const TrackerConfig& config) override;

@@ -9,6 +9,7 @@
 #include "observe/trackers/csv_tracker.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
 #include "observe/trackers/mlflow_tracker.hpp"
+#include "observe/trackers/synced_tracker.hpp"
 #include "observe/trackers/tensorboard_tracker.hpp"
 
 namespace hortator::observe {
@@ -30,19 +31,38 @@ constexpr BuiltinTracker builtin_trackers[] = {{"tensorboard", make<TensorBoardT
                                                {"csv", make<CsvTracker>},
                                                {"mlflow", make<MlflowTracker>, false}};
 
-/// Services that Accelerate reaches through their Python packages.
+/// Services that Accelerate reaches through their Python packages, and whose commands take event files or CSV.
+constexpr SyncedService from_event_files[] = {
+    {"wandb",
+     [](const auto& folder, const auto& run) {
+       return text::concat("`wandb sync ", text::quote((folder / run).string()), "` uploads this run");
+     }},
+    {"aim",
+     [](const auto& folder, const auto&) {
+       return text::concat("`aim convert tensorboard --logdir ", text::quote(folder.string()), "` imports this run");
+     }},
+    {"swanlab", [](const auto& folder, const auto&) {
+       return text::concat("`swanlab convert -t tensorboard --tb_logdir ", text::quote(folder.string()),
+                           "` uploads this run");
+     }}};
+constexpr SyncedService from_csv[] = {
+    {"dvclive",
+     [](const auto& folder, const auto& run) {
+       return text::concat("`dvc plots show ", text::quote((folder / (run + ".csv")).string()), "` shows this run");
+     }},
+    {"trackio", [](const auto& folder, const auto& run) {
+       return text::concat("trackio.import_csv(", text::quote((folder / (run + ".csv")).string()),
+                           ", project=", text::quote(run), ") in Python imports this run");
+     }}};
+
+/// Services without a command that takes files.
 struct PythonTracker {
   const char* name;
   const char* alternative;
 };
 constexpr PythonTracker python_trackers[] = {
-    {"wandb", "log with \"tensorboard\", then `wandb sync` uploads the folder with the event files"},
     {"comet_ml", "log with \"jsonl\", and pass its lines to an Experiment's log_metrics"},
-    {"aim", "log with \"tensorboard\", then `aim convert tensorboard --logdir` converts the folder"},
-    {"clearml", "log with \"jsonl\", and pass its lines to a Logger's report_scalar"},
-    {"dvclive", "log with \"csv\": `dvc plots show` reads it as it is"},
-    {"swanlab", "log with \"tensorboard\", then `swanlab convert -t tensorboard` converts the folder"},
-    {"trackio", "log with \"csv\": trackio.import_csv reads it"}};
+    {"clearml", "log with \"jsonl\", and pass its lines to a Logger's report_scalar"}};
 
 void check_name(const std::string& name) {
   for (const auto& python : python_trackers) {
@@ -53,6 +73,8 @@ void check_name(const std::string& name) {
   }
   std::vector<std::string> names = {"all"};
   for (const auto& known : builtin_trackers) names.emplace_back(known.name);
+  for (const auto& service : from_event_files) names.emplace_back(service.name);
+  for (const auto& service : from_csv) names.emplace_back(service.name);
   if (std::ranges::find(names, name) == names.end()) {
     throw UsageError({.what = "log_with: unknown tracker " + text::quote(name), .hint = text::suggestion(name, names)});
   }
@@ -70,6 +92,12 @@ std::vector<std::string> names_of(const LogWith& one) {
 }
 
 std::shared_ptr<Tracker> make_tracker(const std::string& name) {
+  for (const auto& service : from_event_files) {
+    if (name == service.name) return std::make_shared<SyncedTracker<TensorBoardTracker>>(service);
+  }
+  for (const auto& service : from_csv) {
+    if (name == service.name) return std::make_shared<SyncedTracker<CsvTracker>>(service);
+  }
   const auto* known = std::find_if(std::begin(builtin_trackers), std::end(builtin_trackers),
                                    [&](const BuiltinTracker& one) { return one.name == name; });
   return known->make();
@@ -86,6 +114,8 @@ void check_trackers(const std::vector<LogWith>& chosen) {
       throw UsageError({.what = "log_with: a tracker is null", .hint = "pass std::make_shared<MyTracker>()"});
     }
     for (const auto& name : names_of(one)) {
+      if (name == "mlflow" && std::holds_alternative<std::string>(one.chosen()))
+        static_cast<void>(mlflow_settings(core::process_variables()));
       if (seen.insert(name).second) continue;
       throw UsageError({.what = "log_with: the tracker " + text::quote(name) + " is named twice",
                         .why = "every number would be recorded twice",

@@ -5,6 +5,7 @@
 #include <ATen/autocast_mode.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "parallel/tensor/rules/class_numbers.hpp"
 
@@ -37,10 +38,11 @@ Chunk chunk_of(const at::Tensor& rows, const ScoresOptions& options, std::int64_
 }
 
 /// The logarithms of the probabilities of this rank's classes. @collective over the ranks
-at::Tensor log_probabilities(const at::Tensor& scores, const SharedRanks& ranks) {
-  auto logarithms = at::log_softmax(scores, 1);
+at::Tensor log_probabilities(const at::Tensor& scores, at::ScalarType type, const SharedRanks& ranks) {
+  auto logarithms = at::log_softmax(scores, 1, type);
   if (!ranks) return logarithms;
-  const auto own = scores.select(1, 0) - logarithms.select(1, 0);  // of the sum of exp() over this rank's classes
+  // of the sum of exp() over this rank's classes
+  const auto own = scores.select(1, 0).to(type) - logarithms.select(1, 0);
   const auto most = ranks->max(own);
   const auto all = ranks->sum((own - most).exp()).log() + most;
   return logarithms.add_((own - all).unsqueeze(1));
@@ -52,19 +54,22 @@ class Adding {
   Adding(const ScoresOptions& options, const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias)
       : options_(options),
         loss_type_(at::toOpMathType(options.type)),
-        weight_(weight.to(options.type)),
-        bias_(bias.defined() ? bias.to(options.type) : bias),
+        own_(weight.size(0)),
+        filling_((options.multiple - own_ % options.multiple) % options.multiple),
+        weight_(filled(weight.to(options.type), {0, 0, 0, filling_})),
+        bias_(bias.defined() ? filled(bias.to(options.type), {0, filling_}) : bias),
         found_{.sum = at::zeros({}, rows.options().dtype(loss_type_))} {
     const auto sums = weight.options().dtype(loss_type_);
     if (options.wants_rows) found_.of_rows = at::empty_like(rows);
-    if (options.wants_weight) found_.of_weight = at::zeros(weight.sizes(), sums);
-    if (options.wants_bias) found_.of_bias = at::zeros(bias.sizes(), sums);
+    if (options.wants_weight) found_.of_weight = at::zeros(weight_.sizes(), sums);
+    if (options.wants_bias) found_.of_bias = at::zeros(bias_.sizes(), sums);
   }
 
   void add(const at::Tensor& rows, std::int64_t begin) {
     const auto chunk = chunk_of(rows, options_, begin, loss_type_);
     auto scores = bias_.defined() ? at::addmm(bias_, chunk.rows, weight_.t()) : at::mm(chunk.rows, weight_.t());
-    auto logarithms = log_probabilities(scores.to(loss_type_), options_.ranks);
+    if (filling_ > 0) scores.narrow(1, own_, filling_).fill_(-std::numeric_limits<double>::infinity());
+    auto logarithms = log_probabilities(scores, loss_type_, options_.ranks);
     scores.reset();
     add_loss(chunk, logarithms);
     if (options_.wants_rows || options_.wants_weight || options_.wants_bias)
@@ -73,19 +78,23 @@ class Adding {
 
   LossOfScores result(at::ScalarType weight_type) && {
     if (options_.ranks) found_.sum = options_.ranks->sum(found_.sum);
-    if (found_.of_weight.defined()) found_.of_weight = found_.of_weight.to(weight_type);
-    if (found_.of_bias.defined()) found_.of_bias = found_.of_bias.to(weight_type);
+    for (auto* sum : {&found_.of_weight, &found_.of_bias})
+      if (sum->defined()) *sum = sum->narrow(0, 0, own_).to(weight_type);
     return std::move(found_);
   }
 
  private:
+  static at::Tensor filled(const at::Tensor& tensor, at::IntArrayRef filling) {
+    return filling.back() > 0 ? at::constant_pad_nd(tensor, filling) : tensor;
+  }
+  at::Tensor of_own_classes(const at::Tensor& scores) const { return scores.narrow(1, 0, own_); }
   double smoothing_of_a_class() const { return options_.smoothing / static_cast<double>(options_.classes); }
 
   void add_loss(const Chunk& chunk, const at::Tensor& logarithms) {
     const auto of_targets = logarithms.gather(1, chunk.index).mul_(chunk.is_own);
     found_.sum.sub_(of_targets.sum(), 1 - options_.smoothing);
     if (options_.smoothing == 0) return;
-    const auto of_all = logarithms.sum(1, /*keepdim=*/true).masked_fill_(chunk.is_ignored, 0);
+    const auto of_all = of_own_classes(logarithms).sum(1, /*keepdim=*/true).masked_fill_(chunk.is_ignored, 0);
     found_.sum.sub_(of_all.sum(), smoothing_of_a_class());
   }
 
@@ -93,7 +102,7 @@ class Adding {
   at::Tensor gradient_of_scores(const Chunk& chunk, at::Tensor logarithms) const {
     auto gradient = logarithms.exp_();
     gradient.scatter_add_(1, chunk.index, chunk.is_own * (options_.smoothing - 1));
-    if (options_.smoothing > 0) gradient.sub_(smoothing_of_a_class());
+    if (options_.smoothing > 0) of_own_classes(gradient).sub_(smoothing_of_a_class());
     return gradient.to(options_.type);
   }
 
@@ -118,6 +127,7 @@ class Adding {
 
   const ScoresOptions& options_;
   at::ScalarType loss_type_;
+  std::int64_t own_, filling_;  ///< this rank's classes, and those that fill them up, whose scores are -infinity
   at::Tensor weight_, bias_;
   LossOfScores found_;
 };

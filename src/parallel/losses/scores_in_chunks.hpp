@@ -6,7 +6,7 @@
 
 #include "parallel/tensor/conjugates.hpp"
 
-/// The loss of scores of which some rows exist at a time.
+/// The loss of scores whose rows exist some at a time.
 namespace hortator::parallel::losses {
 
 struct LossOfScores {
@@ -24,10 +24,11 @@ struct ScoresOptions {
   double smoothing = 0;
   at::ScalarType type = at::kFloat;  ///< of the products
   std::int64_t rows_at_once = 0;
+  std::int64_t multiple = 1;  ///< classes are filled up to a multiple of it, so that the products are fast
   bool wants_rows = false, wants_weight = false, wants_bias = false;  ///< gradients
 };
 
-/// Cross entropy of the scores rows weight^T + bias, of which `rows_at_once` rows exist at a time.
+/// Cross entropy of the scores rows weight^T + bias. Only `rows_at_once` rows of them exist at a time.
 class ChunkedScores {
  public:
   explicit ChunkedScores(ScoresOptions options) : options_(std::move(options)) {}

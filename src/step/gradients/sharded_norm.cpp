@@ -52,26 +52,48 @@ class NormSum {
   at::TensorOptions options_;
 };
 
-// Slices of parts are reduced along both axes, others along the one on which ranks differ. @collective
-at::Tensor norm_over_ranks(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
-  const NormSum sums(norm_type, holders.all().front().options());
-  auto shards = sums.of(holders.shards);
-  auto parts = sums.of(holders.parts);
+/// What this rank's holders contribute: a number each, or one for each of several parameters.
+struct Contributions {
+  at::Tensor shards, parts, shards_of_parts;
+};
+
+// Slices of parts are reduced along both axes, others along the one on which ranks differ. Kinds without
+// holders are not reduced. @collective
+at::Tensor over_ranks(Contributions of, const GradientHolders& holders, const NormSum& sums, const NormRanks& ranks) {
   if (!holders.shards_of_parts.empty() && ranks.shards_of_parts == nullptr) {
-    const auto both = at::stack({shards, sums.of(holders.shards_of_parts)});
+    const auto both = at::stack({of.shards, of.shards_of_parts});
     sums.reduce(both, *ranks.shards);
-    shards = both[0];
-    parts = sums.together(parts, both[1]);
+    of.shards = both[0];
+    of.parts = sums.together(of.parts, both[1]);
   } else {
-    if (!holders.shards.empty()) sums.reduce(shards, *ranks.shards);
+    if (!holders.shards.empty()) sums.reduce(of.shards, *ranks.shards);
     if (!holders.shards_of_parts.empty()) {
-      const auto of_parts = sums.of(holders.shards_of_parts);
-      sums.reduce(of_parts, *ranks.shards_of_parts);
-      parts = sums.together(parts, of_parts);
+      sums.reduce(of.shards_of_parts, *ranks.shards_of_parts);
+      of.parts = sums.together(of.parts, of.shards_of_parts);
     }
   }
-  if (!holders.parts.empty() || !holders.shards_of_parts.empty()) sums.reduce(parts, *ranks.parts);
-  return sums.norm(sums.together(shards, parts));
+  if (!holders.parts.empty() || !holders.shards_of_parts.empty()) sums.reduce(of.parts, *ranks.parts);
+  return sums.together(of.shards, of.parts);
+}
+
+// @collective
+at::Tensor norm_over_ranks(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
+  const NormSum sums(norm_type, holders.all().front().options());
+  return sums.norm(over_ranks({.shards = sums.of(holders.shards),
+                               .parts = sums.of(holders.parts),
+                               .shards_of_parts = sums.of(holders.shards_of_parts)},
+                              holders, sums, ranks));
+}
+
+/// The holders of all parameters, of one kind each.
+GradientHolders together(const std::vector<GradientHolders>& each) {
+  GradientHolders all;
+  for (const auto& one : each) {
+    for (const auto kind : {&GradientHolders::whole, &GradientHolders::shards, &GradientHolders::parts,
+                            &GradientHolders::shards_of_parts})
+      (all.*kind).insert((all.*kind).end(), (one.*kind).begin(), (one.*kind).end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -88,6 +110,22 @@ at::Tensor total_norm(const GradientHolders& holders, double norm_type, const No
   if (const auto groups = gradient_groups(holders.whole); !groups.empty())
     norm = at::linalg_vector_norm(at::stack({norm, total_norm(groups, norm_type).to(norm.options())}), norm_type);
   return norm.to(has_double(holders.all()) ? at::kDouble : at::kFloat);
+}
+
+at::Tensor norm_of_each(const std::vector<GradientHolders>& each, double norm_type, const NormRanks& ranks) {
+  if (each.empty()) return at::empty({0}, at::kDouble);
+  const auto holders = together(each);
+  const NormSum sums(norm_type, holders.all().front().options());
+  const auto contributions = [&](auto kind) {
+    std::vector<at::Tensor> numbers;
+    for (const auto& one : each) numbers.push_back(sums.of(one.*kind));
+    return at::stack(numbers);
+  };
+  const auto others = over_ranks({.shards = contributions(&GradientHolders::shards),
+                                  .parts = contributions(&GradientHolders::parts),
+                                  .shards_of_parts = contributions(&GradientHolders::shards_of_parts)},
+                                 holders, sums, ranks);
+  return sums.norm(sums.together(others, contributions(&GradientHolders::whole)));
 }
 
 }  // namespace hortator::step

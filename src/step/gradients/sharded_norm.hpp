@@ -33,4 +33,8 @@ struct NormRanks {
 /// all are whole
 at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks);
 
+/// The norm of each parameter's gradient, [parameters] in fp64, equal on all ranks; `each` has the holder of one
+/// parameter. 0 without a gradient. `norm_type` is above 0. One reduction an axis. @collective unless all are whole
+at::Tensor norm_of_each(const std::vector<GradientHolders>& each, double norm_type, const NormRanks& ranks);
+
 }  // namespace hortator::step

@@ -139,6 +139,10 @@ TEST_CASE("older and other names of DeepSpeed's entries") {
   CHECK(old.options.zero.shard_group == 2);
   CHECK(old.options.mixed_precision == Precision::bf16);
   CHECK(read(R"({"zero_optimization": {"mics_shard_size": -1}})").options.zero.shard_group == std::nullopt);
+  // A second copy of the parameters within a node leaves the moments sharded over all ranks.
+  const auto second_copy = read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 2}})");
+  CHECK(second_copy.options.zero.shard_group == std::nullopt);
+  CHECK(second_copy.ignored == std::vector<std::string>{"zero_optimization.zero_hpz_partition_size"});
   CHECK(read(R"({"torch_autocast": {"enabled": true, "dtype": "float16"}})").options.mixed_precision ==
         Precision::fp16);
   // DeepSpeed offloads parameters at stage 3 only.

@@ -49,9 +49,9 @@ std::shared_ptr<models::PretrainedModel> of_class(const std::filesystem::path& f
 void check_loss(models::PretrainedModel& model) {
   INFO(model.config().architecture);
   model.eval();
-  const auto words = model.config().vocabulary;
-  const auto ids = at::randint(words, {3, 7}, at::kLong);
-  auto targets = at::randint(words, {3, 7}, at::kLong);
+  const auto count = model.config().vocabulary;
+  const auto ids = at::randint(count, {3, 7}, at::kLong);
+  auto targets = at::randint(count, {3, 7}, at::kLong);
   targets.narrow(1, 0, 2).fill_(-100);
   const auto logits = model.forward({.input_ids = ids}).logits;
   const auto expected = at::cross_entropy_loss(logits.flatten(0, 1), targets.flatten(), {}, at::Reduction::Sum);

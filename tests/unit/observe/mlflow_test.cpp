@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <hortator/error.hpp>
+#include <map>
 #include <sstream>
 
 #include "core/text/text.hpp"
@@ -128,6 +129,48 @@ TEST_CASE("tables, plots and files are kept with the run") {
                     ContainsSubstring("row 0 has 2 values, and there are 1 columns"));
   tracker.finish();
   fs::remove_all(folder);
+}
+
+TEST_CASE("MLflow's variables choose store, experiment, run and tags") {
+  const auto folder = store_of("variables");
+  const std::map<std::string, std::string> set = {{"MLFLOW_TRACKING_URI", "file://" + (folder / "store").string()},
+                                                  {"MLFLOW_EXPERIMENT_NAME", "ocean"},
+                                                  {"MLFLOW_RUN_ID", "run-7"},
+                                                  {"MLFLOW_RUN_NAME", "first try"},
+                                                  {"MLFLOW_TAGS", R"({"team": "waves", "attempt": 3})"}};
+  const auto variables = [&](const char* name) -> std::optional<std::string> {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  };
+  for (const double loss : {0.25, 0.5}) {  // the second run continues the first
+    observe::MlflowTracker tracker(variables);
+    tracker.start({.name = "digits", .folder = folder});
+    log_step(tracker, loss == 0.25 ? 1 : 2, loss);
+    tracker.finish();
+  }
+  const auto run = folder / "store" / observe::mlflow_experiment_id("ocean") / "run-7";
+  CHECK(content(run / "metrics/train/loss") == "12500 0.25 1\n12500 0.5 2\n");
+  CHECK(content(run / "meta.yaml").find("run_name: \"first try\"\n") != std::string::npos);
+  CHECK(content(run.parent_path() / "meta.yaml").find("name: \"ocean\"\n") != std::string::npos);
+  CHECK(content(run / "tags/team") == "waves");
+  CHECK(content(run / "tags/attempt") == "3");
+  CHECK_FALSE(fs::exists(folder / "mlruns"));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("variables of MLflow that cannot be followed are errors") {
+  const auto with = [](const std::string& name, const std::string& value) {
+    return observe::mlflow_settings([=](const char* asked) -> std::optional<std::string> {
+      return asked == name ? std::optional(value) : std::nullopt;
+    });
+  };
+  for (const auto* uri : {"http://tracking:5000", "sqlite:///runs.db", "databricks://profile"})
+    CHECK_THROWS_WITH(with("MLFLOW_TRACKING_URI", uri), ContainsSubstring("reach no server or database from here"));
+  CHECK(with("MLFLOW_TRACKING_URI", "file:runs").store == fs::path("runs"));
+  CHECK(with("MLFLOW_TRACKING_URI", "/a/b:c").store == fs::path("/a/b:c"));
+  CHECK(with("MLFLOW_TRACKING_URI", "").store == std::nullopt);
+  CHECK_THROWS_WITH(with("MLFLOW_TAGS", "team=waves"), ContainsSubstring("tags are a JSON object"));
+  CHECK_THROWS_WITH(with("MLFLOW_RUN_ID", "../other"), ContainsSubstring("letters, digits"));
 }
 
 TEST_CASE("a resumed run continues the newest run without later steps; another one is new") {

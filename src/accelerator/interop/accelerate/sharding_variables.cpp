@@ -78,7 +78,8 @@ constexpr auto unsupported = std::to_array<UnsupportedVariable>({
      "set ddp.find_unused_parameters in the program where ranks use different experts"},
     {"ACCELERATE_FP8_BACKEND", "ACCELERATE_USE_DEEPSPEED", "MSAMP", "MS-AMP is a library for Python", "use bf16"},
     {"FSDP_IGNORED_MODULES", "ACCELERATE_USE_FSDP", "", "all parameters of a prepared model are sharded",
-     "prepare the modules to be left out as a model of an Accelerator without ZeRO"},
+     "zero.keep_resident keeps the parameters of modules in memory as a whole, and shards only their gradients and "
+     "moments"},
     {"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "ACCELERATE_USE_FSDP", "true",
      "the program decides where saved tensors are",
      "create hortator::SavedTensors with on_host around the forward pass"},

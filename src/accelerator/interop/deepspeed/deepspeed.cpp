@@ -92,6 +92,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.zero_quantized_nontrainable_weights",
     "zero_optimization.sub_group_size",
     "zero_optimization.use_multi_rank_bucket_allreduce",
+    "zero_optimization.zero_hpz_partition_size",  // a second copy of parameters within a node, to gather them faster
 });
 
 /// Entries that change a training when they are on. Sections end with a dot.
@@ -163,10 +164,8 @@ void read_stage(DeepspeedEntries& entries, ZeroConfig& zero, const core::Variabl
 void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options, const core::Variables& variables) {
   read_stage(entries, options.zero, variables);
   const auto stage = accelerator::launched_sharding(options.zero, variables).stage.value_or(0);
-  for (const auto* group : {"zero_optimization.zero_hpz_partition_size", "zero_optimization.mics_shard_size"}) {
-    if (const auto ranks = entries.count(group, -1); ranks && *ranks > 1)
-      options.zero.shard_group = static_cast<int>(*ranks);
-  }
+  if (const auto ranks = entries.count("zero_optimization.mics_shard_size", -1); ranks && *ranks > 1)
+    options.zero.shard_group = static_cast<int>(*ranks);
   if (entries.onoff("zero_optimization.zero_quantized_weights").value_or(false)) options.zero.int8_gathers = true;
   const bool old_optimizer = entries.onoff("zero_optimization.cpu_offload").value_or(false);
   const bool old_parameters = entries.onoff("zero_optimization.cpu_offload_params").value_or(false);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "machine/memory/recycling_allocator.hpp"
+#include "parallel/losses/scores_in_chunks.hpp"
 #include "unit/parallel/tensor/tensor_fixture.hpp"
 
 using namespace hortator;
@@ -110,6 +111,26 @@ TEST_CASE("linear cross entropy computes its products in autocast's type, and th
   at::autocast::set_autocast_enabled(at::kCPU, false);
   check_all(cast, exact, 2e-2);
   CHECK_FALSE(at::equal(cast[0], exact[0]));
+}
+
+TEST_CASE("linear cross entropy with classes that are filled up to a multiple has the same value and gradients") {
+  at::manual_seed(9);
+  const auto rows = at::randn({10, 6}), weight = at::randn({13, 6}), bias = at::randn({13});
+  const auto results_of = [&](std::int64_t multiple) {
+    const parallel::losses::ChunkedScores scores({.target = at::arange(10),
+                                                  .is_ignored = at::arange(10).eq(3),
+                                                  .classes = 13,
+                                                  .part = 13,
+                                                  .smoothing = 0.1,
+                                                  .rows_at_once = 4,
+                                                  .multiple = multiple,
+                                                  .wants_rows = true,
+                                                  .wants_weight = true,
+                                                  .wants_bias = true});
+    const auto found = scores.compute(rows, weight, bias);
+    return Results{found.sum, found.of_rows, found.of_weight, found.of_bias};
+  };
+  check_all(results_of(8), results_of(1), 2e-6);
 }
 
 TEST_CASE("linear cross entropy of rows that are all ignored: a sum of 0 without gradients, and no mean") {
