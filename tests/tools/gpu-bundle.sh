@@ -10,7 +10,7 @@ if [ $# != 2 ]; then
 fi
 build=$1 folder=$2
 programs=("$build"/tests/test_gpu "$build"/tests/test_gpu_shared "$build"/tests/test_gpu_waits "$build"/tests/test_nccl_gpu
-          "$build"/libexec/hortator/hortator-bench)
+          "$build"/libexec/hortator/hortator-{bench,doctor,test} "$build"/bin/{language_model,exported})
 rm -rf "${folder:?}/bin" "${folder:?}/lib" "${folder:?}/mpi"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/mpi/parts"
 for program in "${programs[@]}"; do
@@ -44,5 +44,9 @@ fi
 copy_needed "$folder/bin/mpirun" "$folder"/mpi/parts/*.so
 strip --strip-unneeded "$folder"/lib/*.so* "$folder"/mpi/parts/*.so
 
-cp "$(dirname "${BASH_SOURCE[0]}")"/{gpu-session.sh,eager-step.py} "$folder/"
+here=$(dirname "${BASH_SOURCE[0]}")
+cp "$here"/{gpu-session.sh,eager-step.py} "$folder/"
+cp "$here/../../share/doc/from-accelerate.md" "$folder/text.md"
+rm -rf "${folder:?}/exported"
+cp -r "$here/../unit/exported/files" "$folder/exported"
 du -sh "$folder"
