@@ -1,7 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
+#include <hortator/tracker.hpp>
 #include <string>
 
 #include "core/log.hpp"

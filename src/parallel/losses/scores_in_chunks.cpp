@@ -72,8 +72,10 @@ class Adding {
     auto logarithms = log_probabilities(scores, loss_type_, options_.ranks);
     scores.reset();
     add_loss(chunk, logarithms);
-    if (options_.wants_rows || options_.wants_weight || options_.wants_bias)
-      add_gradients(chunk, gradient_of_scores(chunk, std::move(logarithms)), begin);
+    if (!options_.wants_rows && !options_.wants_weight && !options_.wants_bias) return;
+    const auto gradient = gradient_of_scores(chunk, logarithms);
+    logarithms.reset();
+    add_gradients(chunk, gradient, begin);
   }
 
   LossOfScores result(at::ScalarType weight_type) && {
@@ -99,7 +101,7 @@ class Adding {
   }
 
   // In the memory of the logarithms. Rows that are ignored are not 0 in it.
-  at::Tensor gradient_of_scores(const Chunk& chunk, at::Tensor logarithms) const {
+  at::Tensor gradient_of_scores(const Chunk& chunk, const at::Tensor& logarithms) const {
     auto gradient = logarithms.exp_();
     gradient.scatter_add_(1, chunk.index, chunk.is_own * (options_.smoothing - 1));
     if (options_.smoothing > 0) of_own_classes(gradient).sub_(smoothing_of_a_class());
