@@ -113,12 +113,13 @@ std::string shown_layers(const Estimate& estimate) {
 }  // namespace
 
 const std::vector<EstimateType>& estimate_types() {
-  static const std::vector<EstimateType> types = {{.name = "float32", .bits = 32, .trains = true},
-                                                  {.name = "float16", .bits = 16, .is_mixed = true, .trains = true},
-                                                  {.name = "bfloat16", .bits = 16, .is_mixed = true, .trains = true},
-                                                  {.name = "fp8", .bits = 8},
-                                                  {.name = "int8", .bits = 8},
-                                                  {.name = "int4", .bits = 4}};
+  static const std::vector<EstimateType> types = {
+      {.name = "float32", .bits = 32, .trains = true},
+      {.name = "float16", .bits = 16, .is_mixed = true, .trains = true},
+      {.name = "bfloat16", .bits = 16, .is_mixed = true, .trains = true},
+      {.name = "fp8", .bits = 8, .is_mixed = true, .trains = true, .trains_here = false},
+      {.name = "int8", .bits = 8},
+      {.name = "int4", .bits = 4}};
   return types;
 }
 
@@ -160,7 +161,7 @@ Estimate estimate(const ModuleTree& tree, const EstimateOptions& options) {
     result.rows.push_back({.type = type.name,
                            .largest_layer = largest.bytes * scale,
                            .total = sizes.total() * scale,
-                           .training = training_bytes(sizes.total(), type)});
+                           .training = type.trains_here ? training_bytes(sizes.total(), type) : std::nullopt});
   }
   const auto training = *training_bytes(sizes.total(), estimate_type(options.training_type));
   for (const auto& layout : training_layouts())

@@ -15,9 +15,10 @@ namespace hortator::bigmodel {
 /// An element type of a model.
 struct EstimateType {
   std::string_view name;
-  int bits = 0;           ///< of an element
-  bool is_mixed = false;  ///< training computes in it, with float32 master parameters
-  bool trains = false;    ///< whether models are trained in it
+  int bits = 0;             ///< of an element
+  bool is_mixed = false;    ///< training computes in it, with float32 master parameters
+  bool trains = false;      ///< whether models are trained in it, by Accelerate's rule
+  bool trains_here = true;  ///< whether Hortator trains in it too
 };
 const std::vector<EstimateType>& estimate_types();
 /// Throws UsageError, with a suggestion, for an unknown name.
