@@ -72,11 +72,11 @@ std::vector<Result> loss(Accelerator& accelerator, const Plan& plan, const Selec
   std::vector<std::string> known;
   for (const auto& one : loss_cases()) known.push_back(one.name);
   check_known("--case", selection.cases, known);
+  const Selection chosen = {.cases =
+                                selection.cases.empty() ? std::vector<std::string>{"words-32000"} : selection.cases};
   std::vector<Result> results;
   for (const auto& one : loss_cases()) {
-    const bool is_default = selection.cases.empty() && one.name == "words-32000";
-    if (is_default || (!selection.cases.empty() && selection.wants(one.name)))
-      results.push_back(time_loss(accelerator, plan, one));
+    if (chosen.wants(one.name)) results.push_back(time_loss(accelerator, plan, one));
   }
   return results;
 }

@@ -65,7 +65,7 @@ class LinearHeaded : public Headed {
         dropout_(head.dropout) {}
 
  protected:
-  at::Tensor scores(const at::Tensor& hidden) { return layer_(at::dropout(hidden, dropout_, is_training())); }
+  at::Tensor scores(const at::Tensor& hidden) { return project(at::dropout(hidden, dropout_, is_training()), layer_); }
 
  private:
   torch::nn::Linear layer_;

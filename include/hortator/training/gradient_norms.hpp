@@ -19,7 +19,8 @@ struct GradientNorms {
 /// The norm of each parameter's whole gradient, equal on all ranks, whatever is sharded or divided. `norm_type` is 2,
 /// 1, infinity or another number above 0. Call it between backward() and the optimizer's step, before clipping or
 /// after: gradients of fp16 are unscaled, as by clip_grad_norm_. The host does not wait for a device. In a micro-step
-/// that only accumulates they are the norms of this rank's sums. @collective where gradients are sharded or divided
+/// that only accumulates, and within LocalSGD, they are those of this rank's gradients. @collective where gradients are
+/// sharded or divided
 HORTATOR_API GradientNorms gradient_norms(Accelerator& accelerator, const ModelBase& model, double norm_type = 2);
 
 }  // namespace hortator

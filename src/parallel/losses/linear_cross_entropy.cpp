@@ -17,7 +17,6 @@ namespace hortator::nn {
 namespace {
 
 using parallel::losses::ChunkedScores;
-using parallel::losses::LossOfScores;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -99,9 +98,10 @@ at::Tensor part_like(const parallel::Operand& weight, const at::Tensor& bias) {
 /// Where the classes are divided in another way than rows of the weight.
 at::Tensor with_all_scores(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& target,
                            const LinearCrossEntropyOptions& options) {
-  const auto scores = at::linear(hidden, weight, options.bias).flatten(0, -2).to(at::kFloat);
-  return at::cross_entropy_loss(scores, target.flatten(), {}, options.mean ? at::Reduction::Mean : at::Reduction::Sum,
-                                options.ignore_index, options.label_smoothing);
+  const auto scores = at::linear(hidden, weight, options.bias).flatten(0, -2);
+  return at::cross_entropy_loss(scores.to(at::toOpMathType(scores.scalar_type())), target.flatten(), {},
+                                options.mean ? at::Reduction::Mean : at::Reduction::Sum, options.ignore_index,
+                                options.label_smoothing);
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
 }
 
-/// Drivers of devices bring a compiler along, LLVM, which takes over all signals that end a process when it starts, to
-/// remove its temporary files and repeat the signal. Open MPI does the same for a process that no mpirun has started.
+/// Libraries that come with a device or MPI may take over all signals that end a process, as LLVM does, to clean up and
+/// repeat the signal. The program did not ask for that (share/doc/gpu.md).
 bool belongs_to_a_driver(void (*handler)(int)) {
   Dl_info facts{};
   if (dladdr(reinterpret_cast<const void*>(handler), &facts) == 0 || facts.dli_fname == nullptr) return false;

@@ -8,10 +8,9 @@
 namespace hortator::runtime {
 
 /// While one of these objects lives, SIGUSR1 is recorded and does not end the process. Also where it was ignored: a
-/// script ignores it to protect itself, not its ranks. A handler of the application stays; one that a driver of devices
-/// or MPI has installed does not, because the application did not ask for it. The last one puts back what
-/// the three signals did before, except for SIGUSR1 in a run that was asked to stop, to which a second one may come
-/// late.
+/// script ignores it to protect itself, not its ranks. A handler of the application stays; one that a library of a
+/// device or of MPI has installed does not, because the application did not ask for it. The last one puts back what the
+/// three signals did before, except for SIGUSR1 in a run that was asked to stop, to which a second one may come late.
 class StopSignals {
  public:
   StopSignals();

@@ -50,7 +50,6 @@ void LossCheck::write_to_host(const at::Tensor& loss) {
   if (!losses_.defined()) {
     losses_ = at::zeros({max_late}, at::kDouble).pin_memory();
     device_view_ = machine::byte_view(losses_.mutable_data_ptr(), losses_.nbytes(), loss.device()).view(at::kDouble);
-    nothing_ = at::zeros({}, at::kDouble);
     checked_ = passes_ - 1;
   }
   check_arrived();
@@ -61,7 +60,8 @@ void LossCheck::write_to_host(const at::Tensor& loss) {
   if (number.device() != entry.device()) {  // of another device than the first loss
     entry.copy_(number, /*non_blocking=*/true);
   } else {
-    at::add_out(entry, number, nothing_);  // one kernel, which converts; with the number 0, LibTorch would copy the sum
+    // one kernel, which converts; with the number 0, LibTorch would copy the sum
+    at::add_out(entry, number, at::zeros({}, at::kDouble));
   }
 }
 

@@ -36,7 +36,6 @@ class LossCheck {
   std::int64_t checked_ = 0;  ///< the last pass whose loss was checked
   at::Tensor losses_;         ///< on the host, of the latest max_late passes, a ring buffer
   at::Tensor device_view_;    ///< the same memory, as a tensor of the device
-  at::Tensor nothing_;        ///< 0, on the host
 };
 
 }  // namespace hortator::step

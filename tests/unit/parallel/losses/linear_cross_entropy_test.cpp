@@ -99,6 +99,21 @@ TEST_CASE("linear cross entropy in chunks has the value and the gradients of the
   }
 }
 
+TEST_CASE("linear cross entropy of a weight that is divided along its width has the same value and gradients") {
+  const TensorGroup group;
+  if (8 % group.ranks->size() != 0) return;
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const Case one{.rows = 6, .width = 8, .classes = 10, .options = {.label_smoothing = 0.1}, .type = type};
+    const auto inputs = inputs_of(one, 2);
+    const auto expected = plain(one, inputs);
+    const auto hidden = inputs.hidden.clone().requires_grad_(), weight = group.divided(inputs.weight, second);
+    const auto loss = linear_cross_entropy(hidden, weight, inputs.target, one.options);
+    (loss * 0.5).backward();
+    check_all({loss.detach(), hidden.grad(), group.ranks->join(weight.grad(), second)},
+              {expected[0], expected[1], expected[2]}, 1e-5);
+  }
+}
+
 TEST_CASE("linear cross entropy computes its products in autocast's type, and the loss in float32") {
   const TensorGroup group;
   const Case one{.rows = 33, .width = 16, .classes = 40, .options = {.rows_at_once = 8}};
