@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks which rooms (folders of src/, and share/bench) include which, that the folders inside them include each other in no circle but those that are
-# listed, and that only standard MPI is used. Prints each line that breaks a rule of rooms.txt, and the rule.
+# listed, that only standard MPI is used, and that the top level holds nothing new. Prints each line that breaks a rule of rooms.txt, and the rule.
 set -euo pipefail
 rules=$(dirname "${BASH_SOURCE[0]}")/rooms.txt
 includes='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]'
@@ -20,6 +20,11 @@ while read -r count folder; do
   [ "$count" -le "$max" ] || { echo "$folder: $count sources, a folder holds at most $max: divide it by theme"; bad=1; }
 done < <(git ls-files 'src/*' 'include/*' 'share/bench/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
 
+top=$(sed -n 's/^top //p' "$rules")
+while read -r name; do
+  [[ " $top " == *" $name "* ]] || { echo "$name: the top level holds only: $top"; bad=1; }
+done < <(git ls-files | cut -d/ -f1 | sort -u)
+
 git grep -nE "$includes" -- 'src/*' 'include/*' 'share/bench/*' | awk -v rules="$rules" '
   function reach(room, to,   i, n, next_rooms) {  # sets may[room, x] for all rooms x below `room`
     if ((room, to) in seen) return
@@ -30,7 +35,7 @@ git grep -nE "$includes" -- 'src/*' 'include/*' 'share/bench/*' | awk -v rules="
   function complain(rule) { print place ": " text "\n    " rule; bad = 1 }
   BEGIN {
     while ((getline line < rules) > 0) {
-      if (line ~ /^(#|name |folder |circle |$)/) continue
+      if (line ~ /^(#|name |folder |circle |top |$)/) continue
       split(line, field, " ")
       if (field[1] == "only") { only[field[2]] = field[3]; continue }
       rooms[field[1]] = 1
