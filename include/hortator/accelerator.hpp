@@ -15,11 +15,13 @@
 #include <hortator/detail/built_with.hpp>
 #include <hortator/detail/gathering.hpp>
 #include <hortator/detail/leaves.hpp>
+#include <hortator/detail/micro_batches.hpp>
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/parallel/context_parallel.hpp>
 #include <hortator/parallel/data_parallel.hpp>
 #include <hortator/parallel/gradient_scopes.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/parallel/zero.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
@@ -95,6 +97,28 @@ class HORTATOR_API Accelerator : public State {
   /// `count` is one number, which may be on the device. If all counts are 0, gradients are zero. @collective
   void backward(const at::Tensor& loss_sum, const at::Tensor& count, const BackwardOptions& options = {});
   void backward(const at::Tensor& loss_sum, double count, const BackwardOptions& options = {});
+
+  /// Forward and backward of a batch in micro-batches, through the stages of a model whose layers are on several ranks
+  /// (AcceleratorOptions::parallel.pipeline); on one rank, one micro-batch after the other. In place of model() and
+  /// backward():
+  ///
+  ///     auto loss = accelerator.pipeline_step(model, batch, [&](auto& model, auto& part) {
+  ///       return torch::cross_entropy_loss(model(part.data), part.target);
+  ///     });
+  ///
+  /// The function computes the mean loss of a part of the batch, or a pair of a sum and its count as backward() takes
+  /// them. It runs on every stage up to the call of the model, which it calls once, and to its end on the last stage
+  /// only: all ranks along the pipeline get the same batch. The tensors of `batch` (one, or a structure of tensors) are
+  /// cut along dimension 0. Returns the mean loss of the whole batch, without history, on all stages. If a stage
+  /// throws, all do. @collective
+  template <Module M, typename Batch, typename LossFunction>
+  at::Tensor pipeline_step(Model<M>& model, const Batch& batch, LossFunction&& loss_function,
+                           const PipelineStepOptions& options = {});
+  /// Forward only, without gradients: returns the tensors that the function returns for the parts, joined along
+  /// dimension 0, on all ranks along the pipeline. @collective
+  template <Module M, typename Batch, typename Function>
+  at::Tensor pipeline_forward(Model<M>& model, const Batch& batch, Function&& function,
+                              const PipelineStepOptions& options = {});
 
   /// Returns the function `step` as one that a CUDA device records and replays at a fraction of the host's time:
   /// `auto step = accelerator.capture([&](const at::Tensor& data, const at::Tensor& target) {...; return loss; });`
@@ -359,6 +383,10 @@ class HORTATOR_API Accelerator : public State {
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
   void announce_once();
+  at::Tensor run_pipeline(const ModelBase& model, const detail::MicroBatches& batches,
+                          const PipelineStepOptions& options);
+  at::Tensor run_pipeline_forward(const ModelBase& model, const detail::MicroBatches& batches,
+                                  const PipelineStepOptions& options);
   void save_module(const torch::nn::Module& module, const std::filesystem::path& dir, const SaveModelOptions& options);
   void load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
   void estimate_if_asked(const std::vector<const torch::nn::Module*>& modules) const;
@@ -388,5 +416,6 @@ class HORTATOR_API Accelerator : public State {
 }  // namespace hortator
 
 #include <hortator/detail/gather.hpp>
+#include <hortator/detail/pipeline.hpp>
 #include <hortator/detail/prepare.hpp>
 #include <hortator/detail/prepared.hpp>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "accelerator/state/divided_state.hpp"
+#include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/floating_type.hpp"
 #include "checkpoint/write/requirements.hpp"
@@ -244,6 +245,22 @@ std::map<const void*, formats::TensorSlice> slices_of_divided(Training& training
   return slices;
 }
 
+/// Adds which elements this rank writes of parameters that not all ranks along the pipeline have.
+void add_stages(std::map<const void*, formats::TensorSlice>& slices, const Training& training,
+                const step::ModelCore& model) {
+  const auto rank = static_cast<std::size_t>(training.host().rank());
+  for (const auto& item : model.module().named_parameters()) {
+    const auto& tensor = item.value();
+    const auto* key = tensor.unsafeGetTensorImpl();
+    if (!model.staged()->is_first_with(tensor)) {
+      slices[key] = {};
+    } else if (!slices.contains(key) && (model.sharded() == nullptr || !model.sharded()->is_any_sharded())) {
+      const auto own = written_by_stage(training, tensor.numel())[rank];
+      slices[key] = {.elements = own, .values = tensor.detach().reshape({-1}).narrow(0, own.begin, own.size())};
+    }
+  }
+}
+
 }  // namespace
 }  // namespace accelerator
 
@@ -254,11 +271,17 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
   // A torch.save file is written by one rank, which needs all of its tensors.
   const auto model = accelerator::find_model(*training_, module);
   auto* divided = model != nullptr ? model->divided() : nullptr;
-  const bool is_in_parts = divided != nullptr || accelerator::owned_shards(*training_, module).sharded != nullptr;
+  const auto* staged = model != nullptr ? model->staged() : nullptr;
+  const bool is_in_parts =
+      divided != nullptr || staged != nullptr || accelerator::owned_shards(*training_, module).sharded != nullptr;
   const step::WholeParameters whole(is_in_parts && !options.safe_serialization ? model.get() : nullptr);
   auto sharded = accelerator::owned_shards(*training_, module);
   if (divided != nullptr && model->is_lent()) divided = nullptr;
   if (divided != nullptr) sharded.of_divided = accelerator::slices_of_divided(*training_, *model);
+  if (staged != nullptr && !model->is_lent()) {
+    staged->share_buffers();
+    accelerator::add_stages(sharded.of_divided, *training_, *model);
+  }
   if (model != nullptr) sharded.buffers = model->buffers_of_first_rank();
   const parallel::WholeShapes shapes(divided);
   std::optional<accelerator::Saving> saving;

@@ -64,6 +64,7 @@ StateDict state_of(const step::ModelCore& core, const StateDictOptions& options,
     return state;
   }
   for (const auto& item : core.module().named_parameters()) {
+    if (parallel::is_of_other_stage(item.value())) continue;
     if (const auto* one = divided != nullptr ? divided->find(item.value()) : nullptr) {
       const auto whole = accelerator::joined(accelerator::unjoined(item.key(), core, *one));
       if (keeps) state.put(item.key(), in_host_memory(whole));
@@ -98,6 +99,10 @@ StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOpt
   const auto& core = model.core();
   core.check_alive();
   const bool keeps = options.sharded || is_main_process();
+  if (core.staged() != nullptr && !options.sharded) {
+    const step::WholeParameters whole(&model.core());
+    return state_of(core, options, keeps);
+  }
   if (!joins_parts(core, options)) return state_of(core, options, keeps);
   StateDict state;
   training_->exchange_together([&] { state = state_of(core, options, keeps); });

@@ -57,13 +57,9 @@ void check_experts(const Settings& settings, int ranks) {
 
 // Throws unless the ranks along the axes of the mesh divide the ranks. (The program may set further axes.)
 void check_axes(const Settings& settings, int ranks) {
-  if (settings.number("pipeline").value_or(1) > 1) {
-    throw UsageError({.what = "--pipeline: stages of a model on different ranks are not available yet",
-                      .hint = "use --zero-stage 3, or --tensor, where a model does not fit on a rank"});
-  }
   long long product = 1;
   std::vector<std::string> factors;
-  for (const auto* axis : {"tensor", "context", "shard", "replicate"}) {
+  for (const auto* axis : {"tensor", "context", "shard", "replicate", "pipeline"}) {
     const int size = settings.number(axis).value_or(1);
     product *= size;
     if (size != 1) factors.push_back(text::concat("--", axis, ' ', size));

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -100,15 +101,18 @@ class Bert final : public PretrainedModel {
     auto positions = inputs.position_ids, types = inputs.token_type_ids;
     if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
     if (!types.defined()) types = at::zeros_like(ids);
-    auto x = norm_(words_(ids) + types_(types) + positions_(positions));
-    x = at::dropout(x, dropout_, is_training());
+    PipelineLayers stage(layers_->size());
+    auto x = stage.enter([&] {
+      return at::dropout(norm_(words_(ids) + types_(types) + positions_(positions)), dropout_, is_training());
+    });
     const auto mask = padding_mask(inputs.attention_mask);
-    for (const auto& layer : *layers_) {
-      const auto run = [layer, mask](const at::Tensor& before) {
+    for (const auto i : stage) {
+      const auto run = [layer = layers_[i], mask](const at::Tensor& before) {
         return layer->as<BertLayer>()->forward(before, mask);
       };
       x = recomputes_layers() ? recompute(run, x) : run(x);
     }
+    stage.leave(x);
     if (!pooler_) return {.last_hidden_state = x};
     return {.last_hidden_state = x, .pooler_output = at::tanh(pooler_(runtime::first_token(x)))};
   }
@@ -147,6 +151,10 @@ class BertMaskedHead final : public PretrainedModel {
     const auto& weight = decoder_ ? decoder_->weight : bert_->token_embedding();
     predict_tokens(x, weight, decoder_ ? decoder_->bias : bias_, inputs, outputs);
     return outputs;
+  }
+
+  std::vector<at::Tensor> used_after_layers() const override {
+    return decoder_ ? std::vector<at::Tensor>() : std::vector{bert_->token_embedding()};
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -95,14 +96,17 @@ class DistilBert final : public PretrainedModel {
     const auto& ids = inputs.input_ids;
     auto positions = inputs.position_ids;
     if (!positions.defined()) positions = runtime::default_positions(0, ids.size(1), ids.device()).unsqueeze(0);
-    auto x = at::dropout(norm_(words_(ids) + positions_(positions)), dropout_, is_training());
+    PipelineLayers stage(layers_->size());
+    auto x =
+        stage.enter([&] { return at::dropout(norm_(words_(ids) + positions_(positions)), dropout_, is_training()); });
     const auto mask = padding_mask(inputs.attention_mask);
-    for (const auto& layer : *layers_) {
-      const auto run = [layer, mask](const at::Tensor& before) {
+    for (const auto i : stage) {
+      const auto run = [layer = layers_[i], mask](const at::Tensor& before) {
         return layer->as<DistilBertLayer>()->forward(before, mask);
       };
       x = recomputes_layers() ? recompute(run, x) : run(x);
     }
+    stage.leave(x);
     return {.last_hidden_state = x};
   }
 
@@ -163,6 +167,10 @@ class DistilBertMaskedHead final : public PretrainedModel {
     const auto x = norm_(activation_(project(outputs.last_hidden_state, transform_)));
     predict_tokens(x, weight_.defined() ? weight_ : body_->token_embedding(), bias_, inputs, outputs);
     return outputs;
+  }
+
+  std::vector<at::Tensor> used_after_layers() const override {
+    return weight_.defined() ? std::vector<at::Tensor>() : std::vector{body_->token_embedding()};
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <hortator/models/key_value_cache.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -122,17 +123,21 @@ class Gpt2 final : public PretrainedModel {
     const auto all = past + ids.size(1);
     auto positions = inputs.position_ids;
     if (!positions.defined()) positions = runtime::default_positions(past, ids.size(1), ids.device()).unsqueeze(0);
-    auto x = wte_(ids) + wpe_(positions);
-    if (inputs.token_type_ids.defined()) x = x + wte_(inputs.token_type_ids);
-    x = at::dropout(x, dropout_, is_training());
+    PipelineLayers stage(h_->size());
+    auto x = stage.enter([&] {
+      auto sum = wte_(ids) + wpe_(positions);
+      if (inputs.token_type_ids.defined()) sum = sum + wte_(inputs.token_type_ids);
+      return at::dropout(sum, dropout_, is_training());
+    });
     const auto mask = causal_mask({.queries = ids.size(1), .keys = all, .documents = inputs.document_ids},
                                   inputs.attention_mask, ids.device());
-    for (const auto& block : *h_) {
-      const auto layer = [block, mask, cache = inputs.cache](const at::Tensor& before) {
+    for (const auto i : stage) {
+      const auto layer = [block = h_[i], mask, cache = inputs.cache](const at::Tensor& before) {
         return block->as<Gpt2Block>()->forward(before, mask, cache);
       };
       x = recomputes_layers() && inputs.cache == nullptr ? recompute(layer, x) : layer(x);
     }
+    stage.leave(x);
     return {.last_hidden_state = ln_f_(x)};
   }
 

@@ -52,6 +52,10 @@ class CausalHead final : public Headed {
     return outputs;
   }
 
+  std::vector<at::Tensor> used_after_layers() const override {
+    return tied_.defined() ? std::vector{tied_} : std::vector<at::Tensor>();
+  }
+
  private:
   at::Tensor tied_;  // a parameter of the body, so not registered again
   torch::nn::Linear lm_head_ = nullptr;

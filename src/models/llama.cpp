@@ -5,6 +5,7 @@
 
 #include <hortator/models/key_value_cache.hpp>
 #include <hortator/nn/moe.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "core/text/text.hpp"
@@ -224,10 +225,11 @@ class Llama final : public PretrainedModel {
     const auto length = !rotary_.is_dynamic() ? all
                         : divided             ? divided->length
                                               : positions.max().item<std::int64_t>() + 1;
-    auto x = embed_tokens_(ids);
+    PipelineLayers stage(layers_->size());
+    auto x = stage.enter([&] { return embed_tokens_(ids); });
     const LlamaStep step{.rotate = rotary_.rotation(positions, length, x.scalar_type()), .cache = inputs.cache};
     std::optional<AttentionMask> full, sliding;
-    for (std::size_t i = 0; i < layers_->size(); ++i) {
+    for (const auto i : stage) {
       auto& mask = windows_[i] ? sliding : full;
       if (!mask)
         mask = causal_mask({ids.size(1), all, windows_[i], inputs.document_ids}, inputs.attention_mask, ids.device());
@@ -236,6 +238,8 @@ class Llama final : public PretrainedModel {
       };
       x = recomputes_layers() && inputs.cache == nullptr ? recompute(layer, x) : layer(x);
     }
+    if (computes_balance_ && inputs.cache == nullptr) refuse_pipeline_of(stage);
+    stage.leave(x);
     ModelOutputs outputs{.last_hidden_state = norm_(x)};
     if (computes_balance_ && inputs.cache == nullptr)
       outputs.aux_loss = nn::load_balancing_loss(*layers_, inputs.attention_mask);
@@ -251,6 +255,13 @@ class Llama final : public PretrainedModel {
   std::vector<std::string> names_of_layers() const override { return numbered_names("layers.", layers_->size()); }
 
  private:
+  void refuse_pipeline_of(const PipelineLayers& stage) const {
+    if (stage.has_all()) return;
+    throw UsageError({.what = "output_router_logits is set in config.json, and parallel.pipeline is used",
+                      .why = "the balance loss needs the routers of all layers, which are on several ranks",
+                      .hint = "set output_router_logits to false, or leave the pipeline out"});
+  }
+
   std::int64_t vocabulary_;
   std::vector<std::optional<std::int64_t>> windows_;
   bool computes_balance_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <hortator/error.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 #include <map>
 #include <optional>
@@ -146,11 +147,14 @@ class ResNet : public PretrainedModel {
   ModelOutputs forward(const ModelInputs& inputs) override {
     require_images(inputs);
     require_channels(inputs.pixel_values);
-    auto x = at::max_pool2d(activation_(stem_(inputs.pixel_values)), 3, 2, 1);
-    for (auto& block : blocks_) {
+    PipelineLayers stage(blocks_.size());
+    auto x = stage.enter([&] { return at::max_pool2d(activation_(stem_(inputs.pixel_values)), 3, 2, 1); });
+    for (const auto i : stage) {
+      auto& block = blocks_[i];
       x = recomputes_layers() ? recompute(std::make_shared<RecomputedBlock>(block, activation_), x)
                               : block.forward(x, activation_);
     }
+    stage.leave(x);
     return {.last_hidden_state = x, .pooler_output = x.mean({2, 3})};
   }
 

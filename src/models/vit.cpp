@@ -4,6 +4,7 @@
 #include <torch/nn/modules/conv.h>
 
 #include <hortator/error.hpp>
+#include <hortator/parallel/pipeline.hpp>
 
 #include <hortator/training/recompute.hpp>
 #include "core/text/text.hpp"
@@ -118,19 +119,26 @@ class Vit final : public PretrainedModel {
     require_images(inputs);
     const auto& pixels = inputs.pixel_values;
     require_size(pixels);
-    auto x = patches_(pixels).flatten(2).transpose(1, 2);
-    x = at::cat({first_.expand({x.size(0), -1, -1}), x}, 1) + positions_;
-    x = at::dropout(x, dropout_, is_training());
-    for (const auto& layer : *layers_) {
-      const auto run = [layer](const at::Tensor& before) { return layer->as<VitLayer>()->forward(before); };
+    PipelineLayers stage(layers_->size());
+    auto x = stage.enter([&] { return embed(pixels); });
+    for (const auto i : stage) {
+      const auto run = [layer = layers_[i]](const at::Tensor& before) {
+        return layer->as<VitLayer>()->forward(before);
+      };
       x = recomputes_layers() ? recompute(run, x) : run(x);
     }
+    stage.leave(x);
     x = norm_(x);
     const auto first = x.select(1, 0);
     return {.last_hidden_state = x, .pooler_output = pooler_ ? pooler_activation_(pooler_(first)) : first};
   }
 
  private:
+  at::Tensor embed(const at::Tensor& pixels) {
+    const auto patches = patches_(pixels).flatten(2).transpose(1, 2);
+    const auto x = at::cat({first_.expand({patches.size(0), -1, -1}), patches}, 1) + positions_;
+    return at::dropout(x, dropout_, is_training());
+  }
   void require_size(const at::Tensor& pixels) const {
     if (pixels.dim() == 4 && pixels.size(2) == image_[0] && pixels.size(3) == image_[1]) return;
     throw UsageError({.what = text::concat("pixel_values has the shape ", pixels.sizes()),

@@ -11,6 +11,7 @@
 #include "mpi/collectives.hpp"
 #include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
+#include "parallel/pipeline/stage_pass.hpp"
 #include "step/optimizer/divided_moments.hpp"
 #include "step/precision/precision.hpp"
 #include "step/recompute/frozen_weights.hpp"
@@ -44,6 +45,7 @@ ModelCore::ModelCore(Components components)
       parameters_(std::move(components.parameters)),
       own_(std::move(components.own)),
       learns_(components.learns),
+      staged_(std::move(components.staged)),
       divided_(std::move(components.divided)),
       sharded_(std::move(components.sharded)),
       reducer_(std::move(components.reducer)),
@@ -110,6 +112,7 @@ bool ModelCore::shares_buffers() const {
 // Evaluation, and forward passes whose gradients stay on this rank, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
+  if (staged_) require_pass();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
   if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
@@ -120,6 +123,14 @@ void ModelCore::before_forward() {
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
+}
+
+void ModelCore::require_pass() const {
+  if (staged_->is_lent() || parallel::current_pass() != nullptr) return;
+  throw UsageError(
+      {.what = text::concat(name_, " was called outside of a pipeline"),
+       .why = "its layers are on several ranks (parallel.pipeline)",
+       .hint = "call it in the function that you give to accelerator.pipeline_step() or pipeline_forward()"});
 }
 
 // A second pass whose gradients no optimizer will use.
@@ -168,20 +179,27 @@ void ModelCore::check_replicas_when_due() {
 }
 
 void ModelCore::lend_parameters() {
-  if (divided_ && lends_ > 0) return void(++lends_);
+  if ((divided_ || staged_) && lends_ > 0) return void(++lends_);
   if (divided_) mpi::all_or_none(parallel_.first_weights_host(), [this] { divided_->check_untouched(); });
   if (sharded_) sharded_->lend_together(parallel_.first_weights_host());
   lends_ = 1;
   try {
     if (divided_) divided_->lend_together(parallel_.first_weights_host());
+    if (staged_) lend_stages();
   } catch (...) {
     take_back_parameters(/*keep_changes=*/false);
     throw;
   }
 }
 
+void ModelCore::lend_stages() {
+  const parallel::PartsOnly each_rank_has;
+  staged_->lend(parallel_.first_weights_host());
+}
+
 void ModelCore::take_back_parameters(bool keep_changes) {
   if (lends_ == 0 || --lends_ > 0) return;
+  if (staged_) staged_->take_back();
   if (divided_) divided_->take_back(keep_changes);
   if (sharded_) sharded_->take_back(keep_changes);
 }
@@ -192,6 +210,10 @@ void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {
 
 void ModelCore::rejoin_parameters() {
   if (const auto divided = std::move(divided_)) divided->restore(parallel_.first_weights_host());
+  if (const auto staged = std::move(staged_)) {
+    const parallel::PartsOnly each_rank_has;
+    staged->give_back(parallel_.first_weights_host());
+  }
 }
 
 // Ranks without batches have reduced the others' gradients, and count them now.

@@ -15,6 +15,7 @@
 #include "parallel/data_parallel/buffer_broadcast.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
+#include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/divided_module.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
@@ -37,6 +38,7 @@ class ModelCore {
     std::vector<parallel::NamedParameter> parameters;
     std::vector<at::Tensor> own;
     bool learns;
+    std::unique_ptr<parallel::StagedModule> staged;    ///< null unless ranks have different layers
     std::unique_ptr<parallel::DividedModule> divided;  ///< null unless divided among ranks
     std::unique_ptr<parallel::ShardedModel> sharded;   ///< null unless sharded
     std::unique_ptr<parallel::GradientReducer> reducer;
@@ -63,7 +65,7 @@ class ModelCore {
   /// The parameters that learn, without those of models that were prepared before.
   const std::vector<at::Tensor>& own_parameters() const { return own_; }
   std::vector<at::Tensor> distinct_buffers() const;
-  /// Each parameter once, including frozen ones and those of models that were prepared before.
+  /// Each parameter that this rank has once, including frozen ones and those of models that were prepared before.
   const std::vector<parallel::NamedParameter>& parameters() const { return parameters_; }
   /// The reducer of unsharded gradients; also holds the pause count.
   parallel::GradientReducer& reducer() { return *reducer_; }
@@ -84,6 +86,8 @@ class ModelCore {
   bool scatters_gradients() const { return scatter_ != nullptr; }
   /// Null unless this model's parameters are divided among tensor ranks, or its experts among ranks.
   parallel::DividedModule* divided() const { return divided_.get(); }
+  /// Null unless ranks have different layers of this model.
+  parallel::StagedModule* staged() const { return staged_.get(); }
   GradientTimes times() const;
 
   /// Makes autocast() compute in `precision`, on the device of the parameters.
@@ -153,6 +157,8 @@ class ModelCore {
   /// Each buffer once.
   static std::vector<at::Tensor> buffers_of(const torch::nn::Module& module);
   void after_reduction();
+  void require_pass() const;
+  void lend_stages();  ///< @collective
   void require_stepped() const;
   void guard_slices();
   bool shares_buffers() const;
@@ -181,6 +187,7 @@ class ModelCore {
   int index_ = 0;
   bool learns_ = true;
   ModelHooks hooks_;
+  std::unique_ptr<parallel::StagedModule> staged_;
   std::unique_ptr<parallel::DividedModule> divided_;
   std::unique_ptr<parallel::ShardedModel> sharded_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above

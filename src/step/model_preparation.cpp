@@ -8,6 +8,8 @@
 #include "paging/deferred/recording.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/experts/divided_experts.hpp"
+#include "parallel/pipeline/stage_ranks.hpp"
+#include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/model_core.hpp"
@@ -15,11 +17,12 @@
 namespace hortator::step {
 namespace {
 
-// Tied parameters have several names in the module, and one entry here.
+// Tied parameters have several names in the module, and one entry here. Those of other stages are left out.
 std::vector<parallel::NamedParameter> distinct_parameters(const torch::nn::Module& module) {
   std::vector<parallel::NamedParameter> parameters;
   TensorSet seen;
   for (const auto& item : module.named_parameters()) {
+    if (parallel::is_of_other_stage(item.value())) continue;
     if (seen.insert(item.value().unsafeGetTensorImpl()).second)
       parameters.push_back({.name = item.key(), .tensor = item.value()});
   }
@@ -96,12 +99,31 @@ void make_all_values(const torch::nn::Module& module, const parallel::DataParall
   for (const auto& parameter : module.parameters()) make_values(parameter, parallel);
 }
 
+// Null unless ranks have different layers. @collective
+std::unique_ptr<parallel::StagedModule> stage(torch::nn::Module& module, const parallel::DataParallel& parallel) {
+  if (parallel.stages == nullptr) return nullptr;
+  return std::make_unique<parallel::StagedModule>(module, parallel.stages->shape, parallel.stages->ranks);
+}
+
+// Constructs one parameter after the other, and drops those of other stages, so that no rank has more than its stages
+// and one parameter. @collective
+void make_stages(const torch::nn::Module& module, const parallel::DataParallel& parallel,
+                 parallel::StagedModule& staged) {
+  for (const auto& parameter : module.parameters()) {
+    make_values(parameter, parallel);
+    staged.drop(parameter);
+  }
+}
+
 // Constructs parameters before they are divided. Those that are sharded as well are constructed and divided when they
 // move into the arrays: in flatten().
-parallel::DividedModule::Settle settling(const parallel::DataParallel& parallel, bool learns) {
-  return [&parallel, is_sharded = learns && parallel.sharding != nullptr](const auto& parameter) {
+parallel::DividedModule::Settle settling(const parallel::DataParallel& parallel, bool learns,
+                                         parallel::StagedModule* staged) {
+  const bool is_sharded = learns && parallel.sharding != nullptr && staged == nullptr;
+  return [&parallel, is_sharded, staged](const auto& parameter) {
     if (is_sharded && paging::awaits_construction(parameter)) return false;
     make_values(parameter, parallel);
+    if (staged != nullptr) staged->drop(parameter);
     return true;
   };
 }
@@ -112,12 +134,12 @@ std::unique_ptr<parallel::DividedModule> divide_experts(torch::nn::Module& modul
   if (!divides_experts(module, parallel, learns)) return nullptr;
   mpi::all_or_none(parallel.first_weights_host(), [&] { parallel::check_experts(module, parallel.experts->size()); });
   const machine::RecyclingAllocator blocks(0);  // whole parameters leave no holes between the parts
-  return parallel::divide_experts(module, parallel.experts, settling(parallel, learns));
+  return parallel::divide_experts(module, parallel.experts, settling(parallel, learns, nullptr));
 }
 
 // Null unless the plan divides a parameter. All ranks have the same weights. @collective
 std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const parallel::DataParallel& parallel,
-                                                bool learns) {
+                                                bool learns, parallel::StagedModule* staged) {
   if (parallel.experts != nullptr) return divide_experts(module, parallel, learns);
   if (parallel.tensor == nullptr) return nullptr;
   TensorPlan plan;
@@ -127,7 +149,8 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
     parallel::DividedModule::check(module, plan, parallel.tensor->size());
   });
   const machine::RecyclingAllocator blocks(0);  // whole parameters leave no holes between the parts
-  auto divided = std::make_unique<parallel::DividedModule>(module, plan, parallel.tensor, settling(parallel, learns));
+  auto divided =
+      std::make_unique<parallel::DividedModule>(module, plan, parallel.tensor, settling(parallel, learns, staged));
   return divided->parameters().empty() ? nullptr : std::move(divided);
 }
 
@@ -207,8 +230,10 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               bool learns) {
   parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(),
                       passed_through(parallel, learns));
+  auto staged = stage(module, parallel);
+  if (staged && parallel.tensor == nullptr) make_stages(module, parallel, *staged);
   if (!is_in_parts(module, parallel, learns)) make_all_values(module, parallel);
-  auto divided = divide(module, parallel, learns);
+  auto divided = divide(module, parallel, learns, staged.get());
   if (learns) parallel::count_tokens_over(module, parallel.counted);
   const parallel::PartsOnly each_rank_has;
   parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
@@ -227,6 +252,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                                 .parameters = std::move(parameters),
                                                 .own = std::move(own),
                                                 .learns = learns,
+                                                .staged = std::move(staged),
                                                 .divided = std::move(divided),
                                                 .sharded = std::move(sharded),
                                                 .reducer = std::move(reducer),

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <hortator/export.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <hortator/training/recomputable_layers.hpp>
 #include <optional>
@@ -64,7 +65,10 @@ struct ModelConfig {
 };
 
 /// A model that was made from a config.json.
-class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorPlan, public RecomputableLayers {
+class HORTATOR_API PretrainedModel : public torch::nn::Module,
+                                     public HasTensorPlan,
+                                     public RecomputableLayers,
+                                     public HasPipelineLayers {
  public:
   virtual ModelOutputs forward(const ModelInputs& inputs) = 0;
 
@@ -78,6 +82,7 @@ class HORTATOR_API PretrainedModel : public torch::nn::Module, public HasTensorP
   // These describe this module's own layers, not those of a model within it.
   std::vector<std::string> classes_of_layers() const override { return {}; }
   std::vector<std::string> names_of_layers() const override { return {}; }
+  std::vector<std::string> pipeline_layers() const override { return names_of_layers(); }
   void recompute_own_layers(bool on) override { recomputes_layers_ = on; }
 
   /// How its layers are divided along parallel.tensor. Empty for ResNets, which are not.

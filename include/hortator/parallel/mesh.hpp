@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hortator/parallel/axis.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <optional>
 
@@ -42,8 +43,16 @@ struct ParallelConfig {
   /// and back. Other parameters are replicated as always. Must divide the number of ranks with different batches, and
   /// the number of experts. Not with `tensor`.
   std::optional<int> experts = {};
-  /// Ranks that have consecutive parts of the model. Not available yet. (pp_size)
+  /// Ranks that have consecutive layers of the model, which HasPipelineLayers names: see Accelerator::pipeline_step().
+  /// With a zero.stage of 0 or 1, and not with `experts`. (pp_size)
   std::optional<int> pipeline = {};
+  /// The order in which they compute micro-batches. Default: 1f1b, or HORTATOR_PIPELINE_SCHEDULE.
+  std::optional<PipelineSchedule> pipeline_schedule = {};
+  /// Stages that each of them has, with the schedule interleaved. Default: 2 with that schedule, otherwise 1.
+  std::optional<int> stages_per_rank = {};
+  /// Parts into which pipeline_step() cuts a batch. Default: 4 for each rank along `pipeline`, or as many as the batch
+  /// has rows, if these are fewer. (num_micro_batches)
+  std::optional<int> micro_batches = {};
   /// How prepared models are divided along `tensor`. Default: the plan that the model brings (HasTensorPlan), as the
   /// models of hortator::models do.
   TensorPlan plan = {};

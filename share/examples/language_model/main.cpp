@@ -3,6 +3,7 @@
 //
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --zero 3 --recompute
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --tensor 2 --context 2
+//     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --pipeline 4
 #include <torch/optim/adamw.h>
 
 #include <hortator/hortator.hpp>
@@ -46,7 +47,7 @@ std::optional<Options> parse(int argc, char** argv) {
   found.weight_decay = options.real("weight-decay", 0, "of AdamW");
   found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
-  found.axes = example::Axes::parse(options);
+  found.axes = example::Axes::parse_with_pipeline(options);
   found.recompute = options.flag("recompute", "recomputes layers in backward, which takes less memory");
   found.checkpoint_every = options.number("checkpoint-every", 100, "steps between checkpoints");
   found.stop_after = options.number("stop-after", 0, "save and stop after N steps; 0: train to the end", 0);
@@ -90,12 +91,20 @@ template <typename Model>
 at::Tensor backward(hortator::Accelerator& accelerator, Model& model, hortator::PackedTokens& batch) {
   const auto divided = accelerator.maybe_context_parallel(
       {{&batch.ids, 1}, {&batch.positions, 1}, {&batch.documents, 1}, {&batch.targets, 1}});
-  const auto loss = model(models::ModelInputs{.input_ids = batch.ids,
-                                              .position_ids = batch.positions,
-                                              .document_ids = batch.documents,
-                                              .targets = batch.targets})
-                        .loss_sum;
-  const auto tokens = batch.targets.ge(0).sum();
+  const auto loss_of = [](Model& net, hortator::PackedTokens& part) {
+    const auto loss = net(models::ModelInputs{.input_ids = part.ids,
+                                              .position_ids = part.positions,
+                                              .document_ids = part.documents,
+                                              .targets = part.targets})
+                          .loss_sum;
+    return std::pair(loss, part.targets.ge(0).sum());
+  };
+  if (hortator::parallel::ranks_along(hortator::parallel::Axis::pipeline) > 1) {
+    const auto mean = accelerator.pipeline_step(model, batch, loss_of);
+    const auto tokens = batch.targets.ge(0).sum().to(at::kDouble);
+    return at::stack({mean.to(tokens.device()) * tokens, tokens});
+  }
+  const auto [loss, tokens] = loss_of(model, batch);
   accelerator.backward(loss, tokens);
   return at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)});
 }

@@ -85,9 +85,11 @@ std::string text_of(const std::optional<Value>& value) {
 /// Returns the options with the value that a stage or an axis has where it is not set.
 AcceleratorOptions with_defaults(AcceleratorOptions options) {
   auto& axes = options.parallel;
-  for (auto* axis : {&axes.replicate, &axes.shard, &axes.tensor, &axes.context, &axes.experts, &axes.pipeline})
+  for (auto* axis : {&axes.replicate, &axes.shard, &axes.tensor, &axes.context, &axes.experts, &axes.pipeline,
+                     &axes.stages_per_rank, &axes.micro_batches})
     *axis = axis->value_or(1);
   axes.context_attention = axes.context_attention.value_or(ContextAttention::gather);
+  axes.pipeline_schedule = axes.pipeline_schedule.value_or(PipelineSchedule::one_f_one_b);
   options.zero.stage = options.zero.stage.value_or(0);
   return options;
 }

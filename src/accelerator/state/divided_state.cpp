@@ -20,20 +20,23 @@ using parallel::Axis;
 /// them.
 int writers_of_experts(const parallel::MeshShape& mesh) { return std::max(mesh.experts(), mesh.size(Axis::shard)); }
 
-/// Whether the rank is of the ranks that write: the first along all axes but those along which parts lie.
-bool writes(const parallel::MeshShape& mesh, int rank) {
+/// Whether the rank is of the ranks that write what stage `stage` of a pipeline has: the first along all axes but those
+/// along which parts lie.
+bool writes(const parallel::MeshShape& mesh, int rank, int stage) {
+  if (mesh.index(Axis::pipeline, rank) != stage) return false;
   const bool are_experts = mesh.experts() > 1;
   if (are_experts && mesh.data_index(rank) >= writers_of_experts(mesh)) return false;
   return std::ranges::all_of(parallel::all_axes, [&](Axis axis) {
-    const bool lie_along = axis == Axis::tensor || axis == Axis::shard || (are_experts && axis == Axis::replicate);
+    const bool lie_along = axis == Axis::pipeline || axis == Axis::tensor || axis == Axis::shard ||
+                           (are_experts && axis == Axis::replicate);
     return lie_along || mesh.index(axis, rank) == 0;
   });
 }
 
 /// The elements that a rank writes of a tensor of `elements`. In the order of the ranks, which tensor ranks follow each
 /// other in.
-core::Range range_of(const parallel::MeshShape& mesh, int rank, std::int64_t elements) {
-  if (!writes(mesh, rank)) return {};
+core::Range range_of(const parallel::MeshShape& mesh, int rank, int stage, std::int64_t elements) {
+  if (!writes(mesh, rank, stage)) return {};
   const bool are_experts = mesh.experts() > 1;
   const std::int64_t together = mesh.size(Axis::tensor);
   const std::int64_t ranks = are_experts ? writers_of_experts(mesh) : mesh.size(Axis::shard) * together;
@@ -110,10 +113,11 @@ namespace {
 
 void make_room(SnapshotDraft& draft, const Training& training) {
   const auto& mesh = training.channels.mesh().shape();
+  const auto stage = mesh.index(Axis::pipeline, training.host().rank());
   for (const auto& one : draft.unjoined) {
     checkpoint::ShardedTensor share{.whole = {.type = one.mine.scalar_type(), .shape = one.division.whole_sizes()}};
     for (int rank = 0; rank < mesh.ranks(); ++rank)
-      share.of_ranks.push_back(range_of(mesh, rank, share.whole.elements()));
+      share.of_ranks.push_back(range_of(mesh, rank, stage, share.whole.elements()));
     const auto& own = share.of_ranks[static_cast<std::size_t>(training.host().rank())];
     share.part = at::empty({own.size()}, one.mine.options().device(at::kCPU).requires_grad(false));
     draft.snapshot.shards.emplace(one.name, std::move(share));
@@ -123,7 +127,8 @@ void make_room(SnapshotDraft& draft, const Training& training) {
 // With one whole tensor in memory at a time. @collective over the ranks that write
 void join_parts(SnapshotDraft& draft, const Training& training) {
   const auto rank = training.host().rank();
-  if (!writes(training.channels.mesh().shape(), rank)) return;
+  const auto& mesh = training.channels.mesh().shape();
+  if (!writes(mesh, rank, mesh.index(Axis::pipeline, rank))) return;
   const parallel::PartsOnly each_rank_has;
   const at::NoGradGuard no_grad;
   for (const auto& one : draft.unjoined) {

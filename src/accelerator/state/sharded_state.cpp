@@ -6,6 +6,7 @@
 #include <map>
 
 #include "accelerator/state/divided_state.hpp"
+#include "accelerator/state/staged_state.hpp"
 #include "core/text/text.hpp"
 #include "step/optimizer/moment_layout.hpp"
 
@@ -174,6 +175,7 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
   if (model.divided() != nullptr) model.divided()->check_untouched();
   for (const auto& item : model.module().named_parameters()) {
     if (only_trainable && !item.value().requires_grad()) continue;
+    if (parallel::is_of_other_stage(item.value())) continue;
     const auto name = prefix + "/" + item.key();
     const auto sharded = find_sharded(training, item.value());
     const auto* divided =
@@ -231,14 +233,24 @@ std::function<StateDict(const StateDict& whole)> own_parts(const Training& train
   };
 }
 
+StateDict without_other_stages(const StateDict& values, const std::string& prefix, const Training& training) {
+  if (training.channels.stages() == nullptr) return values;
+  StateDict own;
+  for (const auto& [name, value] : values.values()) {
+    if (is_of_other_stage(training, prefix + "/" + name)) continue;
+    std::visit([&, &name = name](const auto& held) { own.put(name, held); }, value);
+  }
+  return own;
+}
+
 // The optimizer's state in a checkpoint, by its names there. whole() returns the value for an unsharded tensor,
 // of_part() puts that for a sharded one. Skips the fp32 copies of parameters, which restore_masters() reads.
 template <typename Whole, typename OfPart>
 StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                        const std::map<std::string, Part>& parts, const Whole& whole, const OfPart& of_part) {
-  StateDict state = reader.values().under(prefix);
+  StateDict state = without_other_stages(reader.values().under(prefix), prefix, training);
   for (const auto& [name, spec] : reader.tensors()) {
-    if (!name.starts_with(prefix + "/")) continue;
+    if (!name.starts_with(prefix + "/") || is_of_other_stage(training, name)) continue;
     const auto path = name.substr(prefix.size() + 1);
     const auto* part = find_part(parts, path);
     if (part == nullptr) {

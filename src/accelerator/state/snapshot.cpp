@@ -5,6 +5,7 @@
 #include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot_paths.hpp"
+#include "accelerator/state/staged_state.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "step/optimizer/optimizer_state.hpp"
@@ -94,9 +95,11 @@ void put_own(SnapshotDraft& draft, const Training& training, std::int64_t next_i
 }  // namespace
 
 checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iteration, const ModelSelection& selection) {
+  share_buffers_of_stages(training);
   SnapshotDraft draft{.buffers = buffers_of_first_rank(training)};
   mpi::all_or_none(training.host(), [&] { put_own(draft, training, next_iteration, selection); });
   join_together(draft, training);
+  add_other_stages(draft, training);
   return std::move(draft.snapshot);
 }
 

@@ -9,6 +9,7 @@
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/state/snapshot_paths.hpp"
+#include "accelerator/state/staged_state.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
@@ -20,6 +21,7 @@ namespace {
 StateDict tensors_of(const torch::nn::Module& module, bool only_trainable) {
   StateDict tensors;
   for (const auto& item : module.named_parameters()) {
+    if (parallel::is_of_other_stage(item.value())) continue;
     if (!only_trainable || item.value().requires_grad()) tensors.put(item.key(), item.value());
   }
   for (const auto& item : module.named_buffers()) tensors.put(item.key(), item.value());
@@ -126,7 +128,8 @@ checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpo
     expected.emplace(name, whole_spec(training, std::get<at::Tensor>(value)));
   // Moments exist only after the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
-    if (!name.starts_with("models/") || is_left_out(name, selection)) expected.emplace(name, spec);
+    if (!name.starts_with("models/") || is_left_out(name, selection) || is_of_other_stage(training, name))
+      expected.emplace(name, spec);
   }
   return expected;
 }

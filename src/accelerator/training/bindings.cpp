@@ -99,7 +99,8 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .sequence = training.options().parallel.sequence,
           .experts = training.channels.expert_ranks(),
           .holders = training.channels.holders(),
-          .counted = training.channels.counted_ranks()};
+          .counted = training.channels.counted_ranks(),
+          .stages = training.channels.stages()};
 }
 
 LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool device_placement) {

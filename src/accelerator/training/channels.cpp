@@ -47,6 +47,7 @@ void Channels::connect(const ParallelConfig& axes, const ZeroConfig& zero) {
     tensor_->set_strict(axes.strict);
   }
   connect_experts();
+  connect_stages(axes);
   if (is_sharded) zero_ = std::make_unique<ZeroRanks>(zero, gathers, world_, *mesh_);
 }
 
@@ -60,6 +61,20 @@ void Channels::connect_experts() {
   experts_ = std::make_shared<parallel::TensorRanks>(group);
 }
 
+// @collective
+void Channels::connect_stages(const ParallelConfig& axes) {
+  if (mesh_->shape().size(parallel::Axis::pipeline) == 1) return;
+  const auto& group = mesh_->connect(parallel::Axis::pipeline);
+  const auto schedule = parallel::planned(axes.pipeline_schedule.value_or(PipelineSchedule::one_f_one_b));
+  const bool takes_turns = schedule == parallel::PlannedSchedule::interleaved;
+  int stages = axes.stages_per_rank.value_or(1);
+  if (takes_turns && stages == 1) stages = 2;
+  stages_.reset(new parallel::StageRanks{.schedule = schedule,
+                                         .shape = {.ranks = group.size(), .stages_per_rank = stages},
+                                         .ranks = group,
+                                         .links = parallel::StageLinks(group.host, device())});
+}
+
 // All ranks of a group take its first rank's state, or none: afterwards every generator has drawn the same numbers.
 void Channels::share_random_numbers() {
   if (mesh_->shape().size(parallel::Axis::tensor) == 1) return;
@@ -69,11 +84,13 @@ void Channels::share_random_numbers() {
 step::NormRanks Channels::ranks_of_norms() {
   auto* parts = experts_ ? &mesh_->connect_experts().on_device : nullptr;
   if (tensor_) parts = &mesh_->connect(parallel::Axis::tensor).on_device;
-  if (!zero_) return {.parts = parts};
+  auto* const stages = stages_ ? &stages_->ranks.on_device : nullptr;
+  if (!zero_) return {.parts = parts, .stages = stages};
   const auto& sharding = zero_->sharding();
   return {.shards = &sharding.ranks.group,
           .parts = parts,
-          .shards_of_parts = sharding.experts ? &sharding.experts->group : nullptr};
+          .shards_of_parts = sharding.experts ? &sharding.experts->group : nullptr,
+          .stages = stages};
 }
 
 void Channels::disconnect() {
@@ -83,6 +100,7 @@ void Channels::disconnect() {
     if (*ranks) (*ranks)->close();  // tensors that users hold outlive the communicators
     ranks->reset();
   }
+  stages_.reset();
   current_.reset();
   draw_as_newest_mesh();
   mesh_.reset();

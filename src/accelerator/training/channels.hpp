@@ -12,6 +12,7 @@
 #include "parallel/batch_norm/shared_statistics.hpp"
 #include "parallel/mesh/current_mesh.hpp"
 #include "parallel/mesh/mesh.hpp"
+#include "parallel/pipeline/stage_ranks.hpp"
 #include "parallel/tensor/tensor_ranks.hpp"
 #include "runtime/world.hpp"
 #include "step/gradients/sharded_norm.hpp"
@@ -59,6 +60,8 @@ class Channels {
   const std::shared_ptr<parallel::TensorRanks>& expert_ranks() const { return experts_; }
   /// The ranks that have the same experts; null if each rank has all. Does not communicate after connect().
   const parallel::RankGroup* holders() { return experts_ ? &mesh_->connect_holders() : nullptr; }
+  /// The ranks that have the stages of models; null if each rank has all layers.
+  parallel::StageRanks* stages() const { return stages_.get(); }
   /// The ranks whose tokens count in balance losses; null if this is the only one.
   const std::shared_ptr<parallel::TensorRanks>& counted_ranks() const { return counted_; }
 
@@ -68,6 +71,7 @@ class Channels {
 
  private:
   void connect_experts();
+  void connect_stages(const ParallelConfig& axes);
 
   runtime::World& world_;
   std::map<int, mpi::Communicator> first_ranks_;
@@ -77,6 +81,7 @@ class Channels {
   std::optional<parallel::CurrentMesh> current_;
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
   std::unique_ptr<ZeroRanks> zero_;
+  std::unique_ptr<parallel::StageRanks> stages_;
   std::shared_ptr<parallel::TensorRanks> tensor_;
   std::shared_ptr<parallel::TensorRanks> experts_;
   std::shared_ptr<parallel::TensorRanks> counted_;

@@ -35,8 +35,10 @@ at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& paramete
   const at::NoGradGuard no_grad;
   const auto holders = training.prepared.gradient_holders(parameters);
   const auto gradients = step::gradient_groups(holders.all());
-  auto norm = holders.are_whole() ? step::total_norm(gradients, norm_type)
-                                  : step::total_norm(holders, norm_type, training.channels.ranks_of_norms());
+  const bool is_here = holders.are_whole() && training.channels.stages() == nullptr;
+  const auto counted = [&] { return training.prepared.gradient_holders(training.prepared.counted(parameters)); };
+  auto norm = is_here ? step::total_norm(gradients, norm_type)
+                      : step::total_norm(counted(), norm_type, training.channels.ranks_of_norms());
   if (training.control.is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training.host());
   step::scale_to_norm(gradients, norm, max_norm);

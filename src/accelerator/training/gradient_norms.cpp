@@ -32,7 +32,8 @@ GradientNorms gradient_norms(Accelerator& accelerator, const ModelBase& model, d
   if (!training.control.is_partial()) training.control.unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
   std::vector<step::GradientHolders> holders;
-  for (const auto& parameter : parameters) holders.push_back(training.prepared.gradient_holders({parameter}));
+  for (const auto& parameter : parameters)
+    holders.push_back(training.prepared.gradient_holders(training.prepared.counted({parameter})));
   found.norms = step::norm_of_each(holders, norm_type, training.channels.ranks_of_norms());
   return found;
 }

@@ -123,6 +123,16 @@ parallel::FlatParameter Prepared::find_scattered(const at::Tensor& parameter) co
   return {};
 }
 
+std::vector<at::Tensor> Prepared::counted(const std::vector<at::Tensor>& parameters) const {
+  std::vector<at::Tensor> counted;
+  for (const auto& parameter : parameters) {
+    const auto has = [&](const auto& model) { return model->staged() != nullptr && model->staged()->knows(parameter); };
+    const auto owner = std::ranges::find_if(models_, has);
+    if (owner == models_.end() || (*owner)->staged()->is_first_with(parameter)) counted.push_back(parameter);
+  }
+  return counted;
+}
+
 step::GradientHolders Prepared::gradient_holders(const std::vector<at::Tensor>& parameters) const {
   step::GradientHolders holders;
   for (const auto& parameter : parameters) {

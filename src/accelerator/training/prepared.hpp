@@ -99,6 +99,9 @@ class Prepared {
   step::ParameterNames stepped_names() const;
   /// The parameters of all models.
   step::TensorSet parameters() const;
+  /// Those of the parameters whose gradients count in norms on this rank: without those of other stages, and those that
+  /// an earlier stage has as well.
+  std::vector<at::Tensor> counted(const std::vector<at::Tensor>& parameters) const;
   /// The tensors that hold the gradients of these parameters.
   step::GradientHolders gradient_holders(const std::vector<at::Tensor>& parameters) const;
   /// The size of all gradients together.

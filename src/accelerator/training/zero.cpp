@@ -124,7 +124,8 @@ int ranks_of_a_node(const runtime::World& world) {
 bool ZeroRanks::counts(int rank) const {
   const auto& shape = mesh_.shape();
   for (const auto axis : parallel::all_axes) {
-    if (axis != parallel::Axis::shard && shape.index(axis, rank) != 0) return false;
+    const auto first = axis == parallel::Axis::pipeline ? shape.index(axis, mesh_.all().index()) : 0;
+    if (axis != parallel::Axis::shard && shape.index(axis, rank) != first) return false;
   }
   return true;
 }

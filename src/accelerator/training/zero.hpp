@@ -48,8 +48,8 @@ class ZeroRanks {
   ZeroRanks& operator=(const ZeroRanks&) = delete;
 
   const parallel::Sharding& sharding() const { return sharding_; }
-  /// Whether the rank's shards are those that checkpoints store: the first group's, since replicas hold the same, and
-  /// so do the ranks that compute the same batches.
+  /// Whether the rank's shards are those that checkpoints store of this rank's layers: the first group's, since
+  /// replicas hold the same, and so do the ranks that compute the same batches with the same layers.
   bool counts(int rank) const;
   /// Takes this rank out of the group's own communicator: comm::Communicator::abandon. Returns whether all other ranks
   /// are free.

@@ -20,6 +20,7 @@
 namespace hortator::parallel {
 
 struct Sharding;
+struct StageRanks;
 class StepTimes;
 
 /// How step signals (step_signals.hpp) travel. Behind the gradients they cost nothing, but to read them from a device
@@ -47,6 +48,8 @@ struct DataParallel {
   std::shared_ptr<const TensorRanks> experts = {};  ///< among which experts are divided; null: they are not
   const RankGroup* holders = nullptr;               ///< those that have the same experts as this rank; null if all have
   std::shared_ptr<const TensorRanks> counted = {};  ///< whose tokens count in balance losses; null: this rank's
+
+  const StageRanks* stages = nullptr;  ///< that have other layers; null: each rank has all
 
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
   /// The ranks that average the gradients of experts.

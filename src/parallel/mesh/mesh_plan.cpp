@@ -66,6 +66,35 @@ void check_experts(const ParallelConfig& config) {
   }
 }
 
+void check_pipeline(const ParallelConfig& config, const ZeroConfig& zero) {
+  for (const auto& [name, asked] :
+       {std::pair("stages_per_rank", config.stages_per_rank), std::pair("micro_batches", config.micro_batches)}) {
+    if (size_of(asked) >= 1) continue;
+    throw UsageError({.what = text::concat("parallel.", name, " is ", *asked),
+                      .why = "it is a number of parts",
+                      .hint = "use a positive number, or leave it out"});
+  }
+  if (is_set(config.stages_per_rank) && config.pipeline_schedule != PipelineSchedule::interleaved) {
+    throw UsageError({.what = text::concat("parallel.stages_per_rank is ", *config.stages_per_rank,
+                                           ", and parallel.pipeline_schedule is not interleaved"),
+                      .why = "ranks have one stage each in other schedules",
+                      .hint = "set the schedule to interleaved, or leave stages_per_rank out"});
+  }
+  if (!is_set(config.pipeline)) return;
+  if (is_set(config.experts)) {
+    throw UsageError(
+        {.what = text::concat("parallel.pipeline is ", *config.pipeline, ", and parallel.experts is ", *config.experts),
+         .why = "experts are divided among ranks that have the same layers",
+         .hint = "leave one of the two out"});
+  }
+  if (zero.stage.value_or(0) > 1) {
+    throw UsageError(
+        {.what = text::concat("parallel.pipeline is ", *config.pipeline, ", and zero.stage is ", *zero.stage),
+         .why = "stages 2 and 3 would communicate for each micro-batch what a pipeline adds up on its ranks",
+         .hint = "use zero.stage 1, which shards the optimizer's state"});
+  }
+}
+
 }  // namespace
 
 void check(const ParallelConfig& config, const ZeroConfig& zero) {
@@ -78,8 +107,7 @@ void check(const ParallelConfig& config, const ZeroConfig& zero) {
                       .why = "it is the number of ranks along an axis of the mesh",
                       .hint = "use a positive number, or leave it out"});
   }
-  refuse(Axis::pipeline, config.pipeline, "stages of a model on different ranks are not available yet",
-         "use zero.stage 3, or parallel.tensor, where a model does not fit on a rank");
+  check_pipeline(config, zero);
   if (zero.stage.value_or(0) == 0) {
     refuse(Axis::shard, config.shard, "the ranks along shard share ZeRO's shards, and zero.stage is 0",
            "set zero.stage (hortator launch --zero-stage 3), or leave parallel.shard out");

@@ -14,6 +14,7 @@
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/interception.hpp"
 #include "parallel/tensor/joint_work.hpp"
 #include "parallel/tensor/pickling.hpp"
@@ -109,7 +110,7 @@ void DividedModule::divide(const std::vector<std::pair<std::string, at::Tensor>>
     const auto& [name, tensor] = all[i];
     if (!done.insert(tensor.unsafeGetTensorImpl()).second) continue;
     const bool has_values = !settle || settle(tensor);
-    if (divisions[i]) divide(name, tensor, *divisions[i], has_values);
+    if (divisions[i] && !is_of_other_stage(tensor)) divide(name, tensor, *divisions[i], has_values);
   }
   mark();
 }

@@ -26,7 +26,8 @@ class DividedModule {
     Division division;
     Sizes part;  ///< the sizes of each rank's part
   };
-  /// Gives a whole parameter its values. Returns false if it gets them later: make_part() takes its part then.
+  /// Gives a whole parameter its values. Returns false if it gets them later: make_part() takes its part then. It may
+  /// drop a parameter of another stage (StagedModule), which is not divided.
   using Settle = std::function<bool(const at::Tensor& parameter)>;
 
   /// Throws UsageError if `plan` does not fit the module, or if parameters of it are divided already. Does not

@@ -1,6 +1,7 @@
 #include "step/gradients/loss_weights.hpp"
 
 #include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
@@ -66,6 +67,19 @@ void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool 
   choose_divisor(count, communicator);
   const auto before = marks_of(models_);
   backward(loss_sum / divisor_);
+  settle_after(before, count, is_last, communicator);
+}
+
+void LossWeights::run_late(double expected, bool is_last, comm::Communicator& communicator, c10::Device device,
+                           const std::function<at::Tensor(double divisor)>& backward) {
+  check_not_joined(models_);
+  choose_divisor(at::full({}, expected, at::TensorOptions().dtype(at::kDouble).device(device)), communicator);
+  const auto before = marks_of(models_);
+  settle_after(before, backward(divisor_), is_last, communicator);
+}
+
+void LossWeights::settle_after(const std::vector<ReachMarks>& before, const at::Tensor& count, bool is_last,
+                               comm::Communicator& communicator) {
   std::vector<const ModelCore*> reached;
   for (std::size_t i = 0; i < models_.size(); ++i) {
     if (!before[i].have_changed()) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "step/gradients/reach_marks.hpp"
 
 namespace hortator::step {
 
@@ -29,6 +30,10 @@ class LossWeights {
   /// group's last micro-step. @collective
   void run(const at::Tensor& loss_sum, const at::Tensor& count, bool is_last, comm::Communicator& communicator,
            const Backward& backward);
+  /// run() of a pass that knows its count when it is over: `backward` divides its loss sums by `divisor`, and returns
+  /// the count. `expected`: about the first one. @collective
+  void run_late(double expected, bool is_last, comm::Communicator& communicator, c10::Device device,
+                const std::function<at::Tensor(double divisor)>& backward);
   /// The backward pass of a plain loss. Throws if it reaches a model that has pending sums.
   void run_plain(const at::Tensor& loss, const Backward& backward) const;
   /// Scales the gradients of all models whose group is complete. @collective
@@ -47,6 +52,8 @@ class LossWeights {
 
   Pending* find(const ModelCore& model);
   void add(const std::shared_ptr<ModelCore>& model, const at::Tensor& count);
+  void settle_after(const std::vector<ReachMarks>& before, const at::Tensor& count, bool is_last,
+                    comm::Communicator& communicator);
   void choose_divisor(const at::Tensor& count, comm::Communicator& communicator);
   void settle(const Condition& is_chosen, comm::Communicator& communicator);
 

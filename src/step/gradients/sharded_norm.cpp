@@ -33,8 +33,11 @@ class NormSum {
   at::Tensor of(const std::vector<at::Tensor>& holders) const {
     const auto groups = gradient_groups(holders);
     if (groups.empty()) return at::full({}, norm_type_ < 0 ? std::numeric_limits<double>::infinity() : 0.0, options_);
-    const auto norm = total_norm(groups, norm_type_).to(options_);
-    return adds() && norm_type_ != 0 ? norm.pow(norm_type_) : norm;
+    return contribution(total_norm(groups, norm_type_));
+  }
+  at::Tensor contribution(const at::Tensor& norm) const {
+    const auto exact = norm.to(options_, /*non_blocking=*/false, /*copy=*/true);
+    return adds() && norm_type_ != 0 ? exact.pow(norm_type_) : exact;
   }
   at::Tensor together(const at::Tensor& a, const at::Tensor& b) const {
     if (adds()) return a + b;
@@ -106,12 +109,26 @@ std::vector<at::Tensor> GradientHolders::all() const {
   return all;
 }
 
-at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
+namespace {
+
+// The norm of this rank's stages. @collective unless all are whole
+at::Tensor norm_of_stage(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
   if (holders.are_whole()) return total_norm(gradient_groups(holders.whole), norm_type);
   auto norm = norm_over_ranks(holders, norm_type, ranks);
   if (const auto groups = gradient_groups(holders.whole); !groups.empty())
     norm = at::linalg_vector_norm(at::stack({norm, total_norm(groups, norm_type).to(norm.options())}), norm_type);
   return norm.to(has_double(holders.all()) ? at::kDouble : at::kFloat);
+}
+
+}  // namespace
+
+at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
+  const auto norm = norm_of_stage(holders, norm_type, ranks);
+  if (ranks.stages == nullptr) return norm;
+  const NormSum sums(norm_type, norm.options());
+  const auto sum = sums.contribution(norm);
+  sums.reduce(sum, *ranks.stages);
+  return sums.norm(sum).to(norm.scalar_type());
 }
 
 at::Tensor norm_of_each(const std::vector<GradientHolders>& each, double norm_type, const NormRanks& ranks) {
@@ -127,7 +144,9 @@ at::Tensor norm_of_each(const std::vector<GradientHolders>& each, double norm_ty
                                   .parts = contributions(&GradientHolders::parts),
                                   .shards_of_parts = contributions(&GradientHolders::shards_of_parts)},
                                  holders, sums, ranks);
-  return sums.norm(sums.together(others, contributions(&GradientHolders::whole)));
+  const auto of_stage = sums.together(others, contributions(&GradientHolders::whole));
+  if (ranks.stages != nullptr) sums.reduce(of_stage, *ranks.stages);
+  return sums.norm(of_stage);
 }
 
 }  // namespace hortator::step

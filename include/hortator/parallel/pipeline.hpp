@@ -1,0 +1,92 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <hortator/export.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Pipelines: consecutive layers of a model on different ranks (AcceleratorOptions::parallel.pipeline).
+namespace hortator {
+
+namespace parallel {
+class StagePass;
+}
+
+/// The order in which a stage computes the micro-batches of a step.
+enum class PipelineSchedule {
+  gpipe,        ///< all forward passes, then all backward passes: keeps the activations of all micro-batches
+  one_f_one_b,  ///< forward and backward in turn ("1f1b"): keeps at most as many micro-batches as there are stages
+  interleaved,  ///< 1f1b with several stages a rank: a smaller bubble for more messages
+};
+
+/// A module whose forward runs its layers by PipelineLayers, so that ranks can share them. A module that contains it is
+/// cut as well.
+class HORTATOR_API HasPipelineLayers {
+ public:
+  virtual ~HasPipelineLayers() = default;
+
+  /// The layers' names within the module, in the order in which forward runs them: "blocks.0", "blocks.1", ... The
+  /// first stage also has the parameters that are registered before them, the last stage those after them. Empty if
+  /// the module has none of its own.
+  virtual std::vector<std::string> pipeline_layers() const = 0;
+  /// Parameters of the first stage that forward also reads after the layers (tied embeddings). The first and the last
+  /// stage both have them, and add their gradients.
+  virtual std::vector<at::Tensor> used_after_layers() const { return {}; }
+};
+
+/// The layers that the current stage runs, for a module's forward:
+///
+///     hortator::PipelineLayers layers(blocks->size());
+///     auto x = layers.enter([&] { return embed(ids); });       // only the first stage embeds
+///     for (const auto i : layers) x = blocks[i]->forward(x);
+///     layers.leave(x);                                          // returns on the last stage only
+///     return norm(x);
+///
+/// Outside of a pipeline these are all layers, enter() calls the function, and leave() does nothing. Between enter()
+/// and leave(), forward may use the module's inputs, which all ranks have, and what the layers compute.
+class HORTATOR_API PipelineLayers {
+ public:
+  /// Throws UsageError unless the module has `layers` layers, as pipeline_layers() has named them.
+  explicit PipelineLayers(std::size_t layers);
+
+  /// Whether this is the first stage, which computes what the layers begin with.
+  bool is_first() const;
+  /// Whether this stage runs all layers: there is no pipeline.
+  bool has_all() const { return pass_ == nullptr; }
+  /// What the layers begin with: the function's result on the first stage, what the previous one has left elsewhere.
+  at::Tensor enter(const std::function<at::Tensor()>& begin);
+  std::vector<at::Tensor> enter_all(const std::function<std::vector<at::Tensor>()>& begin);
+  /// Sends the results of this stage's last layer to the next stage, and ends forward: it throws an object that
+  /// Accelerator::pipeline_step() catches. Returns on the last stage.
+  void leave(const at::Tensor& result);
+  void leave(const std::vector<at::Tensor>& results);
+
+  class Iterator {
+   public:
+    explicit Iterator(std::size_t at) : at_(at) {}
+    std::size_t operator*() const { return at_; }
+    Iterator& operator++() { return ++at_, *this; }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    std::size_t at_;
+  };
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(last_); }
+
+ private:
+  parallel::StagePass* pass_;  ///< null outside of a pipeline
+  std::size_t first_ = 0, last_;
+};
+
+/// Options of Accelerator::pipeline_step() and pipeline_forward().
+struct PipelineStepOptions {
+  /// Parts into which the batch is cut along dimension 0. Default: ParallelConfig::micro_batches.
+  std::optional<std::int64_t> micro_batches = {};
+};
+
+}  // namespace hortator

@@ -1,0 +1,130 @@
+#include "accelerator/pipeline/stage_work.hpp"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+using Kind = parallel::StageAction::Kind;
+using parallel::StageTensors;
+
+/// Thrown where a message of a failed stage arrives.
+struct OtherHasFailed {};
+
+[[noreturn]] void throw_not_left(int stage) {
+  throw UsageError(
+      {.what =
+           text::concat("The function of a pipeline came to its end in stage ", stage, ", which is not the last one"),
+       .why = "the model's forward ends each stage by PipelineLayers::leave(), and the function calls it once",
+       .hint = "call the model in the function, and let its forward run its layers by PipelineLayers"});
+}
+
+/// Runs backward from a stage's results, those that have a gradient.
+void run_backward(const StageTensors& results, const StageTensors& gradients) {
+  torch::autograd::variable_list roots, starts;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].requires_grad() || !gradients.at(i).defined()) continue;
+    roots.push_back(results[i]);
+    starts.push_back(gradients[i]);
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, starts);
+}
+
+StageTensors gradients_of(const StageTensors& inputs) {
+  StageTensors gradients;
+  for (const auto& input : inputs) gradients.push_back(input.defined() ? input.grad() : at::Tensor());
+  return gradients;
+}
+
+}  // namespace
+
+void StageWork::run(const std::vector<parallel::StageAction>& plan) {
+  for (const auto& action : plan) attempt(action);
+  if (stages_ != nullptr) stages_->links.finish();
+}
+
+void StageWork::attempt(const parallel::StageAction& action) {
+  const bool is_forward = action.kind == Kind::forward;
+  Debts owed{.receives = is_forward ? !is_first(action.stage) : !is_last(action.stage),
+             .sends = is_forward ? !is_last(action.stage) : !is_first(action.stage)};
+  try {
+    if (!has_failed_) is_forward ? forward(action, owed) : backward(action, owed);
+  } catch (const OtherHasFailed&) {
+    has_failed_ = true;
+  } catch (...) {
+    has_failed_ = true;
+    error_ = std::current_exception();
+    if (work_.on_failure) work_.on_failure();
+  }
+  if (has_failed_) pay(action, owed);
+}
+
+void StageWork::forward(const parallel::StageAction& action, Debts& owed) {
+  auto& kept = passes_[{action.stage, action.micro_batch}];
+  if (stages_ == nullptr) {
+    kept.loss = work_.forward(action.micro_batch);
+    return;
+  }
+  parallel::StagePass pass(
+      {.layers = map_->of_stages[static_cast<std::size_t>(action.stage)],
+       .of_model = map_->layers,
+       .is_first = is_first(action.stage),
+       .is_last = is_last(action.stage)},
+      [&] { return kept.inputs = receive(action, owed); },
+      [&](const StageTensors& results) {
+        kept.results = results;
+        send(action, results, owed);
+      });
+  const parallel::PassScope here(pass);
+  try {
+    kept.loss = work_.forward(action.micro_batch);
+    if (!is_last(action.stage)) throw_not_left(action.stage);
+  } catch (const parallel::StageEnd&) {
+  }
+  if (!at::GradMode::is_enabled()) passes_.erase({action.stage, action.micro_batch});
+}
+
+void StageWork::backward(const parallel::StageAction& action, Debts& owed) {
+  const auto found = passes_.find({action.stage, action.micro_batch});
+  if (is_last(action.stage)) {
+    found->second.loss.backward();
+  } else {
+    run_backward(found->second.results, receive(action, owed));
+  }
+  const auto pass = passes_.extract(found);
+  if (!is_first(action.stage)) send(action, gradients_of(pass.mapped().inputs), owed);
+}
+
+StageTensors StageWork::receive(const parallel::StageAction& action, Debts& owed) {
+  auto& links = stages_->links;
+  auto tensors = action.kind == Kind::forward ? links.receive_activations(action.stage)
+                                              : links.receive_gradients(action.stage + 1);
+  owed.receives = false;
+  if (!tensors) throw OtherHasFailed();
+  return *std::move(tensors);
+}
+
+void StageWork::send(const parallel::StageAction& action, const StageTensors& tensors, Debts& owed) {
+  auto& links = stages_->links;
+  action.kind == Kind::forward ? links.send_activations(action.stage + 1, tensors)
+                               : links.send_gradients(action.stage, tensors);
+  owed.sends = false;
+}
+
+void StageWork::pay(const parallel::StageAction& action, Debts owed) {
+  passes_.clear();
+  if (stages_ == nullptr) return;
+  auto& links = stages_->links;
+  if (owed.receives)
+    action.kind == Kind::forward ? links.receive_activations(action.stage) : links.receive_gradients(action.stage + 1);
+  if (owed.sends)
+    action.kind == Kind::forward ? links.send_activations(action.stage + 1, {})
+                                 : links.send_gradients(action.stage, {});
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/range.hpp"
+#include "parallel/pipeline/stage_map.hpp"
+#include "parallel/pipeline/stage_pass.hpp"
+#include "parallel/pipeline/stage_ranks.hpp"
+
+namespace hortator::accelerator {
+
+/// What the program computes with one micro-batch: runs on every stage, and to its end on the last one.
+struct MicroBatchWork {
+  /// Returns what backward of the last stage begins with; undefined without backward.
+  std::function<at::Tensor(int micro_batch)> forward;
+  /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
+  std::function<void()> on_failure;
+};
+
+/// Runs a rank's part of a pipeline: its stages' forward and backward passes in the order of the schedule, with the
+/// messages between them. A rank that fails computes nothing more, but sends what the others wait for, marked as
+/// failed: they compute nothing more either, and all come to the end.
+class StageWork {
+ public:
+  /// `stages` is null if there is one stage. All must outlive this.
+  StageWork(parallel::StageRanks* stages, const parallel::StageMap* map, MicroBatchWork work)
+      : stages_(stages), map_(map), work_(std::move(work)) {}
+
+  /// Afterwards the gradients of this rank's parameters are sums over the micro-batches. @collective over the pipeline
+  void run(const std::vector<parallel::StageAction>& plan);
+  /// Whether this rank or one before it in the flow of messages has failed.
+  bool has_failed() const { return has_failed_; }
+  /// What this rank has thrown; null if it has not.
+  const std::exception_ptr& error() const { return error_; }
+
+ private:
+  struct Pass {
+    parallel::StageTensors inputs = {};   ///< leaves, from the previous stage
+    parallel::StageTensors results = {};  ///< that went to the next stage
+    at::Tensor loss = {};
+  };
+  /// The messages that an action owes the other ranks.
+  struct Debts {
+    bool receives = false, sends = false;
+  };
+
+  bool is_first(int stage) const { return stage == 0; }
+  bool is_last(int stage) const { return stages_ == nullptr || stage + 1 == stages_->shape.stages(); }
+  void attempt(const parallel::StageAction& action);
+  void forward(const parallel::StageAction& action, Debts& owed);
+  void backward(const parallel::StageAction& action, Debts& owed);
+  void pay(const parallel::StageAction& action, Debts owed);
+  parallel::StageTensors receive(const parallel::StageAction& action, Debts& owed);
+  void send(const parallel::StageAction& action, const parallel::StageTensors& tensors, Debts& owed);
+
+  parallel::StageRanks* stages_;
+  const parallel::StageMap* map_;
+  MicroBatchWork work_;
+  std::map<std::pair<int, int>, Pass> passes_;  ///< by stage and micro-batch, from forward to backward
+  bool has_failed_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accelerator/state/divided_state.hpp"
+#include "accelerator/training/training.hpp"
+
+/// Checkpoints of models whose layers are on several ranks along the axis pipeline. What a stage has is stored as on
+/// one rank, so that any mesh can read it: the ranks of a stage write it, and the others know that they do.
+namespace hortator::accelerator {
+
+/// Whether the entry of a checkpoint ("models/0/weight", "optimizers/0/state/0/weight/exp_avg") belongs to a parameter
+/// that only ranks with other stages have.
+bool is_of_other_stage(const Training& training, const std::string& entry);
+
+/// Gives all ranks the buffers of each stage. @collective over the pipeline
+void share_buffers_of_stages(const Training& training);
+
+/// Adds to the snapshot what ranks with other stages have in theirs: their tensors without elements here, and their
+/// numbers. Call it when parts were joined. @collective over the pipeline
+void add_other_stages(SnapshotDraft& draft, const Training& training);
+
+/// The elements that each rank of a run writes of a parameter that this rank's stage is the first to have.
+std::vector<core::Range> written_by_stage(const Training& training, std::int64_t elements);
+
+}  // namespace hortator::accelerator
