@@ -12,6 +12,7 @@
 #include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
+#include "parallel/pipeline/stage_ranks.hpp"
 #include "step/optimizer/divided_moments.hpp"
 #include "step/precision/precision.hpp"
 #include "step/recompute/frozen_weights.hpp"
@@ -50,6 +51,8 @@ ModelCore::ModelCore(Components components)
       sharded_(std::move(components.sharded)),
       reducer_(std::move(components.reducer)),
       scatter_(std::move(components.scatter)) {
+  if (staged_)
+    stages_of_module_ = std::make_unique<parallel::StagesOfModule>(*module_, staged_->map(), *parallel_.stages);
   note_frozen_weights(module_->parameters());
   reducer_->set_after_reduction([this] { after_reduction(); });
   if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
@@ -178,13 +181,17 @@ void ModelCore::check_replicas_when_due() {
   if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_equal(parameters_, name_, parallel_);
 }
 
+const mpi::Communicator& ModelCore::with_same_layers() const {
+  return parallel_.stages != nullptr ? parallel_.stages->with_same_layers : parallel_.first_weights_host();
+}
+
 void ModelCore::lend_parameters() {
   if ((divided_ || staged_) && lends_ > 0) return void(++lends_);
   if (divided_) mpi::all_or_none(parallel_.first_weights_host(), [this] { divided_->check_untouched(); });
-  if (sharded_) sharded_->lend_together(parallel_.first_weights_host());
+  if (sharded_) sharded_->lend_together(with_same_layers());
   lends_ = 1;
   try {
-    if (divided_) divided_->lend_together(parallel_.first_weights_host());
+    if (divided_) divided_->lend_together(with_same_layers());
     if (staged_) lend_stages();
   } catch (...) {
     take_back_parameters(/*keep_changes=*/false);
@@ -205,11 +212,12 @@ void ModelCore::take_back_parameters(bool keep_changes) {
 }
 
 void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {
-  if (divided_) join_moments(optimizer, *divided_, parallel_.first_weights_host());
+  if (divided_) join_moments(optimizer, *divided_, with_same_layers());
 }
 
 void ModelCore::rejoin_parameters() {
-  if (const auto divided = std::move(divided_)) divided->restore(parallel_.first_weights_host());
+  if (const auto divided = std::move(divided_)) divided->restore(with_same_layers());
+  stages_of_module_.reset();
   if (const auto staged = std::move(staged_)) {
     const parallel::PartsOnly each_rank_has;
     staged->give_back(parallel_.first_weights_host());

@@ -16,6 +16,7 @@
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
 #include "parallel/pipeline/staged_module.hpp"
+#include "parallel/pipeline/stages_of_modules.hpp"
 #include "parallel/tensor/divided_module.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
@@ -158,6 +159,8 @@ class ModelCore {
   static std::vector<at::Tensor> buffers_of(const torch::nn::Module& module);
   void after_reduction();
   void require_pass() const;
+  /// The ranks that have the same layers of this model: all, unless it is staged.
+  const mpi::Communicator& with_same_layers() const;
   void lend_stages();  ///< @collective
   void require_stepped() const;
   void guard_slices();
@@ -188,6 +191,7 @@ class ModelCore {
   bool learns_ = true;
   ModelHooks hooks_;
   std::unique_ptr<parallel::StagedModule> staged_;
+  std::unique_ptr<parallel::StagesOfModule> stages_of_module_;  ///< null without staged_
   std::unique_ptr<parallel::DividedModule> divided_;
   std::unique_ptr<parallel::ShardedModel> sharded_;
   std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above

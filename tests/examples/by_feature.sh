@@ -158,6 +158,17 @@ context_parallel() {
   expect_near "$divided" "$(last)"
 }
 
+pipeline_parallel() {
+  last() { line 'last loss' | sed -E 's/.*last loss ([0-9.e-]+).*/\1/'; }
+  HORTATOR_PIPELINE=2 two
+  local along
+  along=$(last)
+  HORTATOR_PIPELINE=2 HORTATOR_PIPELINE_SCHEDULE=interleaved two --run-dir interleaved
+  expect_near "$along" "$(last)"
+  one
+  expect_near "$along" "$(last)"
+}
+
 zero() {
   two --stage 0
   expect_learned

@@ -57,6 +57,12 @@ if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   run "${launcher[@]}" "$generate" --model model --tensor 2 --prompts prompts --answers divided-random --batch-size 4 "${random[@]}"
   expect_code 0
   cmp one-random divided-random || wrong 'a divided model draws different tokens'
+  run "${launcher[@]}" "$generate" --model model --pipeline 2 --prompts prompts --answers staged --batch-size 4 --max-new-tokens 9
+  expect_code 0
+  cmp one staged || wrong 'a model along a pipeline gives different answers'
+  run "${launcher[@]}" "$generate" --model model --pipeline 2 --prompts prompts --answers staged-random --batch-size 4 "${random[@]}"
+  expect_code 0
+  cmp one-random staged-random || wrong 'a model along a pipeline draws different tokens'
 else
   run "${launcher[@]}" "$generate" --model model --tensor 2 --prompts prompts --answers divided
   expect_code 2
@@ -127,6 +133,10 @@ grep -aq '"last_hidden_state":{"dtype":"F32","shape":\[2,3,' hidden.safetensors 
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   run "${launcher[@]}" "$generate" --model model --tensor 2 --ids ids.json --logits divided.safetensors --hidden hidden.divided
   expect_code 0
+  run "${launcher[@]}" "$generate" --model model --pipeline 2 --ids ids.json --logits staged.safetensors --hidden hidden.staged
+  expect_code 0
+  cmp logits.safetensors staged.safetensors || wrong 'a model along a pipeline has other logits'
+  cmp hidden.safetensors hidden.staged || wrong 'a model along a pipeline has other hidden states'
   values() { tail -c $((2 * 3 * 61 * 4)) "$1" | od -A n -v -t f4 -w4; }
   paste <(values logits.safetensors) <(values divided.safetensors) |
     awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || NR != 2 * 3 * 61 }' || wrong 'a divided model has other logits'

@@ -36,7 +36,7 @@ close one/loss.csv sharded/loss.csv
 cmp one/model/config.json sharded/model/config.json || wrong 'the saved configurations differ'
 
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
-  for axis in tensor context; do
+  for axis in tensor context pipeline; do
     run "${launcher[@]}" "$program" "${common[@]}" --steps 12 "--$axis" 2 --run-dir "$axis"
     expect_code 0
     close one/loss.csv "$axis/loss.csv"
@@ -46,6 +46,9 @@ if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   expect_code 0
   run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --tensor 3 --run-dir three
   expect_code 2
+  run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --pipeline 2 --zero 3 --run-dir both
+  expect_code 2
+  expect_line 'parallel.pipeline is 2, and zero.stage is 3'
 fi
 
 run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --stop-after 5 --run-dir parts

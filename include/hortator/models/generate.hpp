@@ -56,11 +56,16 @@ struct GenerateOptions {
 /// process.
 HORTATOR_API void require_valid(const PretrainedModel& model, const GenerateOptions& options);
 
+/// Runs a model without gradients. Where its layers are on several ranks (parallel.pipeline), all of these have the
+/// outputs of the last one: logits, last_hidden_state and pooler_output, whole.
+/// @collective along a pipeline
+HORTATOR_API ModelOutputs evaluate(PretrainedModel& model, const ModelInputs& inputs);
+
 /// Continues each prompt and returns the new tokens, with the one that ends a text: num_return_sequences texts a
 /// prompt, one prompt after the other. Prompts may have different lengths. The model is in evaluation mode meanwhile.
 ///
-/// @collective over the ranks of a model that parallel.tensor divides, which pass the same prompts, and over those that
-/// gather its parameters (ZeRO's stage 3) or have its experts; otherwise local.
+/// @collective over the ranks of a model that parallel.tensor or parallel.pipeline divides, which pass the same
+/// prompts, and over those that gather its parameters (ZeRO's stage 3) or have its experts; otherwise local.
 HORTATOR_API std::vector<Tokens> generate(PretrainedModel& model, const std::vector<Tokens>& prompts,
                                           const GenerateOptions& options = {});
 

@@ -17,8 +17,8 @@ class HORTATOR_API KeyValueCache {
   /// A cache that grows, or one for at most `capacity` tokens, whose memory is allocated by the first call.
   explicit KeyValueCache(std::int64_t capacity = 0) : capacity_(capacity) {}
 
-  /// The number of tokens in the cache.
-  std::int64_t time() const { return layers_.empty() ? 0 : layers_.front().time; }
+  /// The number of tokens in the cache. Along a pipeline a rank has only its own layers.
+  std::int64_t time() const { return layers_.empty() ? 0 : layers_.back().time; }
 
   /// Appends keys and values [batch, heads, time, width] of a layer. Returns all of the layer, in the cache's memory.
   std::pair<at::Tensor, at::Tensor> append(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);

@@ -10,6 +10,7 @@
 #include <hortator/parallel/pipeline.hpp>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,8 +39,9 @@ requires(!ModuleObject<M>) PipelineLayer
           }};
 }
 /// A function without parameters.
-inline PipelineLayer stage(std::function<PipelineLayer::Tensors(const PipelineLayer::Tensors&)> run) {
-  return {.module = nullptr, .run = std::move(run)};
+template <typename Function>
+requires(!Module<std::remove_cvref_t<Function>>) PipelineLayer stage(Function&& run) {
+  return {.module = nullptr, .run = std::forward<Function>(run)};
 }
 
 /// Layers that run one after the other. Along parallel.pipeline each rank has some of them: as many parameters as the

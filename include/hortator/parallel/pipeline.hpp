@@ -47,7 +47,8 @@ class HORTATOR_API HasPipelineLayers {
 ///     return norm(x);
 ///
 /// Outside of a pipeline these are all layers, enter() calls the function, and leave() does nothing. Between enter()
-/// and leave(), forward may use the module's inputs, which all ranks have, and what the layers compute.
+/// and leave(), forward may use the module's inputs, which all ranks have, and what the layers compute. Random numbers
+/// (dropout) of a layer depend on the step, the micro-batch and the layer, not on the number of stages.
 class HORTATOR_API PipelineLayers {
  public:
   /// Throws UsageError unless the module has `layers` layers, as pipeline_layers() has named them.
@@ -56,7 +57,7 @@ class HORTATOR_API PipelineLayers {
   /// Whether this is the first stage, which computes what the layers begin with.
   bool is_first() const;
   /// Whether this stage runs all layers: there is no pipeline.
-  bool has_all() const { return pass_ == nullptr; }
+  bool has_all() const;
   /// What the layers begin with: the function's result on the first stage, what the previous one has left elsewhere.
   at::Tensor enter(const std::function<at::Tensor()>& begin);
   std::vector<at::Tensor> enter_all(const std::function<std::vector<at::Tensor>()>& begin);
@@ -67,16 +68,17 @@ class HORTATOR_API PipelineLayers {
 
   class Iterator {
    public:
-    explicit Iterator(std::size_t at) : at_(at) {}
-    std::size_t operator*() const { return at_; }
+    Iterator(std::size_t at, parallel::StagePass* pass) : at_(at), pass_(pass) {}
+    HORTATOR_API std::size_t operator*() const;
     Iterator& operator++() { return ++at_, *this; }
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
     std::size_t at_;
+    parallel::StagePass* pass_;
   };
-  Iterator begin() const { return Iterator(first_); }
-  Iterator end() const { return Iterator(last_); }
+  Iterator begin() const { return {first_, pass_}; }
+  Iterator end() const { return {last_, pass_}; }
 
  private:
   parallel::StagePass* pass_;  ///< null outside of a pipeline

@@ -66,7 +66,8 @@ void answer(const generate::Options& options) {
 }
 
 void answer_with_checkpoint(const generate::Options& options) {
-  hortator::Accelerator accelerator({.cpu = options.cpu, .parallel = {.tensor = options.tensor}});
+  hortator::Accelerator accelerator(
+      {.cpu = options.cpu, .parallel = {.tensor = options.tensor, .pipeline = options.pipeline}});
   const generate::Completer completer(options, accelerator);
   const auto prompts = generate::numbered(read_lines(options.prompts));
   answer_all(accelerator, options, prompts,

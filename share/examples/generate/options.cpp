@@ -47,6 +47,8 @@ po::options_description described(Options& options, Paths& paths) {
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("tensor", into(options.tensor)->value_name("N"),
       "with --model: ranks among which its layers are divided; they compute each prompt together");
+  add("pipeline", into(options.pipeline)->value_name("N"),
+      "with --model: ranks that have consecutive layers of it; they compute each prompt together");
   add("max-new-tokens", into(options.generation.max_new_tokens)->value_name("N"),
       "with --model: length of an answer; by default that of the checkpoint's generation_config.json, or 64, as for "
       "the "
@@ -135,11 +137,14 @@ Options parse_options(int argc, const char* const* argv) {
         "--ids: writes the logits of given ids, so --prompts, --interactive, --chat, --stop and --beams cannot be "
         "given as well");
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
+  check(options.pipeline > 0, "--pipeline: expected a whole number from 1");
   if (!paths.ids.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
         "--interactive, --chat and --stop: expected --model DIR as well");
   check(options.tensor == 1 || (!paths.checkpoint.empty() && !options.interactive),
         "--tensor: expected --model DIR as well, with --prompts");
+  check(options.pipeline == 1 || (!paths.checkpoint.empty() && !options.interactive),
+        "--pipeline: expected --model DIR as well, with --prompts");
   check(
       !paths.checkpoint.empty() || !has_generation_options(options.generation),
       "--max-new-tokens, --min-new-tokens, --sample, --temperature, --top-k, --top-p and --beams: expected --model DIR "

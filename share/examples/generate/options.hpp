@@ -23,6 +23,7 @@ struct Options {
   // With a Hugging Face checkpoint:
   std::filesystem::path checkpoint = {};  ///< its folder or GGUF file; empty: the model of the example gpt
   int tensor = 1;                         ///< ranks among which its layers are divided; 1: the launcher's value
+  int pipeline = 1;                       ///< ranks that have consecutive layers; 1: the launcher's value
   hortator::models::GenerateOptions generation;
   std::vector<std::string> stop = {};  ///< an answer ends with the first of these
   bool chat = false;                   ///< prompts are messages of a conversation

@@ -70,7 +70,7 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
 hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options& options,
                                                                   hortator::Accelerator& accelerator) {
   const auto load = [&] { return models::from_pretrained(options.checkpoint); };
-  return accelerator.prepare_model(options.tensor > 1 ? hortator::construct_deferred(load) : load(),
+  return accelerator.prepare_model(options.tensor * options.pipeline > 1 ? hortator::construct_deferred(load) : load(),
                                    {.evaluation_mode = true});
 }
 
@@ -103,11 +103,12 @@ std::vector<std::string> Completer::complete(const std::vector<NumberedPrompt>& 
 }
 
 void write_outputs(const Options& options) {
-  hortator::Accelerator accelerator({.cpu = options.cpu, .parallel = {.tensor = options.tensor}});
+  hortator::Accelerator accelerator(
+      {.cpu = options.cpu, .parallel = {.tensor = options.tensor, .pipeline = options.pipeline}});
   const auto rows = read_ids(options.ids);
   const auto model = prepare(options, accelerator);
   const at::NoGradGuard no_grad;
-  const auto outputs = model.module().forward(batch_of(rows, accelerator.device()));
+  const auto outputs = models::evaluate(model.module(), batch_of(rows, accelerator.device()));
   const auto whole = [&](const at::Tensor& tensor) {  // of a divided model, whose logits may be divided as well
     if (options.tensor == 1 || !tensor.defined()) return tensor;
     return accelerator.gather(tensor).narrow(0, 0, tensor.size(0));

@@ -1,5 +1,6 @@
 #include "accelerator/pipeline/pipeline_step.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -10,15 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <hortator/error.hpp>
+#include <mutex>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "accelerator/pipeline/stage_work.hpp"
+#include "accelerator/state/random_state.hpp"
+#include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/pipeline/stage_work.hpp"
+#include "parallel/pipeline/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::accelerator {
@@ -64,6 +67,35 @@ class Paused {
   step::ModelCore& model_;
 };
 
+/// Random numbers of a step: they depend on its micro-batches and layers, so that any number of stages draws the same.
+/// Afterwards the generators have drawn one number.
+class StepNumbers {
+ public:
+  /// @collective over the pipeline
+  StepNumbers(c10::Device device, const parallel::StageRanks* stages) : device_(device) {
+    {
+      auto generator = at::detail::getDefaultCPUGenerator();
+      const std::lock_guard lock(generator.mutex());
+      key_ = at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
+    }
+    if (stages != nullptr) key_ = mpi::broadcast(stages->ranks.host, key_, 0);
+    before_ = random_state(device);
+  }
+  ~StepNumbers() { restore_random_state(device_, before_); }
+  StepNumbers(const StepNumbers&) = delete;
+  StepNumbers& operator=(const StepNumbers&) = delete;
+
+  void seed(int micro_batch, std::int64_t position) const {
+    seed_random_state(device_, core::mix(core::mix(key_, static_cast<std::uint64_t>(micro_batch)),
+                                         static_cast<std::uint64_t>(position + 1)));
+  }
+
+ private:
+  c10::Device device_;
+  std::uint64_t key_ = 0;
+  StateDict before_;
+};
+
 /// What the last stage knows of a step, the same on all stages afterwards.
 struct StepSums {
   double loss = 0, count = 0;
@@ -98,9 +130,13 @@ class PipelineRun {
 
   /// Runs the plan; if one stage fails, all throw. @collective over the pipeline
   void run(const std::vector<parallel::StageAction>& plan, const std::function<at::Tensor(int)>& forward) {
+    const StepNumbers numbers(training_.device(), stages_);
     const auto* map = model_.staged() != nullptr ? &model_.staged()->map() : nullptr;
-    StageWork work(model_.staged() != nullptr ? stages_ : nullptr, map,
-                   {.forward = forward, .on_failure = [this] { free_companions(); }});
+    parallel::StageWork work(
+        model_.staged() != nullptr ? stages_ : nullptr, map,
+        {.forward = forward,
+         .seed = [&](int micro_batch, std::int64_t position) { numbers.seed(micro_batch, position); },
+         .on_failure = [this] { free_companions(); }});
     work.run(plan);
     agree(work);
   }
@@ -126,17 +162,12 @@ class PipelineRun {
     if (mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1)
       training_.abandon("a stage of the pipeline has failed");
   }
-  void agree(const StageWork& work) const {
+  void agree(const parallel::StageWork& work) const {
     if (stages_ == nullptr) {
       if (work.error()) std::rethrow_exception(work.error());
       return;
     }
-    const auto& host = stages_->ranks.host;
-    if (mpi::all_reduce(host, work.has_failed() ? 1 : 0, MPI_MAX) == 0) return;
-    mpi::all_or_none(host, [&] {
-      if (work.error()) std::rethrow_exception(work.error());
-    });
-    throw Error({.what = "A stage of the pipeline has failed"});
+    parallel::agree(work, stages_->ranks.host);
   }
 
   Training& training_;
@@ -249,20 +280,7 @@ at::Tensor pipeline_forward(Training& training, step::ModelCore& model, const de
   auto joined = results.empty() ? at::Tensor() : at::cat(results);
   const auto* stages = training.channels.stages();
   if (stages == nullptr) return joined;
-  const int last = stages->shape.ranks - 1;
-  std::string spec;
-  if (joined.defined()) spec = text::concat(static_cast<int>(joined.scalar_type()), ",", text::join(joined.sizes()));
-  spec = mpi::broadcast(stages->ranks.host, spec, last);
-  const auto fields = text::split(spec, ',');
-  if (!joined.defined()) {
-    std::vector<std::int64_t> sizes;
-    for (std::size_t i = 1; i < fields.size(); ++i) sizes.push_back(std::stoll(fields[i]));
-    joined = at::empty(
-        sizes,
-        at::TensorOptions().dtype(static_cast<at::ScalarType>(std::stoi(fields.front()))).device(training.device()));
-  }
-  stages->ranks.communicator_of(joined).broadcast(joined, last).wait();
-  return joined;
+  return parallel::from_last(joined, stages->ranks, training.device());
 }
 
 }  // namespace hortator::accelerator

@@ -20,6 +20,11 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
                       .why = "ranks without batches cannot follow what the others exchange in the middle of a pass",
                       .hint = "leave DataOptions::even_batches on"});
   }
+  if (training_.channels.stages() != nullptr) {
+    throw UsageError({.what = "join_uneven_inputs was called with parallel.pipeline",
+                      .why = "a rank without batches cannot follow what stages send to each other",
+                      .hint = "leave DataOptions::even_batches on"});
+  }
   if (training_.channels.expert_ranks()) {
     throw UsageError({.what = "join_uneven_inputs was called with parallel.experts",
                       .why = "tokens of other ranks travel to the experts of ranks without batches",

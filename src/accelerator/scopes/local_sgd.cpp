@@ -38,8 +38,8 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   if (training.data().size() < training.host().size()) {
     throw UsageError(
         {.what = text::concat("LocalSGD was called with the mesh ", training.channels.mesh().shape().text()),
-         .why = "ranks along tensor and context train one model together and cannot train their own",
-         .hint = "leave parallel.tensor and parallel.context out, or train without LocalSGD"});
+         .why = "ranks along tensor, context and pipeline train one model together and cannot train their own",
+         .hint = "leave parallel.tensor, parallel.context and parallel.pipeline out, or train without LocalSGD"});
   }
   if (training.channels.expert_ranks()) {
     throw UsageError({.what = "LocalSGD was called with parallel.experts",

@@ -43,9 +43,18 @@ struct UnjoinedTensor {
   parallel::FlatParameter sliced = {};  ///< as which the part is sliced; empty if `mine` is the part
 };
 
+/// A parameter of a model whose layers are on several ranks.
+struct StagedParameter {
+  const parallel::StagedModule* module = nullptr;  ///< null if all ranks have it
+  std::string name = {};                           ///< in the module
+
+  explicit operator bool() const { return module != nullptr; }
+};
+
 /// A snapshot before the ranks have exchanged anything.
 struct SnapshotDraft {
   checkpoint::Snapshot snapshot = {};
+  std::map<std::string, StagedParameter> staged = {};  ///< of entries whose names do not give them
   std::vector<UnjoinedTensor> unjoined = {};
   std::map<const void*, at::Tensor> buffers =
       {};  ///< rank 0's, by the TensorImpl of this rank's, where they may differ

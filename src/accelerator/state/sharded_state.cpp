@@ -197,6 +197,11 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
 
 void put_like(SnapshotDraft& draft, const std::string& name, const Training& training, const at::Tensor& parameter,
               const at::Tensor& mine) {
+  for (const auto& model : training.prepared.models()) {
+    if (model->staged() != nullptr && model->staged()->knows(parameter))
+      draft.staged.emplace(name,
+                           StagedParameter{.module = model->staged(), .name = model->staged()->name_of(parameter)});
+  }
   if (const auto sharded = find_sharded(training, parameter)) return put_slice(draft, name, training, sharded, mine);
   if (const auto division = find_division(training, parameter)) {
     draft.unjoined.push_back({.name = name, .division = division, .mine = mine});

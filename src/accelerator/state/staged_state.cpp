@@ -19,16 +19,8 @@ namespace {
 using nlohmann::json;
 using parallel::Axis;
 
-/// The staged model and the parameter that an entry belongs to.
-struct StagedEntry {
-  const parallel::StagedModule* module = nullptr;  ///< null if all ranks have it
-  std::string parameter = {};
-
-  explicit operator bool() const { return module != nullptr; }
-};
-
 /// "0/layers.0.weight" as the number of a model and a name in it.
-StagedEntry find_parameter(const Training& training, std::string_view path) {
+StagedParameter find_parameter(const Training& training, std::string_view path) {
   const auto slash = path.find('/');
   std::size_t number = 0;
   const auto& models = training.prepared.models();
@@ -38,10 +30,10 @@ StagedEntry find_parameter(const Training& training, std::string_view path) {
     return {};
   auto name = std::string(path.substr(slash + 1));
   if (!models[number]->staged()->has_parameter_named(name)) return {};
-  return {.module = models[number]->staged(), .parameter = std::move(name)};
+  return {.module = models[number]->staged(), .name = std::move(name)};
 }
 
-StagedEntry find_entry(const Training& training, const std::string& entry) {
+StagedParameter find_entry(const Training& training, const std::string& entry) {
   constexpr std::string_view models = "models/", optimizers = "optimizers/", state = "/state/";
   if (entry.starts_with(models)) return find_parameter(training, std::string_view(entry).substr(models.size()));
   if (!entry.starts_with(optimizers)) return {};
@@ -49,6 +41,11 @@ StagedEntry find_entry(const Training& training, const std::string& entry) {
   if (at == std::string::npos) return {};
   const auto path = step::split_moment_path(std::string_view(entry).substr(at + state.size()));
   return find_parameter(training, path.parameter);
+}
+
+StagedParameter find_entry(const SnapshotDraft& draft, const Training& training, const std::string& entry) {
+  const auto known = draft.staged.find(entry);
+  return known != draft.staged.end() ? known->second : find_entry(training, entry);
 }
 
 json described(const checkpoint::ShardedTensor& share) {
@@ -70,10 +67,10 @@ checkpoint::ShardedTensor share_from(const json& fields) {
 json own_entries(const SnapshotDraft& draft, const Training& training) {
   json tensors = json::object(), values = json::object();
   for (const auto& [name, share] : draft.snapshot.shards) {
-    if (find_entry(training, name)) tensors[name] = described(share);
+    if (find_entry(draft, training, name)) tensors[name] = described(share);
   }
   for (const auto& [name, value] : draft.snapshot.common.values()) {
-    if (!find_entry(training, name)) continue;
+    if (!find_entry(draft, training, name)) continue;
     std::visit(
         [&, &name = name](const auto& held) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(held)>, at::Tensor>) values[name] = held;
@@ -107,12 +104,12 @@ void make_shards(SnapshotDraft& draft, const Training& training) {
   const auto rank = static_cast<std::size_t>(training.host().rank());
   for (const auto& [name, value] : draft.snapshot.common.values()) {
     const auto* tensor = std::get_if<at::Tensor>(&value);
-    const auto entry = tensor != nullptr ? find_entry(training, name) : StagedEntry();
+    const auto entry = tensor != nullptr ? find_entry(draft, training, name) : StagedParameter();
     if (!entry) {
       std::visit([&, &name = name](const auto& held) { common.put(name, held); }, value);
       continue;
     }
-    if (!entry.module->is_first_with(entry.parameter)) continue;
+    if (!entry.module->is_first_with(entry.name)) continue;
     checkpoint::ShardedTensor share{.whole = formats::spec_of(*tensor)};
     share.of_ranks = written_by_stage(training, share.whole.elements());
     const auto& own = share.of_ranks[rank];
@@ -125,8 +122,8 @@ void make_shards(SnapshotDraft& draft, const Training& training) {
 /// Parts that several ranks along the pipeline have joined: the first of them writes.
 void keep_first(SnapshotDraft& draft, const Training& training) {
   std::erase_if(draft.snapshot.shards, [&](const auto& item) {
-    const auto entry = find_entry(training, item.first);
-    return entry && !entry.module->is_first_with(entry.parameter);
+    const auto entry = find_entry(draft, training, item.first);
+    return entry && !entry.module->is_first_with(entry.name);
   });
 }
 
@@ -146,7 +143,7 @@ std::vector<core::Range> written_by_stage(const Training& training, std::int64_t
 
 bool is_of_other_stage(const Training& training, const std::string& entry) {
   const auto found = find_entry(training, entry);
-  return found && !found.module->has(found.parameter);
+  return found && !found.module->has(found.name);
 }
 
 void share_buffers_of_stages(const Training& training) {

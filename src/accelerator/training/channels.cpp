@@ -72,6 +72,7 @@ void Channels::connect_stages(const ParallelConfig& axes) {
   stages_.reset(new parallel::StageRanks{.schedule = schedule,
                                          .shape = {.ranks = group.size(), .stages_per_rank = stages},
                                          .ranks = group,
+                                         .with_same_layers = host().split(group.index(), host().rank()),
                                          .links = parallel::StageLinks(group.host, device())});
 }
 

@@ -73,7 +73,7 @@ MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
   MemoryByOwner owners{.pages = device.is_cpu() ? 0 : paging::FramePool::bytes_on_devices()};
   Tally tally(device);
   for (const auto& model : training.prepared.models()) {
-    for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
+    for (const auto& [name, parameter] : model->parameters()) tally.add(owners.parameters, parameter);
     for (const auto& buffer : model->module().buffers()) tally.add(owners.buffers, buffer);
     for (const auto& holder : model->gradient_holders()) {
       // Gradients on another device may be changed by another thread.

@@ -150,7 +150,9 @@ std::int64_t Prepared::gradient_bytes() const {
   std::int64_t bytes = 0;
   for (const auto& model : models_) {
     for (const auto& parameter : model->module().parameters())
-      bytes += parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
+      bytes += parameter.requires_grad() && !parallel::is_of_other_stage(parameter)
+                   ? static_cast<std::int64_t>(parameter.nbytes())
+                   : 0;
   }
   return bytes;
 }

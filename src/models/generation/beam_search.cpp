@@ -11,6 +11,7 @@
 #include "models/generation/next_scores.hpp"
 #include "models/generation/prompts.hpp"
 #include "models/generation/scores.hpp"
+#include "models/generation/staged_forward.hpp"
 
 namespace hortator::models {
 namespace {
@@ -54,8 +55,8 @@ class BeamSearch {
 
  private:
   void forward(const at::Tensor& ids) {
-    const auto outputs = model_.forward(
-        {.input_ids = ids, .attention_mask = mask_, .position_ids = positions_, .cache = &cache_, .last = 1});
+    const auto outputs = logits_of(
+        model_, {.input_ids = ids, .attention_mask = mask_, .position_ids = positions_, .cache = &cache_, .last = 1});
     scores_ = at::log_softmax(next_scores(outputs.logits), -1);
   }
 

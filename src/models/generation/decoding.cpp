@@ -9,6 +9,7 @@
 #include "models/generation/next_scores.hpp"
 #include "models/generation/prompts.hpp"
 #include "models/generation/scores.hpp"
+#include "models/generation/staged_forward.hpp"
 
 namespace hortator::models {
 namespace {
@@ -89,8 +90,8 @@ void Decoding::admit() {
   KeyValueCache own;
   auto& cache = rows_.empty() ? cache_ : own;
   if (rows_.empty()) cache_.clear();
-  const auto outputs =
-      model_.forward({.input_ids = ids, .attention_mask = mask, .position_ids = positions, .cache = &cache, .last = 1});
+  const auto outputs = logits_of(
+      model_, {.input_ids = ids, .attention_mask = mask, .position_ids = positions, .cache = &cache, .last = 1});
   if (!rows_.empty()) cache_.append_rows(own);
   if (rows_.empty()) texts_ = mask_ = positions_ = scores_ = at::Tensor();
   texts_ = below(texts_, ids, [](const at::Tensor& first) { return first; });
@@ -150,11 +151,11 @@ void Decoding::drop_padding() {
 
 void Decoding::forward() {
   if (rows_.empty()) return;
-  const auto outputs = model_.forward({.input_ids = last_column(texts_),
-                                       .attention_mask = has_padding() ? mask_ : at::Tensor(),
-                                       .position_ids = positions_,
-                                       .cache = &cache_,
-                                       .last = 1});
+  const auto outputs = logits_of(model_, {.input_ids = last_column(texts_),
+                                          .attention_mask = has_padding() ? mask_ : at::Tensor(),
+                                          .position_ids = positions_,
+                                          .cache = &cache_,
+                                          .last = 1});
   scores_ = next_scores(outputs.logits);
 }
 

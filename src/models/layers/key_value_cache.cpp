@@ -58,6 +58,7 @@ void KeyValueCache::make_room(Layer& layer, const at::Tensor& keys, const at::Te
 
 void KeyValueCache::select(const at::Tensor& rows) {
   for (auto& layer : layers_) {
+    if (!layer.keys.defined()) continue;
     layer.keys = layer.keys.index_select(0, rows);
     layer.values = layer.values.index_select(0, rows);
   }
@@ -79,6 +80,7 @@ void KeyValueCache::append_rows(const KeyValueCache& other) {
   };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     auto& layer = layers_[i];
+    if (!layer.keys.defined()) continue;
     const auto& more = other.layers_.at(i);
     layer.keys = together(layer.keys, layer.time, more.keys, more.time);
     layer.values = together(layer.values, layer.time, more.values, more.time);
@@ -88,6 +90,7 @@ void KeyValueCache::append_rows(const KeyValueCache& other) {
 
 void KeyValueCache::forget(std::int64_t tokens) {
   for (auto& layer : layers_) {
+    if (!layer.keys.defined()) continue;
     const auto kept = [&](const at::Tensor& x) { return x.narrow(2, tokens, x.size(2) - tokens).clone(); };
     layer.keys = kept(layer.keys);
     layer.values = kept(layer.values);

@@ -49,7 +49,7 @@ struct DataParallel {
   const RankGroup* holders = nullptr;               ///< those that have the same experts as this rank; null if all have
   std::shared_ptr<const TensorRanks> counted = {};  ///< whose tokens count in balance losses; null: this rank's
 
-  const StageRanks* stages = nullptr;  ///< that have other layers; null: each rank has all
+  StageRanks* stages = nullptr;  ///< that have other layers; null: each rank has all
 
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
   /// The ranks that average the gradients of experts.

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "core/range.hpp"
 #include "parallel/pipeline/stage_links.hpp"
@@ -12,14 +15,20 @@ namespace hortator::parallel {
 class StagePass {
  public:
   struct Stage {
-    core::Range layers;         ///< that the stage runs
-    std::int64_t of_model = 0;  ///< layers of the whole model
+    core::Range layers = {};               ///< that the stage runs
+    std::optional<std::int64_t> of_model;  ///< layers of the whole model; nothing: the stage runs all, any number
     bool is_first = false, is_last = false;
   };
 
-  /// `receive` returns what the previous stage has left; `send` takes what this stage leaves.
-  StagePass(const Stage& stage, std::function<StageTensors()> receive, std::function<void(const StageTensors&)> send)
-      : stage_(stage), receive_(std::move(receive)), send_(std::move(send)) {}
+  /// What a pass does beside computing.
+  struct Border {
+    std::function<StageTensors()> receive = {};          ///< returns what the previous stage has left
+    std::function<void(const StageTensors&)> send = {};  ///< takes what this stage leaves
+    /// Called before layer `position` of the model draws random numbers; -1 and the number of layers: before what comes
+    /// before and after them.
+    std::function<void(std::int64_t position)> seed = {};
+  };
+  StagePass(const Stage& stage, Border border) : stage_(stage), border_(std::move(border)) {}
 
   const Stage& stage() const { return stage_; }
   bool is_entered() const { return is_entered_; }
@@ -27,11 +36,11 @@ class StagePass {
   void begin(std::size_t layers);
   StageTensors enter(const std::function<StageTensors()>& first);
   void leave(const StageTensors& results);
+  void begin_layer(std::int64_t layer) const;
 
  private:
   Stage stage_;
-  std::function<StageTensors()> receive_;
-  std::function<void(const StageTensors&)> send_;
+  Border border_;
   bool is_begun_ = false, is_entered_ = false;
 };
 

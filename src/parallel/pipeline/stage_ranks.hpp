@@ -1,5 +1,6 @@
 #pragma once
 
+#include "mpi/communicator.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "parallel/pipeline/schedule.hpp"
 #include "parallel/pipeline/stage_links.hpp"
@@ -11,6 +12,7 @@ struct StageRanks {
   PlannedSchedule schedule = PlannedSchedule::one_f_one_b;
   PipelineShape shape;  ///< without micro-batches
   const RankGroup& ranks;
+  mpi::Communicator with_same_layers;  ///< the ranks whose stages are these
   StageLinks links;
 };
 

@@ -42,6 +42,7 @@ class StagedModule {
   bool has_parameter_named(const std::string& name) const { return all_names_.contains(name); }
   /// Whether a tensor is a parameter of the module.
   bool knows(const at::Tensor& parameter) const { return names_.contains(parameter.unsafeGetTensorImpl()); }
+  const std::string& name_of(const at::Tensor& parameter) const { return names_.at(parameter.unsafeGetTensorImpl()); }
   /// The same for a parameter. False for tensors that are not the module's.
   bool is_first_with(const at::Tensor& parameter) const;
 

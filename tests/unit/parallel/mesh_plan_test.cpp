@@ -70,7 +70,9 @@ TEST_CASE("what does not fit is refused with the axes and the reason") {
   CHECK_THAT(shape_of({.shard = 2}, {}, 8), ContainsSubstring("zero.stage is 0"));
   CHECK_THAT(shape_of({.tensor = 0}, {}, 8), ContainsSubstring("parallel.tensor is 0"));
   CHECK_THAT(shape_of({.replicate = -1}, {}, 8), ContainsSubstring("parallel.replicate is -1"));
-  CHECK_THAT(shape_of({.pipeline = 2}, {}, 8), ContainsSubstring("parallel.pipeline is 2"));
+  CHECK(shape_of({.pipeline = 2}, {}, 8) == "pipeline 2 x replicate 4");
+  CHECK_THAT(shape_of({.pipeline = 2}, {.stage = 2}, 8),
+             ContainsSubstring("parallel.pipeline is 2, and zero.stage is 2"));
   CHECK_THAT(shape_of({.experts = 0}, {}, 8), ContainsSubstring("parallel.experts is 0"));
   CHECK_THAT(shape_of({.experts = 3}, {}, 8), ContainsSubstring("parallel.experts is 3, and 8 ranks get different"));
   CHECK_THAT(shape_of({.context = 2, .experts = 2}, {}, 2), ContainsSubstring("and 1 rank gets different batches"));

@@ -14,14 +14,16 @@
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/stage_ranks.hpp"
 
-namespace hortator::accelerator {
+namespace hortator::parallel {
 
 /// What the program computes with one micro-batch: runs on every stage, and to its end on the last one.
 struct MicroBatchWork {
   /// Returns what backward of the last stage begins with; undefined without backward.
   std::function<at::Tensor(int micro_batch)> forward;
+  /// Seeds the generators for what a micro-batch draws at a position: StagePass::Border::seed. May be empty.
+  std::function<void(int micro_batch, std::int64_t position)> seed = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
-  std::function<void()> on_failure;
+  std::function<void()> on_failure = {};
 };
 
 /// Runs a rank's part of a pipeline: its stages' forward and backward passes in the order of the schedule, with the
@@ -30,11 +32,11 @@ struct MicroBatchWork {
 class StageWork {
  public:
   /// `stages` is null if there is one stage. All must outlive this.
-  StageWork(parallel::StageRanks* stages, const parallel::StageMap* map, MicroBatchWork work)
+  StageWork(StageRanks* stages, const StageMap* map, MicroBatchWork work)
       : stages_(stages), map_(map), work_(std::move(work)) {}
 
   /// Afterwards the gradients of this rank's parameters are sums over the micro-batches. @collective over the pipeline
-  void run(const std::vector<parallel::StageAction>& plan);
+  void run(const std::vector<StageAction>& plan);
   /// Whether this rank or one before it in the flow of messages has failed.
   bool has_failed() const { return has_failed_; }
   /// What this rank has thrown; null if it has not.
@@ -42,8 +44,8 @@ class StageWork {
 
  private:
   struct Pass {
-    parallel::StageTensors inputs = {};   ///< leaves, from the previous stage
-    parallel::StageTensors results = {};  ///< that went to the next stage
+    StageTensors inputs = {};   ///< leaves, from the previous stage
+    StageTensors results = {};  ///< that went to the next stage
     at::Tensor loss = {};
   };
   /// The messages that an action owes the other ranks.
@@ -53,19 +55,19 @@ class StageWork {
 
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stages_ == nullptr || stage + 1 == stages_->shape.stages(); }
-  void attempt(const parallel::StageAction& action);
-  void forward(const parallel::StageAction& action, Debts& owed);
-  void backward(const parallel::StageAction& action, Debts& owed);
-  void pay(const parallel::StageAction& action, Debts owed);
-  parallel::StageTensors receive(const parallel::StageAction& action, Debts& owed);
-  void send(const parallel::StageAction& action, const parallel::StageTensors& tensors, Debts& owed);
+  void attempt(const StageAction& action);
+  void forward(const StageAction& action, Debts& owed);
+  void backward(const StageAction& action, Debts& owed);
+  void pay(const StageAction& action, Debts owed);
+  StageTensors receive(const StageAction& action, Debts& owed);
+  void send(const StageAction& action, const StageTensors& tensors, Debts& owed);
 
-  parallel::StageRanks* stages_;
-  const parallel::StageMap* map_;
+  StageRanks* stages_;
+  const StageMap* map_;
   MicroBatchWork work_;
   std::map<std::pair<int, int>, Pass> passes_;  ///< by stage and micro-batch, from forward to backward
   bool has_failed_ = false;
   std::exception_ptr error_;
 };
 
-}  // namespace hortator::accelerator
+}  // namespace hortator::parallel

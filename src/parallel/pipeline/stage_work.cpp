@@ -1,4 +1,4 @@
-#include "accelerator/pipeline/stage_work.hpp"
+#include "parallel/pipeline/stage_work.hpp"
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -7,11 +7,10 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::accelerator {
+namespace hortator::parallel {
 namespace {
 
-using Kind = parallel::StageAction::Kind;
-using parallel::StageTensors;
+using Kind = StageAction::Kind;
 
 /// Thrown where a message of a failed stage arrives.
 struct OtherHasFailed {};
@@ -43,12 +42,12 @@ StageTensors gradients_of(const StageTensors& inputs) {
 
 }  // namespace
 
-void StageWork::run(const std::vector<parallel::StageAction>& plan) {
+void StageWork::run(const std::vector<StageAction>& plan) {
   for (const auto& action : plan) attempt(action);
   if (stages_ != nullptr) stages_->links.finish();
 }
 
-void StageWork::attempt(const parallel::StageAction& action) {
+void StageWork::attempt(const StageAction& action) {
   const bool is_forward = action.kind == Kind::forward;
   Debts owed{.receives = is_forward ? !is_first(action.stage) : !is_last(action.stage),
              .sends = is_forward ? !is_last(action.stage) : !is_first(action.stage)};
@@ -64,32 +63,31 @@ void StageWork::attempt(const parallel::StageAction& action) {
   if (has_failed_) pay(action, owed);
 }
 
-void StageWork::forward(const parallel::StageAction& action, Debts& owed) {
+void StageWork::forward(const StageAction& action, Debts& owed) {
   auto& kept = passes_[{action.stage, action.micro_batch}];
-  if (stages_ == nullptr) {
-    kept.loss = work_.forward(action.micro_batch);
-    return;
+  StagePass::Stage stage{.of_model = {}, .is_first = is_first(action.stage), .is_last = is_last(action.stage)};
+  if (stages_ != nullptr) {
+    stage.layers = map_->of_stages[static_cast<std::size_t>(action.stage)];
+    stage.of_model = map_->layers;
   }
-  parallel::StagePass pass(
-      {.layers = map_->of_stages[static_cast<std::size_t>(action.stage)],
-       .of_model = map_->layers,
-       .is_first = is_first(action.stage),
-       .is_last = is_last(action.stage)},
-      [&] { return kept.inputs = receive(action, owed); },
-      [&](const StageTensors& results) {
-        kept.results = results;
-        send(action, results, owed);
-      });
-  const parallel::PassScope here(pass);
+  StagePass::Border border{.receive = [&] { return kept.inputs = receive(action, owed); },
+                           .send =
+                               [&](const StageTensors& results) {
+                                 kept.results = results;
+                                 send(action, results, owed);
+                               }};
+  if (work_.seed) border.seed = [&](std::int64_t position) { work_.seed(action.micro_batch, position); };
+  StagePass pass(stage, std::move(border));
+  const PassScope here(pass);
   try {
     kept.loss = work_.forward(action.micro_batch);
     if (!is_last(action.stage)) throw_not_left(action.stage);
-  } catch (const parallel::StageEnd&) {
+  } catch (const StageEnd&) {
   }
   if (!at::GradMode::is_enabled()) passes_.erase({action.stage, action.micro_batch});
 }
 
-void StageWork::backward(const parallel::StageAction& action, Debts& owed) {
+void StageWork::backward(const StageAction& action, Debts& owed) {
   const auto found = passes_.find({action.stage, action.micro_batch});
   if (is_last(action.stage)) {
     found->second.loss.backward();
@@ -100,7 +98,7 @@ void StageWork::backward(const parallel::StageAction& action, Debts& owed) {
   if (!is_first(action.stage)) send(action, gradients_of(pass.mapped().inputs), owed);
 }
 
-StageTensors StageWork::receive(const parallel::StageAction& action, Debts& owed) {
+StageTensors StageWork::receive(const StageAction& action, Debts& owed) {
   auto& links = stages_->links;
   auto tensors = action.kind == Kind::forward ? links.receive_activations(action.stage)
                                               : links.receive_gradients(action.stage + 1);
@@ -109,14 +107,14 @@ StageTensors StageWork::receive(const parallel::StageAction& action, Debts& owed
   return *std::move(tensors);
 }
 
-void StageWork::send(const parallel::StageAction& action, const StageTensors& tensors, Debts& owed) {
+void StageWork::send(const StageAction& action, const StageTensors& tensors, Debts& owed) {
   auto& links = stages_->links;
   action.kind == Kind::forward ? links.send_activations(action.stage + 1, tensors)
                                : links.send_gradients(action.stage, tensors);
   owed.sends = false;
 }
 
-void StageWork::pay(const parallel::StageAction& action, Debts owed) {
+void StageWork::pay(const StageAction& action, Debts owed) {
   passes_.clear();
   if (stages_ == nullptr) return;
   auto& links = stages_->links;
@@ -127,4 +125,4 @@ void StageWork::pay(const parallel::StageAction& action, Debts owed) {
                                  : links.send_gradients(action.stage, {});
 }
 
-}  // namespace hortator::accelerator
+}  // namespace hortator::parallel

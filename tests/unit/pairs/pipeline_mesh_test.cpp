@@ -1,0 +1,91 @@
+// Pipelines beside tensor, context and replicate ranks, for models of every family.
+#include <ATen/ops/cross_entropy_loss.h>
+
+#include <string_view>
+
+#include "../accelerator/first_ranks.hpp"
+#include "../accelerator/tensor_models.hpp"
+#include "accelerator/training/training.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+using Numbers = std::vector<double>;
+
+int ranks() { return State().num_processes(); }
+
+void check_near(const Numbers& found, const Numbers& expected, double tolerance = 1e-5) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= tolerance);
+}
+
+struct TokenBatch {
+  at::Tensor ids, targets;
+  auto fields() { return std::tie(ids, targets); }
+};
+
+/// Losses of a language model, whose batch the ranks along context divide.
+Numbers language_losses(const std::string& family, const AcceleratorOptions& options) {
+  Accelerator accelerator(options);
+  auto net = test::tensor_model(family);
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+  auto [model, optimizer] = accelerator.prepare(net, adam);
+  const auto& data = accelerator::Training::of(accelerator).data();
+  Numbers losses;
+  for (int step = 0; step < 6; ++step) {
+    const test::TokenRows rows(step, data.index(), data.size());
+    TokenBatch batch{rows.ids.clone(), rows.targets.view_as(rows.ids).clone()};
+    const auto divided = accelerator.maybe_context_parallel({{&batch.ids, 1}, {&batch.targets, 1}});
+    const auto loss = accelerator.pipeline_step(model, batch, [](auto& model, TokenBatch& part) {
+      const auto logits = model(models::ModelInputs{.input_ids = part.ids}).logits;
+      const auto sum = at::cross_entropy_loss(logits.flatten(0, 1), part.targets.flatten(), {}, at::Reduction::Sum);
+      return std::pair(sum, part.targets.numel());
+    });
+    losses.push_back(accelerator.reduce(loss, Reduce::mean).item<double>());
+    accelerator.clip_grad_norm_(model.parameters(), 1.0);
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  return losses;
+}
+
+Numbers image_losses(const AcceleratorOptions& options) {
+  Accelerator accelerator(options);
+  auto net = test::tensor_model("vit");
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
+  auto [model, optimizer] = accelerator.prepare(net, adam);
+  const auto& data = accelerator::Training::of(accelerator).data();
+  Numbers losses;
+  for (int step = 0; step < 6; ++step) {
+    const test::ImageRows rows(step, data.index(), data.size());
+    const auto loss =
+        accelerator.pipeline_step(model, std::pair(rows.pixels, rows.targets), [](auto& model, auto& part) {
+          return at::cross_entropy_loss(model(models::ModelInputs{.pixel_values = part.first}).logits, part.second);
+        });
+    losses.push_back(accelerator.reduce(loss, Reduce::mean).template item<double>());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("models of every family train along a pipeline, with tensor and context ranks in each stage") {
+  const auto compare = [](const auto& losses, const ParallelConfig& mesh) {
+    const auto found = losses(AcceleratorOptions{.parallel = mesh});
+    const test::FirstRanks first(1);
+    if (first.is_in()) check_near(found, losses(AcceleratorOptions{.communicator = first.handle()}));
+  };
+  for (const auto* family : {"llama", "llama of 43 tokens", "qwen3", "gpt2", "bert", "distilbert", "mistral"}) {
+    INFO(family);
+    const auto losses = [&](const auto& options) { return language_losses(family, options); };
+    compare(losses, {.pipeline = 2});  // on four ranks with two replicas
+    if (ranks() < 4) continue;
+    compare(losses, {.tensor = 2, .pipeline = 2});
+    if (std::string_view(family).find("bert") == std::string_view::npos) compare(losses, {.context = 2, .pipeline = 2});
+  }
+  compare(image_losses, {.pipeline = 2});
+}
