@@ -9,6 +9,7 @@
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
@@ -113,6 +114,7 @@ bool ModelCore::shares_buffers() const {
 void ModelCore::before_forward() {
   check_alive();
   if (staged_) require_pass();
+  paging::refresh_weights();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
   if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
