@@ -51,6 +51,7 @@ ModelCore::ModelCore(Components components)
       sharded_(std::move(components.sharded)),
       reducer_(std::move(components.reducer)),
       scatter_(std::move(components.scatter)) {
+  paging::refresh_weights();
   note_frozen_weights(module_->parameters());
   reducer_->set_after_reduction([this] { after_reduction(); });
   if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
@@ -188,6 +189,7 @@ void ModelCore::lend_parameters() {
   try {
     if (divided_) divided_->lend_together(parallel_.first_weights_host());
     if (staged_) lend_stages();
+    paging::refresh_weights();
   } catch (...) {
     take_back_parameters(/*keep_changes=*/false);
     throw;
@@ -204,6 +206,7 @@ void ModelCore::take_back_parameters(bool keep_changes) {
   if (staged_) staged_->take_back();
   if (divided_) divided_->take_back(keep_changes);
   if (sharded_) sharded_->take_back(keep_changes);
+  paging::refresh_weights();
 }
 
 void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {

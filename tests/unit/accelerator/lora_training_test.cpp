@@ -194,6 +194,47 @@ TEST_CASE("a checkpoint of adapters holds only them, and any arrangement resumes
   }
 }
 
+TEST_CASE("adapters stay when weights are divided, sharded, lent and given back, also of deferred models") {
+  const test::TokenRows rows(0, 0, 1, 8);
+  const models::ModelInputs inputs{.input_ids = rows.ids};
+  const auto make = [&](const char* family, bool is_deferred) {
+    auto net = is_deferred ? construct_deferred([&] { return test::tensor_model(family); }) : test::tensor_model(family);
+    add_adapter(*net, {.rank = 4, .alpha = 8, .targets = {"all-linear"}});
+    net->eval();
+    return net;
+  };
+  const at::NoGradGuard no_grad;
+  for (const auto* family : {"llama", "gpt2"}) {
+    const auto expected = make(family, false)->forward(inputs).logits;
+    const auto is_same = [&](models::PretrainedModel& net, Accelerator& accelerator) {
+      auto logits = net.forward(inputs).logits;
+      if (accelerator.options().parallel.tensor.value_or(1) > 1)
+        logits = accelerator.gather(logits).narrow(0, 0, expected.size(0));
+      return at::allclose(logits, expected, 1e-4, 1e-5);
+    };
+    for (const auto& options : adapter_arrangements()) {
+      for (const bool is_deferred : {false, true}) {
+        for (const bool evaluates : {false, true}) {
+          INFO(family << ", " << text_of(options) << ", deferred " << is_deferred << ", evaluates " << evaluates);
+          auto net = make(family, is_deferred);
+          {
+            Accelerator accelerator(options);
+            auto model = accelerator.prepare_model(net, {.evaluation_mode = evaluates});
+            CHECK(is_same(*net, accelerator));
+            {
+              const SummonedParameters summoned(model, {});
+              CHECK(at::allclose(net->forward(inputs).logits, expected, 1e-4, 1e-5));
+            }
+            CHECK(is_same(*net, accelerator));
+            accelerator.free_memory();
+          }
+          CHECK(at::allclose(net->forward(inputs).logits, expected, 1e-4, 1e-5));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("what is trained of a prepared model has to be the adapter that is saved") {
   const State state;
   const Folder folder(state, "lora_saving");
