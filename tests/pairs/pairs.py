@@ -44,6 +44,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "two_models": "two models",
     "several_optimizers": "several optimizers",
     "exported": "exported models",
+    "adapters": "LoRA adapters",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

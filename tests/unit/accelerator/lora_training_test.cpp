@@ -198,7 +198,8 @@ TEST_CASE("adapters stay when weights are divided, sharded, lent and given back,
   const test::TokenRows rows(0, 0, 1, 8);
   const models::ModelInputs inputs{.input_ids = rows.ids};
   const auto make = [&](const char* family, bool is_deferred) {
-    auto net = is_deferred ? construct_deferred([&] { return test::tensor_model(family); }) : test::tensor_model(family);
+    auto net =
+        is_deferred ? construct_deferred([&] { return test::tensor_model(family); }) : test::tensor_model(family);
     add_adapter(*net, {.rank = 4, .alpha = 8, .targets = {"all-linear"}});
     net->eval();
     return net;

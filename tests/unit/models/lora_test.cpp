@@ -8,7 +8,9 @@
 
 #include <fstream>
 #include <hortator/bigmodel/offload.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/lora.hpp>
+#include <hortator/models/exported.hpp>
 
 #include "adapters/targets.hpp"
 #include "support/catch.hpp"
@@ -164,6 +166,29 @@ TEST_CASE("an adapter of a model in 16 bits is kept in float32") {
   CHECK(result.scalar_type() == at::kBFloat16);
   result.sum().backward();
   for (const auto& parameter : trainable_parameters(net)) CHECK(parameter.grad().defined());
+}
+
+TEST_CASE("layers of an exported program get adapters") {
+  for (const auto* name : {"mlp", "attention"}) {
+    INFO(name);
+    const std::filesystem::path files = EXPORTED_FILES;
+    const auto net = exported_module(files / (std::string(name) + ".pt2"));
+    const SafetensorsFile tensors(files / (std::string(name) + ".safetensors"));
+    const auto run = [&] { return net->forward(tensors.get("input_0"))[0].detach().clone(); };
+    const auto base = run();
+    std::vector<std::string> matrices;
+    for (const auto& item : net->named_parameters())
+      if (item.value().dim() == 2 && item.key().ends_with(".weight"))
+        matrices.push_back(item.key().substr(0, item.key().size() - std::string(".weight").size()));
+    REQUIRE(!matrices.empty());
+    lora(net, {.targets = matrices});
+    CHECK(is_near(run(), base));
+    fill_adapters(*net, 7);
+    const auto adapted = run();
+    CHECK(!is_near(adapted, base));
+    merge_adapters(net);
+    CHECK(is_near(run(), adapted));
+  }
 }
 
 TEST_CASE("dropout of an adapter is on in training only") {
