@@ -45,7 +45,8 @@ std::shared_ptr<PipelineModule> pipeline(std::vector<PipelineLayer> layers) {
 std::shared_ptr<PipelineModule> pipeline(const torch::nn::Sequential& layers) {
   std::vector<PipelineLayer> all;
   for (auto& layer : *layers) {
-    all.push_back({.module = layer.ptr(), .run = [layer](const PipelineLayer::Tensors& inputs) mutable {
+    all.push_back({.module = layer.ptr(),
+                   .run = [layer = torch::nn::AnyModule(layer)](const PipelineLayer::Tensors& inputs) mutable {
                      return PipelineLayer::Tensors{layer.forward(inputs.at(0))};
                    }});
   }
