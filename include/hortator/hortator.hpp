@@ -26,6 +26,7 @@
 #include <hortator/error.hpp>
 #include <hortator/interop/deepspeed.hpp>
 #include <hortator/launch.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/nn/linear_cross_entropy.hpp>
 #include <hortator/nn/moe.hpp>
 #include <hortator/parallel/axis.hpp>

@@ -8,6 +8,7 @@
 #include "core/call_site.hpp"
 #include "formats/hdf5/library.hpp"
 #include "mpi/agree.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/identity/run_folder.hpp"
@@ -105,6 +106,7 @@ void Accelerator::free_memory() {
   training_->control.session()->refuse_in_recording("free_memory() was called");
   training_->control.refuse_lent_weights("free_memory()");
   training_->free_memory();
+  paging::refresh_weights();
   wait_for_everyone();
 }
 

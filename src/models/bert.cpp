@@ -3,6 +3,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <hortator/parallel/pipeline.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -134,7 +135,7 @@ class Bert final : public PretrainedModel {
 };
 
 /// Scores of the token at each position.
-class BertMaskedHead final : public PretrainedModel {
+class BertMaskedHead final : public PretrainedModel, public HasTiedLayers {
  public:
   BertMaskedHead(const BertShape& shape, const std::shared_ptr<Bert>& bert, const std::string& name, bool is_tied)
       : activation_(shape.activation),
@@ -156,6 +157,11 @@ class BertMaskedHead final : public PretrainedModel {
   std::vector<at::Tensor> used_after_layers() const override {
     return decoder_ ? std::vector<at::Tensor>() : std::vector{bert_->token_embedding()};
   }
+  std::map<std::string, at::Tensor> tied_layers() const override {
+    if (decoder_) return {};
+    return {{scoring_layer(), bert_->token_embedding()}};
+  }
+  std::string scoring_layer() const override { return "cls.predictions.decoder"; }
 
  private:
   Activation activation_;

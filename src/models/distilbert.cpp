@@ -3,6 +3,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <hortator/parallel/pipeline.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
@@ -148,7 +149,7 @@ class DistilBertSequenceHead final : public PretrainedModel {
 };
 
 /// Scores of the token at each position.
-class DistilBertMaskedHead final : public PretrainedModel {
+class DistilBertMaskedHead final : public PretrainedModel, public HasTiedLayers {
  public:
   DistilBertMaskedHead(const DistilBertShape& shape, const std::shared_ptr<DistilBert>& body, const std::string& name,
                        bool is_tied)
@@ -172,6 +173,11 @@ class DistilBertMaskedHead final : public PretrainedModel {
   std::vector<at::Tensor> used_after_layers() const override {
     return weight_.defined() ? std::vector<at::Tensor>() : std::vector{body_->token_embedding()};
   }
+  std::map<std::string, at::Tensor> tied_layers() const override {
+    if (weight_.defined()) return {};
+    return {{scoring_layer(), body_->token_embedding()}};
+  }
+  std::string scoring_layer() const override { return "vocab_projector"; }
 
  private:
   Activation activation_;

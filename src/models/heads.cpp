@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <hortator/error.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/nn/linear_cross_entropy.hpp>
 
 #include "models/layers/model_inputs.hpp"
@@ -34,7 +35,7 @@ void require_whole_sequence() {
                     .hint = "set the other targets to -100"});
 }
 
-class CausalHead final : public Headed {
+class CausalHead final : public Headed, public HasTiedLayers {
  public:
   CausalHead(const Body& body, std::int64_t vocabulary, at::Tensor tied) : Headed(body), tied_(std::move(tied)) {
     if (!tied_.defined()) lm_head_ = register_module("lm_head", linear(body.width, vocabulary, false));
@@ -55,6 +56,11 @@ class CausalHead final : public Headed {
   std::vector<at::Tensor> used_after_layers() const override {
     return tied_.defined() ? std::vector{tied_} : std::vector<at::Tensor>();
   }
+  std::map<std::string, at::Tensor> tied_layers() const override {
+    if (!tied_.defined()) return {};
+    return {{"lm_head", tied_}};
+  }
+  std::string scoring_layer() const override { return "lm_head"; }
 
  private:
   at::Tensor tied_;  // a parameter of the body, so not registered again

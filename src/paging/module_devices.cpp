@@ -10,6 +10,7 @@
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "paging/stores/paged_storages.hpp"
 
 namespace hortator {
@@ -33,6 +34,7 @@ void detail::settle_on(torch::nn::Module& module, c10::Device device) {
     paging::settle(tensor);
     tensor.set_data(tensor.to(device));
   }
+  paging::refresh_weights();
 }
 
 class AlignedModule::Held {
@@ -87,6 +89,7 @@ class AlignedModule::Held {
     require_memory_on(device);
     moved_.push_back({.tensor = tensor, .home = tensor.detach()});
     at::Tensor(tensor).set_data(tensor.detach().to(device));
+    paging::refresh_weights();
   }
 
   void put_back() {
@@ -98,6 +101,7 @@ class AlignedModule::Held {
       tensor.set_data(home);
       home.copy_(written);
     }
+    paging::refresh_weights();
   }
 
   std::vector<MovedTensor> moved_;

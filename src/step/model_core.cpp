@@ -9,6 +9,7 @@
 #include "core/time.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
@@ -53,6 +54,7 @@ ModelCore::ModelCore(Components components)
       scatter_(std::move(components.scatter)) {
   if (staged_)
     stages_of_module_ = std::make_unique<parallel::StagesOfModule>(*module_, staged_->map(), *parallel_.stages);
+  paging::refresh_weights();
   note_frozen_weights(module_->parameters());
   reducer_->set_after_reduction([this] { after_reduction(); });
   if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
@@ -116,6 +118,7 @@ bool ModelCore::shares_buffers() const {
 void ModelCore::before_forward() {
   check_alive();
   if (staged_) require_pass();
+  paging::refresh_weights();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
   if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
@@ -193,6 +196,7 @@ void ModelCore::lend_parameters() {
   try {
     if (divided_) divided_->lend_together(with_same_layers());
     if (staged_) lend_stages();
+    paging::refresh_weights();
   } catch (...) {
     take_back_parameters(/*keep_changes=*/false);
     throw;
@@ -209,6 +213,7 @@ void ModelCore::take_back_parameters(bool keep_changes) {
   if (staged_) staged_->take_back();
   if (divided_) divided_->take_back(keep_changes);
   if (sharded_) sharded_->take_back(keep_changes);
+  paging::refresh_weights();
 }
 
 void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {

@@ -45,6 +45,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "several_optimizers": "several optimizers",
     "exported": "exported models",
     "pipeline": "pipelines",
+    "adapters": "LoRA adapters",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

@@ -23,7 +23,7 @@ auto into(std::optional<T>& value) {
 }
 
 struct Paths {
-  std::string prompts, answers, keep, weights, checkpoint, ids, logits, hidden;
+  std::string prompts, answers, keep, weights, checkpoint, adapter, ids, logits, hidden;
 };
 
 po::options_description described(Options& options, Paths& paths) {
@@ -45,6 +45,8 @@ po::options_description described(Options& options, Paths& paths) {
   add("seed", into(options.seed)->value_name("N"), "seed of random weights and tokens");
   add("model", po::value(&paths.checkpoint)->value_name("DIR"),
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
+  add("adapter", po::value(&paths.adapter)->value_name("DIR"),
+      "with --model: a LoRA adapter, a folder of peft's layout (adapter_config.json, adapter_model.safetensors)");
   add("tensor", into(options.tensor)->value_name("N"),
       "with --model: ranks among which its layers are divided; they compute each prompt together");
   add("pipeline", into(options.pipeline)->value_name("N"),
@@ -123,6 +125,7 @@ Options parse_options(int argc, const char* const* argv) {
   options.answering.keep = paths.keep;
   options.weights = paths.weights;
   options.checkpoint = paths.checkpoint;
+  options.adapter = paths.adapter;
   options.ids = paths.ids;
   options.logits = paths.logits;
   options.hidden = paths.hidden;
@@ -138,6 +141,7 @@ Options parse_options(int argc, const char* const* argv) {
         "given as well");
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
   check(options.pipeline > 0, "--pipeline: expected a whole number from 1");
+  check(paths.adapter.empty() || !paths.checkpoint.empty(), "--adapter: expected --model DIR as well");
   if (!paths.ids.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
         "--interactive, --chat and --stop: expected --model DIR as well");

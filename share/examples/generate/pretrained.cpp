@@ -7,7 +7,9 @@
 #include <boost/property_tree/ptree.hpp>
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/state.hpp>
+#include <utility>
 
 namespace generate {
 namespace {
@@ -70,8 +72,9 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
 hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options& options,
                                                                   hortator::Accelerator& accelerator) {
   const auto load = [&] { return models::from_pretrained(options.checkpoint); };
-  return accelerator.prepare_model(options.tensor * options.pipeline > 1 ? hortator::construct_deferred(load) : load(),
-                                   {.evaluation_mode = true});
+  auto net = options.tensor * options.pipeline > 1 ? hortator::construct_deferred(load) : load();
+  if (!options.adapter.empty()) hortator::load_adapter(net, options.adapter);
+  return accelerator.prepare_model(std::move(net), {.evaluation_mode = true});
 }
 
 }  // namespace

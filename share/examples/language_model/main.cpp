@@ -4,6 +4,7 @@
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --zero 3 --recompute
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --tensor 2 --context 2
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --pipeline 4
+//     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --lora 16
 #include <torch/optim/adamw.h>
 
 #include <hortator/hortator.hpp>
@@ -27,8 +28,23 @@ struct Options {
   example::Axes axes;
   double learning_rate = 0, weight_decay = 0;
   std::string precision;
+  hortator::LoraOptions lora;
+  bool trains_adapter = false, has_adapter_options = false;
   std::filesystem::path run_dir;
 };
+
+/// The options of an adapter, which is trained in place of the model with --lora.
+void parse_adapter(example::Options& options, Options& found) {
+  const auto rank = options.number("lora", 0, "trains a LoRA adapter of this rank, not the model; 0: the model", 0);
+  const auto alpha = options.real("lora-alpha", 0, "scales the adapter's outputs by this / rank; 0: 2 x rank");
+  found.lora.targets =
+      options.texts("lora-targets", "layers with an adapter, by the ends of their names, or all-linear");
+  found.lora.dropout = options.real("lora-dropout", 0, "of what the adapter reads");
+  found.trains_adapter = rank > 0;
+  found.lora.rank = rank;
+  found.lora.alpha = alpha != 0 ? alpha : 2 * static_cast<double>(rank);
+  found.has_adapter_options = alpha != 0 || !found.lora.targets.empty() || found.lora.dropout != 0;
+}
 
 /// Returns nothing if --help was given.
 std::optional<Options> parse(int argc, char** argv) {
@@ -48,6 +64,7 @@ std::optional<Options> parse(int argc, char** argv) {
   found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
   found.axes = example::Axes::parse_with_pipeline(options);
+  parse_adapter(options, found);
   found.recompute = options.flag("recompute", "recomputes layers in backward, which takes less memory");
   found.checkpoint_every = options.number("checkpoint-every", 100, "steps between checkpoints");
   found.stop_after = options.number("stop-after", 0, "save and stop after N steps; 0: train to the end", 0);
@@ -55,6 +72,9 @@ std::optional<Options> parse(int argc, char** argv) {
   found.cpu = options.flag("cpu", "stay on the CPU");
   found.run_dir = options.run_dir();
   if (options.help()) return {};
+  if (found.has_adapter_options && !found.trains_adapter)
+    throw hortator::UsageError(
+        {.what = "--lora-alpha, --lora-targets and --lora-dropout: expected --lora RANK as well"});
   if (found.text.files.empty())
     throw hortator::UsageError({.what = "--text: a value is missing", .hint = "name files to train on"});
   if (found.zero > 3)
@@ -75,6 +95,7 @@ std::shared_ptr<models::PretrainedModel> make_model(const Options& options) {
     throw hortator::UsageError(
         {.what = "--context-length: the model has only " + std::to_string(config.max_positions) + " positions"});
   if (options.recompute) net->set_recompute_layers(true);
+  if (options.trains_adapter) hortator::lora(net, options.lora);
   net->train();
   return net;
 }
@@ -122,7 +143,7 @@ void train(const Options& options) {
 
   auto net = make_model(options);
   const auto windows = read_windows(options, net->config());
-  torch::optim::AdamW adamw(net->parameters(),
+  torch::optim::AdamW adamw(hortator::trainable_parameters(net),
                             torch::optim::AdamWOptions(options.learning_rate).weight_decay(options.weight_decay));
   auto [model, optimizer, loader, schedule] = accelerator.prepare(
       net, adamw, hortator::data_loader(windows, {.batch_size = options.batch_size, .shuffle = true}),
@@ -151,13 +172,19 @@ void train(const Options& options) {
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
       if (log) log->add(step, {mean});
-      if (step == last_step || step % options.checkpoint_every == 0) accelerator.save_state();
+      if (step == last_step || step % options.checkpoint_every == 0)
+        accelerator.save_state({}, {.only_trainable = options.trains_adapter});
       if (step == last_step) break;
       if (accelerator.should_stop()) return;  // the job's time is nearly over: saved, to resume later
     }
   }
   if (schedule.steps() < options.steps) {
     accelerator.print("stopped after step ", schedule.steps(), " as requested; the same command resumes from there");
+    return;
+  }
+  if (options.trains_adapter) {
+    hortator::save_adapter(accelerator, model, options.run_dir / "adapter");
+    accelerator.print("saved in ", (options.run_dir / "adapter").string());
     return;
   }
   accelerator.save_model(model, options.run_dir / "model");

@@ -14,6 +14,7 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "paging/deferred/construction_scope.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -108,6 +109,7 @@ void Loading::convert_module() const {
     const bool is_filled = filled.contains(tensor.unsafeGetTensorImpl());
     tensor.set_data(is_filled ? at::empty_like(tensor, tensor.options().dtype(type)) : tensor.to(type));
   }
+  paging::refresh_weights();
 }
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {

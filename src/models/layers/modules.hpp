@@ -6,6 +6,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
+#include <hortator/lora.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class RmsNormImpl : public torch::nn::Module {
 TORCH_MODULE(RmsNorm);
 
 /// A linear layer whose weight is stored as [in, out].
-class Conv1DImpl : public torch::nn::Module {
+class Conv1DImpl : public torch::nn::Module, public HasTransposedWeight {
  public:
   Conv1DImpl(std::int64_t in, std::int64_t out);
   at::Tensor forward(const at::Tensor& x) const;

@@ -19,6 +19,7 @@
 #include "paging/interception/claims.hpp"
 #include "paging/interception/operator_use.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::paging {
 
@@ -74,17 +75,31 @@ Access access_to(const OperatorUse& use, std::size_t argument) {
 
 // The parts of an operator are not intercepted: one composite operator (a linear layer, an LSTM) is one event, and all
 // that it uses stays until it ends.
-void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+void run_present(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto& use = use_of(op);
-  if (use.leaves_bytes_alone) {
-    op.redispatchBoxed(keys & after_paging, stack);
-    return;
-  }
   Entered entered;
   const auto arguments = torch::jit::last(*stack, use.arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i) enter_all(entered, arguments[i], access_to(use, i));
   const c10::impl::ExcludeDispatchKeyGuard inner(paged_key);
   op.redispatchBoxed(keys & after_paging, stack);
+}
+
+/// Whether an adapter, or a packed weight, computes the operator.
+bool run_attached(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const auto position = weight_position(op);
+  if (!position) return false;
+  const auto& weight = torch::jit::peek(*stack, *position, op.schema().arguments().size());
+  if (!weight.isTensor()) return false;
+  const auto seen = weight.toTensor();
+  return run_weight_operator(op, *stack, *position, seen, [&] { run_present(op, keys, stack); });
+}
+
+void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (use_of(op).leaves_bytes_alone) {
+    op.redispatchBoxed(keys & after_paging, stack);
+  } else if (!run_attached(op, keys, stack)) {
+    run_present(op, keys, stack);
+  }
 }
 
 // A key can have one fallback in a process.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/text/text.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/losses/scores_in_chunks.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/tensor/rules/class_numbers.hpp"
@@ -95,7 +96,7 @@ at::Tensor part_like(const parallel::Operand& weight, const at::Tensor& bias) {
   return parallel::part_of(given.tensor, *weight.division, weight.ranks);
 }
 
-/// Where the classes are divided in another way than rows of the weight.
+/// Where the classes are divided in another way than rows of the weight, or an adapter changes the products.
 at::Tensor with_all_scores(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& target,
                            const LinearCrossEntropyOptions& options) {
   const auto scores = at::linear(hidden, weight, options.bias).flatten(0, -2);
@@ -112,7 +113,8 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
   refuse_shapes(hidden, target, part.whole_sizes());
   refuse_options(options);
   const bool is_divided = part.is_divided();
-  if (is_divided && (part.division->dim != 0 || part.division->blocks != 1))
+  const bool has_other_classes = is_divided && (part.division->dim != 0 || part.division->blocks != 1);
+  if (has_other_classes || paging::changes_products(part.tensor))
     return with_all_scores(hidden, weight, target, options);
 
   const auto classes = part.whole_sizes()[0];

@@ -19,6 +19,7 @@
 #include "comm/self/self_communicator.hpp"
 #include "core/text/text.hpp"
 #include "paging/interception/operator_handlers.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/operator_call.hpp"
 #include "parallel/tensor/trial.hpp"
@@ -144,7 +145,7 @@ bool has_divided_argument(const OperatorCall& call) {
   return false;
 }
 
-void run_divided(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+void run_by_rule(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto& facts = facts_of(op);
   OperatorCall call(op, *stack);
   Copies views;
@@ -158,6 +159,16 @@ void run_divided(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch:
     if (facts.rule == nullptr || !facts.rule(call)) run_whole(call);
   }
   views.mark_results(call);
+}
+
+// A view of a divided weight has no memory of its own; that of its part tells what is attached to the weight.
+void run_divided(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const auto plain = [&] { run_by_rule(op, keys, stack); };
+  if (const auto position = paging::weight_position(op)) {
+    const auto part = OperatorCall(op, *stack).operand(*position).tensor;
+    if (paging::run_weight_operator(op, *stack, *position, part, plain)) return;
+  }
+  plain();
 }
 
 void expect(bool holds, const char* what) {

@@ -52,12 +52,37 @@ std::string_view layer_of(std::string_view parameter) {
   return dot == std::string_view::npos ? std::string_view() : parameter.substr(0, dot);
 }
 
+/// The factors of a layer's adapter: "up.lora_A.default.weight" reads the inputs of "up", lora_B makes its outputs.
+struct AdapterFactor {
+  std::string_view layer = {};
+  bool reads_inputs = false;
+};
+
+std::optional<AdapterFactor> adapter_factor(std::string_view name) {
+  for (const std::string_view factor : {".lora_A.", ".lora_B."}) {
+    if (const auto at = name.rfind(factor); at != std::string_view::npos)
+      return AdapterFactor{.layer = name.substr(0, at), .reads_inputs = factor == ".lora_A."};
+  }
+  return {};
+}
+
 bool fits(const TensorRule& rule, const PlannedParameter& parameter) {
+  if (const auto factor = adapter_factor(parameter.name); factor && matches(rule.pattern, factor->layer)) return true;
   return matches(rule.pattern, parameter.name) || matches(rule.pattern, layer_of(parameter.name));
+}
+
+/// A factor is never stored transposed, and is divided where the layer's own weight is; a vocabulary's is replicated.
+std::optional<Division> division_of_factor(const TensorRule& rule, const AdapterFactor& factor,
+                                           const PlannedParameter& parameter) {
+  const bool by_inputs = rule.division == TensorDivision::rows;
+  const bool is_divided = by_inputs ? factor.reads_inputs : rule.division == TensorDivision::columns;
+  if (!is_divided || (!by_inputs && factor.reads_inputs) || parameter.sizes.empty()) return {};
+  return Division{.dim = by_inputs ? 1 : 0, .blocks = rule.blocks};
 }
 
 std::optional<Division> division_by(const TensorRule& rule, const PlannedParameter& parameter) {
   if (rule.division == TensorDivision::replicated || rule.division == TensorDivision::sequence) return {};
+  if (const auto factor = adapter_factor(parameter.name)) return division_of_factor(rule, *factor, parameter);
   const auto dims = parameter.sizes.size();
   if (dims == 0 || dims > 2) {
     throw UsageError({.what = text::concat("The tensor-parallel plan divides ", text::quote(parameter.name),

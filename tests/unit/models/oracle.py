@@ -286,4 +286,5 @@ def main():
             (library_case if FAMILIES[family][0] else torchvision_case)(folder, family, seed)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -89,3 +89,34 @@ TEST_CASE("models of every family train along a pipeline, with tensor and contex
   }
   compare(image_losses, {.pipeline = 2});
 }
+
+TEST_CASE("adapters of a language model train along a pipeline, and are summoned as a whole") {
+  const auto losses = [](const AcceleratorOptions& options) {
+    Accelerator accelerator(options);
+    auto net = test::tensor_model("llama");
+    set_seed(4);
+    lora(net, {.rank = 2});
+    torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-2));
+    auto [model, optimizer] = accelerator.prepare(net, adam);
+    Numbers found;
+    for (int step = 0; step < 4; ++step) {
+      const test::TokenRows rows(step, 0, 1);
+      const TokenBatch batch{rows.ids, rows.targets.view_as(rows.ids)};
+      found.push_back(accelerator
+                          .pipeline_step(model, batch,
+                                         [](auto& model, TokenBatch& part) {
+                                           const auto logits = model(models::ModelInputs{.input_ids = part.ids}).logits;
+                                           return at::cross_entropy_loss(logits.flatten(0, 1), part.targets.flatten());
+                                         })
+                          .template item<double>());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    const auto whole = accelerator.summon_full_parameters(model);
+    for (const auto& parameter : net->parameters()) found.push_back(parameter.sum().template item<double>());
+    return found;
+  };
+  const auto found = losses({.parallel = {.pipeline = 2, .micro_batches = 2}});
+  const test::FirstRanks first(1);
+  if (first.is_in()) check_near(found, losses({.communicator = first.handle()}));
+}

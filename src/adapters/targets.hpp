@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/lora.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Which layers an adapter changes, by their names, as peft chooses them. Pure.
+namespace hortator::adapters {
+
+/// Throws UsageError for options that cannot be meant: a rank of 0, an unknown combination.
+void require_valid(const LoraOptions& options);
+
+/// Whether the options ask for all linear layers.
+bool means_all_linear(const LoraOptions& options);
+
+/// Whether the options choose a module of this name. Throws UsageError for a pattern that is not a regular expression.
+bool is_target(const LoraOptions& options, const std::string& name);
+
+/// Whether a module of this name is one of modules_to_save, or within one.
+bool is_saved_as_whole(const LoraOptions& options, const std::string& name);
+
+/// Whether `name` is `end`, or ends with it from a dot on.
+bool ends_with_name(std::string_view name, std::string_view end);
+
+std::int64_t rank_of(const LoraOptions& options, const std::string& name);
+/// What outputs of the adapter are multiplied by.
+double scaling_of(const LoraOptions& options, const std::string& name);
+
+/// peft's default targets of models that have layers of these names; empty for others.
+std::vector<std::string> default_targets(std::span<const std::string> names);
+
+}  // namespace hortator::adapters
