@@ -7,7 +7,7 @@ SOURCES = {".hpp", ".cpp", ".c", ".h", ".cu", ".inc", ".f90"}
 
 def rooms_of(root):
     rules = [line.split() for line in (root / ".ci/checks/rooms.txt").read_text().splitlines()]
-    return {rule[0]: rule[1:] for rule in rules if rule and rule[0] not in ("#", "only", "name", "folder", "circle") and not rule[0].startswith("#")}
+    return {rule[0]: rule[1:] for rule in rules if rule and rule[0] not in ("#", "only", "name", "folder", "circle", "top") and not rule[0].startswith("#")}
 
 
 def folders_of(root, room):

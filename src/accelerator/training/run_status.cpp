@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "accelerator/training/memory_by_owner.hpp"
+#include "core/activity/updates.hpp"
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
@@ -50,6 +51,7 @@ RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& r
 void RunStatus::count_backward(bool averages) {
   if (!averages) return;
   ++updates_;
+  activity::count_update();
   if (!is_measured()) return;
   count_flops();
   last_update_ = Clock::now();
