@@ -154,6 +154,15 @@ std::vector<observe::Session> read_sessions(const fs::path& folder) {
   return sessions;
 }
 
+std::vector<observe::RestartRecord> read_restarts(const fs::path& folder) {
+  std::vector<observe::RestartRecord> rows;
+  const auto content = content_of(folder / observe::restarts_file);
+  for (const auto& line : text::split(content, '\n')) {
+    if (auto row = observe::parse_restart(line)) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
 std::vector<fs::path> runs_in(const fs::path& folder) {
   if (has_any(folder, run_records)) return {folder};
   std::vector<fs::path> runs;
@@ -177,6 +186,7 @@ tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
   tools::WatchFacts facts{.folder = folder.string(),
                           .ranks = std::move(ranks),
                           .sessions = read_sessions(folder),
+                          .attempts = read_restarts(folder),
                           .checkpoints = read_checkpoints(folder),
                           .outcome = outcome_of(folder),
                           .failure = failure_of(folder),

@@ -34,6 +34,20 @@ Json json_of_rank(const observe::RankStatus& rank) {
           {"data_wait", core::json_of(rank.data_wait)}};
 }
 
+Json json_of_attempt(const observe::RestartRecord& attempt) {
+  return {{"time", attempt.time},
+          {"exit_code", attempt.exit_code},
+          {"rank", attempt.rank >= 0 ? Json(attempt.rank) : Json()},
+          {"host", attempt.host},
+          {"step", attempt.step},
+          {"class", attempt.error_class},
+          {"rule", attempt.rule},
+          {"decision", attempt.decision},
+          {"problem", attempt.problem},
+          {"is_restarted", attempt.is_restarted},
+          {"refused", attempt.refused.empty() ? Json() : Json(attempt.refused)}};
+}
+
 Json json_of_run(const WatchFacts& facts, double now) {
   Json json = {{"folder", facts.folder}, {"state", state_of(facts, now)}, {"problem", or_null(facts.failure)}};
   Json arguments = Json::object();
@@ -59,6 +73,8 @@ Json json_of_run(const WatchFacts& facts, double now) {
   json["checkpoints"] = Json::array();
   for (const auto& checkpoint : facts.checkpoints)
     json["checkpoints"].push_back({{"name", checkpoint.name}, {"time", checkpoint.at}});
+  json["failed_attempts"] = Json::array();
+  for (const auto& attempt : facts.attempts) json["failed_attempts"].push_back(json_of_attempt(attempt));
   json["restarts"] = facts.sessions.empty() ? 0 : facts.sessions.size() - 1;
   return json;
 }

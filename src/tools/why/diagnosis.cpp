@@ -71,7 +71,7 @@ bool is_repeatable(std::string_view error_class) {
 }
 
 const observe::RestartRecord* same_before(const Diagnosis& diagnosis, const Evidence& evidence) {
-  if (evidence.earlier.empty() || !is_repeatable(diagnosis.error_class)) return nullptr;
+  if (evidence.earlier.empty() || !diagnosis.rank || !is_repeatable(diagnosis.error_class)) return nullptr;
   const auto& before = evidence.earlier.back();
   const auto tolerance = std::max(before.step_tolerance, diagnosis.step_tolerance);
   const bool is_same = before.rank == diagnosis.rank.value_or(-1) && before.signature == diagnosis.signature &&

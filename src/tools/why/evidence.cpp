@@ -165,15 +165,6 @@ void add_launcher(Evidence& evidence, const fs::path& folder, const std::optiona
 
 }  // namespace
 
-std::vector<observe::RestartRecord> read_restarts(const fs::path& folder) {
-  std::vector<observe::RestartRecord> rows;
-  const auto content = core::read_at_most(folder / observe::restarts_file, core::max_record_bytes).value_or("");
-  for (const auto& line : text::split(content, '\n')) {
-    if (auto row = observe::parse_restart(line)) rows.push_back(std::move(*row));
-  }
-  return rows;
-}
-
 Evidence read_evidence(const fs::path& folder, const std::optional<observe::RestartRecord>& attempt) {
   Evidence evidence{.endings = read_endings(folder)};
   const auto ranks = read_ranks(folder);

@@ -41,7 +41,4 @@ struct Evidence {
 Evidence read_evidence(const std::filesystem::path& folder,
                        const std::optional<observe::RestartRecord>& attempt = std::nullopt);
 
-/// The rows of restarts.jsonl.
-std::vector<observe::RestartRecord> read_restarts(const std::filesystem::path& folder);
-
 }  // namespace hortator::tools
