@@ -59,8 +59,8 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
     const bool is_whole = came_to_its_end(body);
     runtime::throw_late_failure();
     // No rank fails after this point. A launcher ends all ranks once the first has exited with a nonzero code.
-    mpi::arrive_at_end();
-    if (is_whole) runtime::write_outcome();
+    const double joules = mpi::arrive_at_end(runtime::noted_energy().joules);
+    if (is_whole) runtime::write_outcome(joules);
     const int code = runtime::was_stopped() ? runtime::exit_code_of_stop() : EXIT_SUCCESS;
     mpi::finalize_if_ours();
     return code;

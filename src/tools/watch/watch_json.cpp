@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/json.hpp"
+#include "tools/watch/watch_ranks.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -34,6 +35,13 @@ Json json_of_rank(const observe::RankStatus& rank) {
           {"data_wait", core::json_of(rank.data_wait)}};
 }
 
+Json json_of(const RunEnergy& energy) {
+  if (energy.source.empty()) return {};
+  return {{"joules", energy.joules},
+          {"samples", energy.samples > 0 ? Json(energy.samples) : Json()},
+          {"source", energy.source}};
+}
+
 Json json_of_attempt(const observe::RestartRecord& attempt) {
   return {{"time", attempt.time},
           {"exit_code", attempt.exit_code},
@@ -62,6 +70,7 @@ Json json_of_run(const WatchFacts& facts, double now) {
   json["updates"] = main != nullptr ? Json(main->updates) : Json();
   json["updates_per_second"] = main != nullptr ? core::json_of(main->updates_per_second) : Json();
   json["deadline"] = or_null(main != nullptr && main->deadline ? main->deadline : facts.deadline);
+  json["energy"] = json_of(energy_of(facts.ranks));
   json["loops"] = Json::array();
   json["ranks"] = Json::array();
   if (main != nullptr) {

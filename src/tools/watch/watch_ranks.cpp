@@ -69,6 +69,15 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
                       outlier(ranks, "min", percent(*idlest.device_busy), idlest));
 }
 
+void put_energy(core::Page& page, const RunEnergy& energy) {
+  if (energy.source.empty()) return;
+  constexpr double joules_of_kwh = 3.6e6;
+  auto line = text::print("%.4g kWh", energy.joules / joules_of_kwh);
+  if (energy.samples > 0)
+    line += text::print(", %.4g J per sample", energy.joules / static_cast<double>(energy.samples));
+  page.row("energy", text::concat(line, " (", energy.source, ')'));
+}
+
 }  // namespace
 
 std::string ago(double seconds) {
@@ -96,6 +105,16 @@ std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>&
   return slow;
 }
 
+RunEnergy energy_of(const std::vector<observe::RankStatus>& ranks) {
+  RunEnergy energy;
+  for (const auto& rank : ranks) {
+    energy.joules += rank.joules;
+    energy.samples = std::max(energy.samples, rank.samples);
+    if (energy.source.empty()) energy.source = rank.energy_source;
+  }
+  return energy;
+}
+
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
   const auto memory = [](const observe::RankStatus& rank) { return rank.memory_bytes; };
   const auto cpu = [](const observe::RankStatus& rank) { return rank.cpus_used; };
@@ -120,6 +139,7 @@ void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
            percent(mean_of(ranks, data)) + " of the time spent waiting" +
                outlier(ranks, "max", percent(hungriest.data_wait), hungriest),
            hungriest.data_wait > 0.2 ? core::Ink::warning : core::Ink::plain);
+  put_energy(page, energy_of(ranks));
 }
 
 void put_stragglers(core::Page& page, const std::vector<observe::RankStatus>& ranks, double now) {
