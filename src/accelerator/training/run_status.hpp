@@ -10,6 +10,7 @@
 #include "machine/device/background_monitor.hpp"
 #include "machine/energy/energy_meter.hpp"
 #include "observe/profile/flop_counter.hpp"
+#include "observe/status/metrics_file.hpp"
 #include "observe/status/status_file.hpp"
 #include "observe/status/status_record.hpp"
 #include "runtime/identity/outcome.hpp"
@@ -88,6 +89,7 @@ class RunStatus {
   std::string job_;
   double every_;
   observe::StatusFile file_;
+  observe::MetricsFile metrics_;
   double started_;
   Clock::time_point next_;
   std::int64_t updates_ = 0;

@@ -35,7 +35,7 @@ Json json_of_rank(const observe::RankStatus& rank) {
           {"data_wait", core::json_of(rank.data_wait)}};
 }
 
-Json json_of(const RunEnergy& energy) {
+Json json_of(const observe::RunEnergy& energy) {
   if (energy.source.empty()) return {};
   return {{"joules", energy.joules},
           {"samples", energy.samples > 0 ? Json(energy.samples) : Json()},

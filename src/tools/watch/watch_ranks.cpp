@@ -9,8 +9,6 @@
 namespace hortator::tools {
 namespace {
 
-constexpr double overdue_rows = 10;
-
 std::string percent(double share) { return text::print("%.0f %%", 100 * share); }
 
 std::string rank_text(const observe::RankStatus& rank) {
@@ -69,7 +67,7 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
                       outlier(ranks, "min", percent(*idlest.device_busy), idlest));
 }
 
-void put_energy(core::Page& page, const RunEnergy& energy) {
+void put_energy(core::Page& page, const observe::RunEnergy& energy) {
   if (energy.source.empty()) return;
   constexpr double joules_of_kwh = 3.6e6;
   auto line = text::print("%.4g kWh", energy.joules / joules_of_kwh);
@@ -83,36 +81,6 @@ void put_energy(core::Page& page, const RunEnergy& energy) {
 std::string ago(double seconds) {
   if (seconds < 60) return text::print("%.0f s", std::max(seconds, 0.0));
   return units::duration(std::chrono::duration<double>(seconds));
-}
-
-bool is_silent(const observe::RankStatus& rank, double now) {
-  return !rank.is_over && now - rank.time > std::max(overdue_rows * rank.every, 10.0);
-}
-
-std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>& ranks) {
-  constexpr double min_difference = 0.15;
-  if (ranks.size() < 2) return {};
-  std::vector<double> shares;
-  for (const auto& rank : ranks) shares.push_back(rank.communication);
-  std::sort(shares.begin(), shares.end());
-  const double median = shares[shares.size() / 2];
-  std::vector<observe::RankStatus> slow;
-  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(slow),
-               [&](const observe::RankStatus& rank) { return rank.communication < median - min_difference; });
-  std::sort(slow.begin(), slow.end(), [](const observe::RankStatus& a, const observe::RankStatus& b) {
-    return a.communication < b.communication;
-  });
-  return slow;
-}
-
-RunEnergy energy_of(const std::vector<observe::RankStatus>& ranks) {
-  RunEnergy energy;
-  for (const auto& rank : ranks) {
-    energy.joules += rank.joules;
-    energy.samples = std::max(energy.samples, rank.samples);
-    if (energy.source.empty()) energy.source = rank.energy_source;
-  }
-  return energy;
 }
 
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
