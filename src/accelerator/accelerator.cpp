@@ -58,6 +58,7 @@ void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& value
   if (!device().is_cpu()) {
     for (const auto& [name, value] : accelerator::device_memory_values(device_memory())) all.emplace_back(name, value);
   }
+  for (const auto& [name, value] : training_->output.status().energy_values()) all.emplace_back(name, value);
   training_->output.trackers().log(all, step);
   training_->report_status();
 }

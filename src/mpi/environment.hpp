@@ -17,9 +17,9 @@ void require_level_for_devices();
 
 bool is_usable();  ///< initialised and not finalised
 
-/// Waits until all ranks have reached the end of the program, without a time limit. Does nothing where MPI has been
-/// finalised. @collective over the world
-void arrive_at_end();
+/// Waits until all ranks have reached the end of the program, without a time limit, and returns the sum of their
+/// numbers. Returns `own` where MPI has been finalised. @collective over the world
+double arrive_at_end(double own);
 
 /// Finalises MPI if ensure_initialized() has initialised it. Must not be called during stack unwinding: the other ranks
 /// are in other collectives, and MPI_Finalize would wait for them for ever. @collective over the world

@@ -8,6 +8,7 @@
 #include "runtime/compatibility.hpp"
 #include "runtime/ending/early_end.hpp"
 #include "runtime/ending/failure.hpp"
+#include "runtime/ending/last_signal.hpp"
 #include "runtime/ending/late_failure.hpp"
 #include "runtime/ending/stop_signal.hpp"
 #include "runtime/identity/outcome.hpp"
@@ -19,7 +20,8 @@ namespace {
 // Called for exceptions that leave a thread or a noexcept function.
 [[noreturn]] void on_terminate() {
   const auto thrown = std::current_exception();
-  runtime::report(thrown ? runtime::describe(thrown) : runtime::Failure{.problem = "std::terminate was called"});
+  runtime::report(thrown ? runtime::describe(thrown)
+                         : runtime::Failure{.problem = "std::terminate was called", .kind = "terminate"});
   mpi::abort_job(EXIT_FAILURE);
 }
 
@@ -52,12 +54,13 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
   try {
     runtime::forget_late_failure();
     runtime::begin_run(argc > 0 ? argv[0] : "program", asks_for_help(argc, argv));
+    if (!runtime::current_run().is_question) runtime::record_crashes();
     runtime::check_program(built);
     const bool is_whole = came_to_its_end(body);
     runtime::throw_late_failure();
     // No rank fails after this point. A launcher ends all ranks once the first has exited with a nonzero code.
-    mpi::arrive_at_end();
-    if (is_whole) runtime::write_outcome();
+    const double joules = mpi::arrive_at_end(runtime::noted_energy().joules);
+    if (is_whole) runtime::write_outcome(joules);
     const int code = runtime::was_stopped() ? runtime::exit_code_of_stop() : EXIT_SUCCESS;
     mpi::finalize_if_ours();
     return code;

@@ -54,15 +54,12 @@ std::string verb_of_others(const std::string& name, std::string_view kind) {
     return found == of_checkpoint.end() ? "" : text::concat("`hortator checkpoint ", found->second, '`');
   }
   if (kind != "verb") return "";
-  static const std::map<std::string, std::string> counterparts = {{"run", "`hortator launch`"},
-                                                                  {"srun", "`hortator launch`"},
-                                                                  {"mpirun", "`hortator launch`"},
-                                                                  {"start", "`hortator launch`"},
-                                                                  {"submit", "`hortator job --submit`"},
-                                                                  {"sbatch", "`hortator job --submit`"},
-                                                                  {"qsub", "`hortator job --submit`"},
-                                                                  {"status", "`hortator watch`"},
-                                                                  {"estimate", "`hortator estimate-memory`"}};
+  static const std::map<std::string, std::string> counterparts = {
+      {"run", "`hortator launch`"},          {"srun", "`hortator launch`"},
+      {"mpirun", "`hortator launch`"},       {"start", "`hortator launch`"},
+      {"submit", "`hortator job --submit`"}, {"sbatch", "`hortator job --submit`"},
+      {"qsub", "`hortator job --submit`"},   {"status", "`hortator watch`"},
+      {"diagnose", "`hortator why`"},        {"estimate", "`hortator estimate-memory`"}};
   const auto found = counterparts.find(name);
   return found == counterparts.end() ? "" : found->second;
 }
@@ -86,6 +83,7 @@ const std::vector<Verb>& verbs() {
       {"doctor", "finds causes of slow, hanging or failing runs, and prints the fix"},
       {"test", "tests this installation on the nodes of an allocation", test_verb},
       {"watch", "shows the progress of a run, once or continuously", watch_verb},
+      {"why", "says where and why a run failed, and whether a restart can help", why_verb},
       {"plot", "plots the loss and the step rate of runs", plot_verb},
       {"scale", "measures a program on several numbers of ranks and reports its scaling", scale_verb},
       {"env", "prints versions, machine and environment for a bug report"},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/activity/activity.hpp"
+#include "core/activity/updates.hpp"
 #include "core/environment/environment.hpp"
 #include "mpi/agree.hpp"
 #include "observe/progress/progress_bar.hpp"
@@ -56,6 +57,11 @@ RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& wo
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
       trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),
       status_(world, project_.dir()) {}
+
+void RunOutput::resume_after(std::int64_t updates) {
+  updates_before_ += updates - this->updates();
+  activity::note_updates_before(updates_before_);
+}
 
 void RunOutput::claim_project(const runtime::World& world) {
   if (world.comm().rank() != 0 || only_estimates() || lock_->is_held()) return;

@@ -42,7 +42,7 @@ class RunOutput {
   /// This rank's updates so far, with those of the runs that this one continues.
   std::int64_t updates() const { return updates_before_ + status_.updates(); }
   /// A checkpoint was loaded that was saved after that many updates.
-  void resume_after(std::int64_t updates) { updates_before_ += updates - this->updates(); }
+  void resume_after(std::int64_t updates);
 
   /// The newest checkpoint was loaded: the run continues from there.
   void note_resumed() { resumed_after_ = updates(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "accelerator/training/memory_by_owner.hpp"
+#include "core/activity/updates.hpp"
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
@@ -41,15 +42,20 @@ RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& r
       job_(runtime::job_of(core::process_variables())),
       every_(status_interval(rank_, world_)),
       file_(folder_ / observe::ranks_file, rank_),
+      metrics_(folder_.parent_path(), observe::metrics_period()),
       started_(core::unix_time()),
       next_(Clock::now() + ticks_of(every_)),
       measure_file_(rank_ == 0 ? core::process_variables()("HORTATOR_MEASURE").value_or("") : ""),
       nodes_(world.topology().nodes),
+      node_ranks_(world.topology().local_size),
+      is_leader_(world.topology().is_leader()),
+      node_energy_(machine::energy_root()),
       before_{.at = Clock::now(), .cpu = observe::cpu_seconds()} {}
 
 void RunStatus::count_backward(bool averages) {
   if (!averages) return;
   ++updates_;
+  activity::count_update();
   if (!is_measured()) return;
   count_flops();
   last_update_ = Clock::now();
@@ -122,6 +128,33 @@ void RunStatus::look_at_device(observe::RankStatus& status) {
   status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);
   status.device_total_bytes = static_cast<std::int64_t>(use->total_bytes);
   status.device_busy = use->busy;
+  note_device_energy(*use);
+}
+
+// From the first answer on: the driver counts since it was loaded.
+void RunStatus::note_device_energy(const machine::DeviceUse& use) {
+  if (!use.joules || node_energy_.includes_devices()) return;
+  if (!device_joules_before_) device_joules_before_ = use.joules;
+  device_joules_ = *use.joules - *device_joules_before_;
+}
+
+runtime::Energy RunStatus::energy(std::int64_t samples) {
+  runtime::Energy energy{.joules = device_joules_, .samples = samples};
+  if (const auto node = is_leader_ ? node_energy_.joules() : std::nullopt) {
+    energy.joules += *node;
+    energy.source = node_energy_.source();
+  }
+  if (device_joules_before_) energy.source += energy.source.empty() ? "device" : " + device";
+  return energy;
+}
+
+std::vector<std::pair<std::string, double>> RunStatus::energy_values() const {
+  if (rank_ != 0 || energy_.source.empty()) return {};
+  constexpr double joules_of_kwh = 3.6e6;
+  std::vector<std::pair<std::string, double>> values = {{"node_kWh", energy_.joules / joules_of_kwh}};
+  const double node_samples = static_cast<double>(energy_.samples) * node_ranks_ / world_;
+  if (node_samples > 0) values.emplace_back("node_J_per_sample", energy_.joules / node_samples);
+  return values;
 }
 
 observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& facts) const {
@@ -169,15 +202,20 @@ void RunStatus::write(const RunFacts& facts) {
                     .waiting_for_data = facts.waiting_for_data};
   auto status = status_at(here, facts);
   look_at_device(status);
+  energy_ = energy(facts.samples);
+  status.joules = energy_.joules;
+  status.energy_source = energy_.source;
   if (facts.is_over && written_) keep_last_rates(status);
   if (rank_ == 0) {
     status.rows = facts.rows;
     status.values = facts.values;
+    status.samples = facts.samples;
   }
   if (!std::exchange(written_, true)) begin_session(facts);
   before_ = here;
   last_ = status;
   is_lost_ = !file_.write(to_row(status));
+  if (rank_ == 0 && !is_lost_ && (metrics_.is_due() || (status.is_over && metrics_.is_on()))) metrics_.write(status);
   if (is_lost_ && rank_ == 0)
     log::warn("hortator watch cannot show this run: ", folder_.string(), " cannot be written");
 }

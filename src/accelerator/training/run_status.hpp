@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "machine/device/background_monitor.hpp"
+#include "machine/energy/energy_meter.hpp"
 #include "observe/profile/flop_counter.hpp"
+#include "observe/status/metrics_file.hpp"
 #include "observe/status/status_file.hpp"
 #include "observe/status/status_record.hpp"
+#include "runtime/identity/outcome.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {
@@ -29,6 +32,7 @@ struct RunFacts {
   std::vector<std::pair<std::string, double>> values = {};
   std::optional<std::int64_t> resumed_after = {};
   std::int64_t updates_before = 0;  ///< of the runs that this one has resumed
+  std::int64_t samples = 0;         ///< that loaders have handed out to all ranks
 };
 
 /// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large
@@ -51,6 +55,11 @@ class RunStatus {
   /// Whether `hortator scale` has asked for a measure at the end (HORTATOR_MEASURE).
   bool is_measured() const { return !measure_file_.empty(); }
   void write_measure(const RunFacts& facts, std::int64_t gradient_bytes);
+  /// What this rank has measured so far. `samples`: that loaders have handed out to all ranks.
+  runtime::Energy energy(std::int64_t samples);
+  /// The energy of the main rank's node at its last row, and that for each sample of the node, under names for
+  /// trackers; empty on other ranks, and where nothing is measured.
+  std::vector<std::pair<std::string, double>> energy_values() const;
 
  private:
   /// Counters at one time; rates are computed between two of them.
@@ -66,6 +75,7 @@ class RunStatus {
   void keep_last_rates(observe::RankStatus& status) const;
   void begin_session(const RunFacts& facts);
   void look_at_device(observe::RankStatus& status);
+  void note_device_energy(const machine::DeviceUse& use);
   void count_flops();
 
   std::filesystem::path folder_;
@@ -79,6 +89,7 @@ class RunStatus {
   std::string job_;
   double every_;
   observe::StatusFile file_;
+  observe::MetricsFile metrics_;
   double started_;
   Clock::time_point next_;
   std::int64_t updates_ = 0;
@@ -90,6 +101,12 @@ class RunStatus {
   std::optional<observe::FlopCounter> flop_counter_;
   double flops_per_update_ = 0;
   int nodes_;
+  int node_ranks_;
+  bool is_leader_;  ///< the first rank of its node, which measures the node
+  machine::EnergyMeter node_energy_;
+  std::optional<double> device_joules_before_;
+  double device_joules_ = 0;
+  runtime::Energy energy_;  ///< at the last row
   bool written_ = false;
   bool is_lost_ = false;  ///< the folder cannot be written
 

@@ -22,7 +22,8 @@ RunFacts Training::facts() {
                  .mesh = channels.mesh().text(),
                  .values = output.trackers().latest(),
                  .resumed_after = output.trackers().resumed_after(),
-                 .updates_before = output.updates() - output.status().updates()};
+                 .updates_before = output.updates() - output.status().updates(),
+                 .samples = data::samples_taken()};
   for (const auto& model : prepared.models()) {
     const auto times = model->times();
     facts.communicating += times.copying + times.starting + times.waiting + times.buffers;
@@ -59,6 +60,7 @@ void Training::enter_phase(const std::string& phase) {
 void Training::publish_end() {
   auto& status = output.status();
   runtime::note_updates(output.resumed_after(), output.updates() - output.resumed_after().value_or(0));
+  runtime::note_energy(status.energy(data::samples_taken()));
   if (status.is_measured()) status.write_measure(facts(), gradient_bytes_);
   if (!status.was_written() && (status.updates() == 0 || !status.has_files())) return;
   auto now = facts();

@@ -17,13 +17,13 @@ constexpr std::string_view prefix = "HORTATOR_";
 constexpr auto of_launches_and_processes = std::to_array<std::string_view>({
     // Settings of launches and jobs that do not reach the program, launch/settings/keys.cpp
     "RANKS", "NODES", "RANKS_PER_NODE", "GPUS_PER_NODE", "GPUS_PER_RANK", "GPUS", "GPU_IDS", "THREADS", "SRUN_MPI", "LAUNCHER",
-    "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "PREFIX_OUTPUT", "LOG_DIR", "BCAST", "SITE",
+    "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "RESTARTS_PER_HOUR", "PREFIX_OUTPUT", "LOG_DIR", "BCAST", "SITE",
     "SCHEDULER", "JOB_NAME", "TIME", "ACCOUNT", "QUEUE", "QOS", "CONSTRAINT", "RESERVATION", "LICENSES", "MAIL", "MAIL_TYPE",
     "FILESYSTEMS", "CHUNK_RESOURCES", "CPUS_PER_NODE", "MEM", "MEM_PER_CPU", "EXCLUSIVE", "ARRAY", "DEPENDENCY", "OUTPUT", "ERROR",
     "SPARE_NODES", "WARNING_SECONDS", "REQUEUES", "RUN_DIR", "DIRECTIVES", "MODULES", "ENVIRONMENT",
     // Read by programs
     "DEVICE", "SHARE_DEVICES", "DEBUG_STREAMS", "COMMUNICATOR", "GATHER_AHEAD", "GATHER_CAST", "TIMEOUT", "DEADLINE", "STOP_MARGIN",
-    "KILL_GRACE", "LOG_LEVEL", "ESTIMATE",
+    "KILL_GRACE", "LOG_LEVEL", "ESTIMATE", "ENERGY_ROOT", "METRICS_SECONDS",
     // Set by Hortator itself, by its module and by its scripts
     "RUN_NOTE", "STOPPED_CODE", "MEASURE", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
 });

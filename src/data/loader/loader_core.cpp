@@ -15,7 +15,8 @@
 namespace hortator::data {
 namespace {
 
-std::atomic<std::int64_t> waited_ns = 0;  // by all loaders of the process, for the run's status
+std::atomic<std::int64_t> taken_samples = 0;  // by all loaders of the process, as the next
+std::atomic<std::int64_t> waited_ns = 0;      // by all loaders of the process, for the run's status
 
 void validate(const LoaderBinding& binding) {
   if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
@@ -39,6 +40,8 @@ Delivery read_next(RunningPass& pass, const LoaderBinding& binding) {
 constexpr std::int64_t unknown = -1;  // samples of a stream that does not know its length
 
 }  // namespace
+
+std::int64_t samples_taken() { return taken_samples; }
 
 double waited() { return static_cast<double>(waited_ns) * 1e-9; }
 
@@ -187,7 +190,9 @@ std::shared_ptr<void> LoaderCore::take() {
   latest_ = running_->distribution();
   const auto& shard = latest_->shard();
   handed_out_ = running_->steps();
-  position_ = shard.consumed(handed_out_);
+  const auto consumed = shard.consumed(handed_out_);
+  taken_samples += std::max<std::int64_t>(0, consumed - position_);
+  position_ = consumed;
   // The states of parts differ between ranks, so none is saved; resuming reads the samples again.
   stream_state_ = ends_step() && !binding_.gather_rows ? std::move(delivery.state) : nullptr;
   at_end_ = handed_out_ == shard.size();

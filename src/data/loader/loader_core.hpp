@@ -102,5 +102,7 @@ class LoaderCore {
 
 /// Seconds that loops of this process have waited for batches so far, for all loaders together.
 double waited();
+/// Samples that these loops have taken so far, those of all ranks together.
+std::int64_t samples_taken();
 
 }  // namespace hortator::data

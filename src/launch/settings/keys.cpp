@@ -35,6 +35,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "hostfile", .scope = Scope::launch, .what = "list of hosts for mpirun"},
     {.name = "host", .scope = Scope::launch, .what = "hosts or nodes to start on, separated by commas"},
     {.name = "max_restarts", .kind = KeyKind::number, .what = "how often a failed run is restarted", .builtin = "0"},
+    {.name = "restarts_per_hour", .kind = KeyKind::number, .scope = Scope::launch, .what = "limit of restarts within an hour; 0: only max_restarts limits them", .builtin = "0"},
     {.name = "prefix_output", .kind = KeyKind::onoff, .what = "prefix each line of output with its rank", .builtin = "false"},
     {.name = "log_dir", .what = "write each rank's output to a file in this folder"},
     {.name = "bcast", .kind = KeyKind::onoff, .what = "Slurm copies the program to each node before it starts", .builtin = "false"},

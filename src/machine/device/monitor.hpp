@@ -13,6 +13,7 @@ struct DeviceUse {
   std::optional<double> busy = {};  ///< share of the recent time in which it computed; unknown for MIG instances
   std::uint64_t used_bytes = 0;
   std::uint64_t total_bytes = 0;
+  std::optional<double> joules = {};  ///< since the driver was loaded
 };
 
 /// Monitors a device through the management library that comes with the vendor's driver. It is loaded at run time:

@@ -49,6 +49,7 @@ void visit_measure(AnyMeasure& measure, const Visit& visit) {
   visit("gradient_bytes", measure.gradient_bytes);
   visit("device", measure.device);
   visit("flops_per_update", measure.flops_per_update);
+  visit("joules", measure.joules);
 }
 
 }  // namespace
@@ -63,7 +64,10 @@ std::optional<Measure> parse_measure(const std::string& text) {
   const auto json = core::parse_record<Json>(text);
   try {
     Measure measure;
-    visit_measure(measure, [&](const char* name, auto& member) { json.at(name).get_to(member); });
+    visit_measure(measure, [&](const char* name, auto& member) {
+      // Missing in files of earlier releases.
+      if (json.contains(name) || std::string_view(name) != "joules") json.at(name).get_to(member);
+    });
     return measure;
   } catch (const Json::exception&) {
     return {};

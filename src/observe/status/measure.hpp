@@ -22,6 +22,7 @@ struct Measure {
   double waiting_for_data = 0;      ///< seconds on rank 0
   std::int64_t gradient_bytes = 0;  ///< averaged in an update
   std::string device = "";          ///< of rank 0; empty: the CPU
+  double joules = 0;                ///< of all nodes and devices, in the whole run; 0: not measured
   double flops_per_update = 0;      ///< of rank 0, counted in one update; 0: too few updates
 };
 

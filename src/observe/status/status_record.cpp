@@ -79,6 +79,9 @@ void visit_status(AnyStatus& status, const Visitor& visitor) {
   visitor.field("memory_bytes", status.memory_bytes);
   visitor.field("device_bytes", status.device_bytes);
   visitor.new_field("device_peak_bytes", status.device_peak_bytes);
+  visitor.new_field("joules", status.joules);
+  visitor.new_field("energy_source", status.energy_source);
+  visitor.new_field("samples", status.samples);
   visitor.number("communication", status.communication);
   visitor.number("data_wait", status.data_wait);
 }

@@ -57,6 +57,9 @@ struct RankStatus {
   std::optional<double> device_busy = {};  ///< share of the recent time in which it computed
   double communication = 0;                ///< share of the time since the last row
   double data_wait = 0;                    ///< share of the time since the last row
+  double joules = 0;                       ///< used by this rank's device, and on the first rank of a node by the node
+  std::string energy_source = "";          ///< "powercap + device"; empty: nothing is measured
+  std::int64_t samples = 0;                ///< that loaders have handed out to all ranks; main rank only
   std::optional<SaveStatus> save = {};
   std::optional<double> deadline = {};                      ///< of the job
   std::vector<std::pair<std::string, double>> values = {};  ///< last logged values; main rank only

@@ -14,12 +14,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <typeinfo>
 
+#include "core/activity/updates.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "runtime/ending/last_signal.hpp"
 #include "runtime/identity/claim.hpp"
+#include "runtime/identity/ending_file.hpp"
+#include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -33,13 +37,16 @@ constexpr auto head_start_of_rank_0 = 700ms;
 // The usual exit code for wrong usage.
 constexpr int usage_exit_code = 2;
 
+std::string name_of(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 ? name.get() : type.name();
+}
+
 std::string current_type_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
-  if (!type) return "unknown type";
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 ? name.get() : type->name();
+  return type != nullptr ? name_of(*type) : "unknown type";
 }
 
 std::string place(const std::source_location& where) {
@@ -61,6 +68,25 @@ void speak(const Run& run, const Failure& failure) {
   }
 }
 
+EndingRecord ending_of(const Run& run, const Failure& failure) {
+  const auto party = party_of(run, failure);
+  return {.run_id = run.id,
+          .reporter = run.rank,
+          .rank = party.rank,
+          .world = run.world_size,
+          .on_host = launcher().local_size.value_or(0),
+          .host = party.host,
+          .pid = party.pid,
+          .time = core::unix_time(),
+          .kind = failure.kind,
+          .type = failure.type,
+          .signal = failure.signal,
+          .updates = activity::updates(),
+          .exit_code = failure.exit_code,
+          .where = failure.where,
+          .problem = failure.problem};
+}
+
 std::atomic<bool>& reported_before_exit() {
   static std::atomic<bool> value = false;
   return value;
@@ -72,15 +98,21 @@ Failure describe(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const UsageError& error) {
-    return {.problem = error.what(), .where = place(error.where()), .rank = error.rank(), .exit_code = usage_exit_code};
+    return {.problem = error.what(),
+            .where = place(error.where()),
+            .rank = error.rank(),
+            .exit_code = usage_exit_code,
+            .kind = "usage",
+            .type = name_of(typeid(error))};
   } catch (const Error& error) {
-    return {.problem = error.what(), .where = place(error.where()), .rank = error.rank()};
+    return {
+        .problem = error.what(), .where = place(error.where()), .rank = error.rank(), .type = name_of(typeid(error))};
   } catch (const c10::Error& error) {
-    return {.problem = error.what_without_backtrace()};
+    return {.problem = error.what_without_backtrace(), .type = name_of(typeid(error))};
   } catch (const std::exception& error) {
-    return {.problem = error.what()};
+    return {.problem = error.what(), .type = name_of(typeid(error))};
   } catch (...) {
-    return {.problem = "An exception of type " + current_type_name() + " was thrown"};
+    return {.problem = "An exception of type " + current_type_name() + " was thrown", .type = current_type_name()};
   }
 }
 
@@ -109,7 +141,14 @@ std::string failure_record(const Run& run, const Failure& failure) {
                                    {"problem", failure.problem},
                                    {"where", nullptr},
                                    {"time", core::utc()},
-                                   {"hortator", HORTATOR_VERSION}};
+                                   {"hortator", HORTATOR_VERSION},
+                                   {"kind", failure.kind},
+                                   {"type", failure.type},
+                                   {"world_size", run.world_size},
+                                   {"on_host", launcher().local_size.value_or(0)},
+                                   {"signal", failure.signal},
+                                   {"at", core::unix_time()},
+                                   {"updates", activity::updates()}};
   if (!failure.where.empty()) record["where"] = failure.where;
   if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');
   // Exceptions may carry any bytes: invalid ones are replaced, so that the record can be written.
@@ -120,6 +159,8 @@ void report(const Failure& failure) {
   note_last_signal(has_reported);
   const Run run = current_run();
   const bool is_mine = failure.rank.value_or(run.rank) == run.rank;
+  // Before the wait for the turn to speak: only the first rank speaks, but each one that fails has its row.
+  if (is_mine) write_ending(run, ending_of(run, failure));
   if (!is_mine) std::this_thread::sleep_for(time_to_be_ended);
   if (!is_mine && run.is_apart) return;
   const auto claim = run.is_foreign_folder ? Claim::impossible : claim_failure(run.folder, run.id);

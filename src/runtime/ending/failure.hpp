@@ -23,6 +23,9 @@ struct Failure {
   std::optional<Party> party = {};  ///< the process that caused it, when another one reports it
   std::string details = {};         ///< lines for the record only
   int exit_code = 1;                ///< of the job; launchers do not always pass it on
+  std::string kind = "error";       ///< as in EndingRecord, for `hortator why`
+  std::string type = {};            ///< as in EndingRecord
+  int signal = 0;                   ///< that ended the rank; 0: none, or unknown
 };
 
 /// The failure for any thrown object, without LibTorch's backtraces.
@@ -34,8 +37,9 @@ std::string failure_line(const Run& run, const Failure& failure);
 /// The content of failure.json.
 std::string failure_record(const Run& run, const Failure& failure);
 
-/// Prints the line and writes failure.json unless another rank of the run does so. Returns when the caller must end the
-/// job: at once if this rank has reported, otherwise after the time in which the reporting rank should have ended it.
+/// Writes this rank's row of endings.jsonl, prints the line and writes failure.json unless another rank of the run does
+/// so. Returns when the caller must end the job: at once if this rank has reported, otherwise after the time in which
+/// the reporting rank should have ended it.
 void report(const Failure& failure);
 
 /// The same for a program that then ends itself by exit(), whose exit is not reported as another failure.

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstddef>
 
+#include "runtime/identity/ending_file.hpp"
+
 namespace hortator::runtime {
 namespace {
 
@@ -39,6 +41,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 void handle(int signal, siginfo_t* info, void* context) {
   note_last_signal(signal);
+  write_signal_ending(signal);
   pass_on(signal, info, context);
 }
 
@@ -64,8 +67,10 @@ void install() {
 
 }  // namespace
 
+void record_crashes() { [[maybe_unused]] static const bool once = (install(), true); }
+
 void add_last_signal(std::atomic<int>& place) {
-  [[maybe_unused]] static const bool once = (install(), true);
+  record_crashes();
   replace(nullptr, &place);
 }
 

@@ -9,8 +9,11 @@ namespace hortator::runtime {
 /// What is noted instead of a signal when the process ends for a reason that it has reported itself.
 constexpr int has_reported = -1;
 
-/// From now on note_last_signal() also writes to `place`. The first call installs handlers for the signals of a crash,
-/// which note their number and pass the signal on to the handler that was there before.
+/// From now on handlers for the signals of a crash note their number, write the rank's row of endings.jsonl, and pass
+/// the signal on to the handler that was there before.
+void record_crashes();
+
+/// From now on note_last_signal() also writes to `place`. Calls record_crashes().
 void add_last_signal(std::atomic<int>& place);
 void remove_last_signal(std::atomic<int>& place);
 

@@ -8,6 +8,7 @@
 
 #include "core/text/json.hpp"
 #include "core/whole_file.hpp"
+#include "runtime/identity/ending_record.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -73,6 +74,8 @@ void remove_stale_failure(const std::filesystem::path& folder, std::string_view 
   // With a claim of this run failure.json belongs to this run, or is about to be written by it.
   if (is_failure_claimed(folder, run_id)) return;
   std::error_code error;
+  std::filesystem::remove(folder / "status" / endings_file, error);
+  error.clear();
   std::vector<std::filesystem::path> stale;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (is_stale(entry->path().filename().string(), run_id)) stale.push_back(entry->path());

@@ -1,5 +1,6 @@
 #include "runtime/identity/outcome.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <hortator/version.hpp>
@@ -25,6 +26,7 @@ struct Course {
   fs::path finished_folder;  ///< of an earlier run that had finished there
   std::optional<std::int64_t> resumed_after;
   std::int64_t made = 0;
+  Energy energy;  ///< of this rank
 };
 
 Course& course() {
@@ -56,24 +58,44 @@ void note_updates(std::optional<std::int64_t> resumed_after, std::int64_t made) 
   course().made += made;
 }
 
-std::string outcome_record(const Run& run, bool stopped, std::optional<std::int64_t> already_finished) {
+void note_energy(const Energy& energy) {
+  auto& all = course().energy;
+  all.joules += energy.joules;
+  all.samples = std::max(all.samples, energy.samples);
+  if (all.source.empty()) all.source = energy.source;
+}
+
+Energy noted_energy() { return course().energy; }
+
+std::string outcome_record(const Run& run, bool stopped, std::optional<std::int64_t> already_finished,
+                           const Energy& energy) {
   nlohmann::ordered_json record = {{"run_id", run.id},
                                    {"outcome", stopped ? "stopped" : "finished"},
                                    {"exit_code", stopped ? stopped_exit_code : EXIT_SUCCESS},
                                    {"world_size", run.world_size},
                                    {"hortator", HORTATOR_VERSION}};
+  if (!energy.source.empty()) {
+    constexpr double joules_of_kwh = 3.6e6;
+    record["energy"] = {{"joules", energy.joules}, {"kwh", energy.joules / joules_of_kwh}, {"source", energy.source}};
+    if (energy.samples > 0) {
+      record["energy"]["samples"] = energy.samples;
+      record["energy"]["joules_per_sample"] = energy.joules / static_cast<double>(energy.samples);
+    }
+  }
   if (already_finished) record["remark"] = remark(*already_finished);
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-void write_outcome() {
+void write_outcome(double joules) {
   const auto run = current_run();
   if (run.rank != 0 || run.is_question) return;
   const auto path = run.folder / file_name;
   const auto aside = run.folder / (".outcome-" + run.id);
   const auto finished = already_finished(run);
+  auto energy = noted_energy();
+  energy.joules = joules;
   if (finished) log::info(remark(*finished));
-  if (!core::write_whole(path, aside, outcome_record(run, was_stopped(), finished) + '\n'))
+  if (!core::write_whole(path, aside, outcome_record(run, was_stopped(), finished, energy) + '\n'))
     log::warn("Could not write ", path.string());
 }
 

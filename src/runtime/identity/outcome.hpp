@@ -22,13 +22,25 @@ int exit_code_of_stop();
 /// Records at the end of a run's work how many updates it made, and after which one it had resumed, if it had.
 void note_updates(std::optional<std::int64_t> resumed_after, std::int64_t made);
 
+/// The energy of a run, for outcome.json.
+struct Energy {
+  double joules = 0;
+  std::int64_t samples = 0;  ///< 0: unknown
+  std::string source = {};   ///< empty: nothing was measured
+};
+/// Adds what this rank has measured: its device, and on the first rank of a node the node.
+void note_energy(const Energy& energy);
+/// What this rank has noted.
+Energy noted_energy();
+
 /// The content of outcome.json. `already_finished`: the update at which an earlier run had finished, if this one has
 /// resumed there and had none left to do.
-std::string outcome_record(const Run& run, bool stopped, std::optional<std::int64_t> already_finished = {});
+std::string outcome_record(const Run& run, bool stopped, std::optional<std::int64_t> already_finished = {},
+                           const Energy& energy = {});
 
 /// Writes outcome.json to the run folder and replaces that of an earlier run. If it cannot be written, it logs a
-/// warning: the run itself has succeeded.
-void write_outcome();
+/// warning: the run itself has succeeded. `joules`: the sum of noted_energy() over the ranks.
+void write_outcome(double joules);
 /// Removes the outcome of an earlier run, and remembers whether it had finished. Called when a run begins.
 void remove_stale_outcome(const std::filesystem::path& folder);
 

@@ -16,6 +16,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/identity/claim.hpp"
+#include "runtime/identity/ending_file.hpp"
 #include "runtime/identity/folder_lock.hpp"
 #include "runtime/identity/launcher.hpp"
 #include "runtime/identity/mpi_use.hpp"
@@ -39,6 +40,7 @@ Shared& shared() {
 void replace(Run run) {
   const std::scoped_lock lock(shared().mutex);
   shared().run = std::move(run);
+  prepare_signal_ending(shared().run);
 }
 
 std::filesystem::path default_folder(std::string_view program) {
@@ -123,6 +125,7 @@ void set_run_folder(const std::filesystem::path& folder) {
   run.folder = std::filesystem::absolute(folder);
   run.is_foreign_folder = false;
   run.is_question = false;
+  prepare_signal_ending(run);
   if (run.rank != 0) return;
   publish_to_launcher(run.folder);
   remove_stale(run.folder, run.id);
@@ -132,6 +135,7 @@ void leave_run_folder(const std::filesystem::path& folder) {
   const auto own = current_run().folder;
   const std::scoped_lock lock(shared().mutex);
   shared().run.is_foreign_folder = one_path_of(own) == one_path_of(folder);
+  prepare_signal_ending(shared().run);
 }
 
 void publish_that_it_stops() {
@@ -151,6 +155,7 @@ bool publish_that_it_has_stopped() {
 void set_run_rank(int rank) {
   const std::scoped_lock lock(shared().mutex);
   shared().run.rank = rank;
+  prepare_signal_ending(shared().run);
 }
 
 }  // namespace hortator::runtime

@@ -39,7 +39,9 @@ std::optional<Failure> killed_peer(const std::vector<NodeRank>& node, int own) {
   const auto& record = killed->record;
   return Failure{.problem = cause(*killed) + last_seen(record),
                  .party = Party{.rank = record.rank, .host = record.host, .pid = record.pid},
-                 .exit_code = 128 + (killed->last_signal == 0 ? SIGKILL : killed->last_signal)};
+                 .exit_code = 128 + (killed->last_signal == 0 ? SIGKILL : killed->last_signal),
+                 .kind = "killed",
+                 .signal = killed->last_signal == 0 ? SIGKILL : killed->last_signal};
 }
 
 }  // namespace hortator::runtime

@@ -1,6 +1,7 @@
 #include "runtime/watchdog/stall_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "core/text/text.hpp"
@@ -152,6 +153,12 @@ std::string note_of(const Stall& stall) {
   return "";
 }
 
+std::string type_of(const Stall& stall, const RankRecord& culprit) {
+  constexpr std::array kinds = {"absent", "apart", "inside", "unknown"};
+  constexpr std::array lives = {"running", "blocked", "traced", "stopped", "vanished", "left"};
+  return text::concat(kinds[static_cast<std::size_t>(stall.kind)], ' ', lives[static_cast<std::size_t>(culprit.life)]);
+}
+
 std::string detail(const RankRecord& slot) {
   auto lines = text::concat("rank ", slot.rank, " (", slot.host, ", process ", slot.pid, "): ");
   lines += slot.wait ? text::concat("in ", call(*slot.wait), " for ", time(slot.wait->seconds)) : condition(slot);
@@ -167,6 +174,7 @@ StallReport describe(const Stall& stall, std::span<const int> silent_nodes, cons
                      .problem = problem(stall),
                      .details = {}};
   report.where = program_call(report.culprit->stack);
+  report.type = type_of(stall, *report.culprit);
   if (!silent_nodes.empty()) {
     report.problem += text::concat("; no word from ", silent_nodes.size() == 1 ? "node " : "nodes ",
                                    ranges_of(silent_nodes), " (counted from 0)");

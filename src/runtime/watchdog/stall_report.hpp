@@ -14,6 +14,7 @@ struct StallReport {
   std::string problem;        ///< to be read after "rank N (host): "
   std::string details;        ///< lines: each rank concerned, with its stack
   std::string where = {};     ///< program_call() of the culprit
+  std::string type = {};      ///< the kind of stall and the culprit's state, in two words: "absent vanished"
 };
 
 /// What the program has called, as a stack (innermost call first) shows it: "hortator::Accelerator::gather, called in

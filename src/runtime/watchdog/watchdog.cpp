@@ -109,7 +109,8 @@ void Watchdog::leave_early() {
   if (!was_reported_before_exit()) {
     runtime::report({.problem =
                          "the program has left by exit() while its State or Accelerator was in use (the other ranks "
-                         "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
+                         "wait for it, and MPI was not finalised). Return from main, or throw an exception",
+                     .kind = "exit"});
   }
   // Not every launcher treats a rank that has not finalised MPI as failed: MPICH's does not.
   if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
@@ -246,7 +247,9 @@ void Watchdog::report(const Stall& stall, const View& view) {
        .where = message.where,
        .party = Party{.rank = message.culprit->rank, .host = message.culprit->host, .pid = message.culprit->pid},
        .details = message.details,
-       .exit_code = stalled_exit_code});
+       .exit_code = stalled_exit_code,
+       .kind = "stall",
+       .type = message.type});
   if (view.is_announced) files().remove(topology_.nodes);
   mpi::abort_job(stalled_exit_code);
 }

@@ -56,7 +56,7 @@ int run_all(const std::vector<LocalTask>& tasks, const launching::LaunchEnvironm
               << std::endl;
     fs::create_directories(task.folder);
     write_file(task.folder / "task.json", task.record);
-    const int code = run_ranks(task.request, facts, restarts);
+    const int code = run_ranks(task.request, facts, {.in_total = restarts});
     if (code == 0) {
       ++finished;
       continue;

@@ -61,7 +61,14 @@ std::string killed_record(const KilledRankFacts& facts) {
                                          {"problem", killed_problem(facts)},
                                          {"where", nullptr},
                                          {"time", core::utc(static_cast<std::time_t>(facts.now))},
-                                         {"hortator", HORTATOR_VERSION}};
+                                         {"hortator", HORTATOR_VERSION},
+                                         {"kind", facts.killed.signal == 0 ? "exit" : "killed"},
+                                         {"type", ""},
+                                         {"world_size", facts.status ? facts.status->world : 1},
+                                         {"on_host", 0},
+                                         {"signal", facts.killed.signal},
+                                         {"at", facts.now},
+                                         {"updates", facts.status ? facts.status->updates : 0}};
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

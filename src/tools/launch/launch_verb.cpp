@@ -36,6 +36,10 @@ void print_launch_help() {
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
+         "A failed run is restarted from its newest checkpoint up to --max-restarts times, unless the rules of\n"
+         "`hortator why` say that this cannot help: a rank that fails twice at the same step with the same error has "
+         "a\n"
+         "bug. restarts.jsonl in the run folder lists the attempts, and `hortator watch` shows them.\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
       << launch_options().named << synonym_help(launch_options());
@@ -95,7 +99,8 @@ int launch_verb(const Arguments& arguments) {
     std::cout << launching::shell_line(command) << "\n";
     return 0;
   }
-  return run_ranks(std::move(request), facts, *settings.number("max_restarts"));
+  return run_ranks(std::move(request), facts,
+                   {.in_total = *settings.number("max_restarts"), .per_hour = *settings.number("restarts_per_hour")});
 }
 
 }  // namespace hortator::tools

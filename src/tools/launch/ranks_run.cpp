@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <thread>
 #include <utility>
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "runtime/ending/deadline.hpp"
+#include "tools/launch/attempts.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/supervise.hpp"
@@ -19,7 +21,6 @@
 namespace hortator::tools {
 namespace {
 
-constexpr int usage_code = 2;
 // Schedulers kill a job about 30 s after they have sent SIGTERM.
 constexpr std::chrono::seconds time_to_save(25);
 
@@ -89,8 +90,10 @@ void pass_deadline(launching::LaunchRequest& request) {
   if (deadline) request.variables.push_back(text::concat("HORTATOR_DEADLINE=", deadline->time_since_epoch().count()));
 }
 
+std::string joined_reports(const launching::LauncherOutput& output) { return text::join(output.reports(), ""); }
+
 // srun has its own handling of Ctrl-C.
-LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
+AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
   request.variables.push_back(note.variable());
@@ -107,7 +110,7 @@ LauncherEnd run_once(launching::LaunchRequest request, const launching::LaunchEn
   const auto folder = note.folder();
   if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
   explain_end(output, folder, start, end.was_signalled);
-  return end;
+  return {.end = end, .folder = folder, .report = joined_reports(output)};
 }
 
 // If Slurm has lost nodes, continues on the remaining ones with proportionally fewer ranks.
@@ -121,24 +124,26 @@ void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchE
             << text::count(request.ranks, "rank") << "\n";
 }
 
-// Not a run that was ended from outside: the sender of the signal wanted its end.
-bool may_restart(const LauncherEnd& end) {
-  return end.code != 0 && end.code != stopped_code && end.code != usage_code && !end.was_signalled;
-}
+// A run that has finished or stopped on purpose has not failed.
+bool has_failed(const LauncherEnd& end) { return end.code != 0 && end.code != stopped_code; }
+
+void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 }  // namespace
 
-int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts, int restarts) {
+int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
+              const RestartLimits& restarts) {
   if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
   pass_deadline(request);
-  auto end = run_once(request, facts);
-  while (may_restart(end) && restarts-- > 0) {
-    std::cerr << "hortator: the run ended with exit code " << end.code << "; restarting it from its newest checkpoint ("
-              << text::count(restarts, "restart") << " left)\n";
+  Attempts attempts(restarts);
+  while (true) {
+    const auto attempt = run_once(request, facts);
+    if (!has_failed(attempt.end)) return attempt.end.code;
+    const auto plan = attempts.judge(attempt);
+    if (!plan.restarts) return attempt.end.code;
+    wait_for(plan.delay);
     drop_lost_nodes(request, facts);
-    end = run_once(request, facts);
   }
-  return end.code;
 }
 
 }  // namespace hortator::tools

@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "core/whole_file.hpp"
 #include "launch/job/quote.hpp"
 #include "tools/launch/supervise.hpp"
 #include "tools/programs.hpp"
@@ -58,6 +60,13 @@ std::string checksum_of(const std::string& program) {
   return digits.data();
 }
 
+/// The run's own record of its energy, over all ranks; 0 where nothing was measured.
+double joules_of(const fs::path& run_folder) {
+  const auto record = core::parse_record(core::read_whole(run_folder / "outcome.json").value_or(""));
+  if (!record.is_object() || !record.contains("energy") || !record["energy"].is_object()) return 0;
+  return core::number_of(record["energy"].value("joules", 0.0));
+}
+
 void make_run(const fs::path& folder, const ScalePlan& plan, const ScaleRun& run) {
   const auto run_folder = folder / ("run_" + name_of(run));
   const auto measured = fs::absolute(run_folder / "measure.json");
@@ -71,12 +80,13 @@ void make_run(const fs::path& folder, const ScalePlan& plan, const ScaleRun& run
   command.insert(command.end(), plan.command.begin(), plan.command.end());
   run_into(command, run_folder / "output.log");
 
-  const auto measure = fs::exists(measured) ? observe::parse_measure(read_text(measured)) : std::nullopt;
+  auto measure = fs::exists(measured) ? observe::parse_measure(read_text(measured)) : std::nullopt;
   if (!measure) {
     throw Error({.what = "A run of the study has measured nothing",
                  .why = "only programs that create a hortator::Accelerator are timed",
                  .hint = "read " + (run_folder / "output.log").string()});
   }
+  measure->joules = joules_of(run_folder);
   write_point(folder, {.run = run, .measure = *measure, .program = checksum_of(plan.command.front())});
   std::cout << text::count(run.ranks, "rank") << ", repeat " << run.repeat + 1 << " of " << plan.repeats << ": "
             << units::duration(std::chrono::duration<double>(measure->seconds_per_update)) << " per update, "

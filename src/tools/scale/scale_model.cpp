@@ -48,6 +48,7 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
   std::vector<ScaleSize> sizes;
   for (const int ranks : plan.ranks) {
     std::vector<double> seconds;
+    std::vector<double> joules;
     ScaleSize size{.ranks = ranks};
     for (const auto& point : points) {
       if (point.run.ranks != ranks) continue;
@@ -57,9 +58,13 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
       size.core_hours += measure.seconds * ranks * measure.cpus / 3600;
       if (!measure.device.empty()) size.gpu_hours += measure.seconds * ranks / 3600;
       size.flops = measure.flops_per_update;
+      if (measure.joules > 0 && measure.updates > 0) {
+        joules.push_back(measure.joules / static_cast<double>(measure.updates) * size.updates);
+      }
       seconds.push_back(measure.seconds_per_update * size.updates);
     }
     if (seconds.empty()) continue;
+    if (joules.size() == seconds.size()) size.joules = median(joules);
     size.seconds = median(seconds);
     size.min_seconds = *std::ranges::min_element(seconds);
     size.max_seconds = *std::ranges::max_element(seconds);

@@ -32,7 +32,8 @@ struct ScaleSize {
   double updates = 1;  ///< the number of updates that `seconds` covers
   double core_hours = 0;
   double gpu_hours = 0;
-  double flops = 0;  ///< of a rank in an update; 0: unknown
+  double joules = 0;  ///< to solution: of the updates in `seconds`, over all nodes; the median; 0: not measured
+  double flops = 0;   ///< of a rank in an update; 0: unknown
 };
 std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePoint>& points);
 

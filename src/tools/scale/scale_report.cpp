@@ -24,9 +24,22 @@ double half_range(const ScaleSize& size) { return (size.max_seconds - size.min_s
 bool has_gpus(const Study& study) { return !study.device.empty(); }
 bool has_use(const Study& study) { return use_of_peak(study, study.sizes.front()).has_value(); }
 
+/// "312 T" for 312e12.
+std::string with_prefix(double number) {
+  static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P"};
+  std::size_t power = 0;
+  for (; number >= 1000 && power + 1 < prefixes.size(); ++power) number /= 1000;
+  return text::print("%.4g %s", number, prefixes[power]);
+}
+
+bool has_energy(const Study& study) {
+  return std::ranges::all_of(study.sizes, [](const ScaleSize& size) { return size.joules > 0; });
+}
+
 Cells heading(const Study& study) {
   Cells cells = {"nodes", "ranks", "time", "spread", "speed-up", "efficiency", "core hours"};
   if (has_gpus(study)) cells.emplace_back("GPU hours");
+  if (has_energy(study)) cells.emplace_back("energy");
   if (has_use(study)) cells.emplace_back("MFU");
   cells.insert(cells.end(), {"model", "left out"});
   return cells;
@@ -50,6 +63,7 @@ Cells row(const Study& study, std::size_t i) {
                  text::print("%.0f %% +-%.1f", 100 * share, 100 * share * relative),
                  text::print("%.3g", size.core_hours)};
   if (has_gpus(study)) cells.push_back(text::print("%.3g", size.gpu_hours));
+  if (has_energy(study)) cells.push_back(with_prefix(size.joules) + "J");
   if (has_use(study)) {
     const auto use = use_of_peak(study, size);
     cells.push_back(use ? text::print("%.3g %%", 100 * *use) : "");
@@ -63,14 +77,6 @@ std::vector<Cells> rows(const Study& study) {
   std::vector<Cells> all = {heading(study)};
   for (std::size_t i = 0; i < study.sizes.size(); ++i) all.push_back(row(study, i));
   return all;
-}
-
-/// "312 T" for 312e12.
-std::string with_prefix(double number) {
-  static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P"};
-  std::size_t power = 0;
-  for (; number >= 1000 && power + 1 < prefixes.size(); ++power) number /= 1000;
-  return text::print("%.4g %s", number, prefixes[power]);
 }
 
 std::string mfu_section(const Study& study) {
@@ -128,6 +134,20 @@ Panel panel_of(const Study& study, double (*value)(const Study&, double, int), P
   return panel;
 }
 
+Panel energy_panel(const Study& study) {
+  Series measured{.label = "measured", .has_dots = true};
+  for (const auto& size : study.sizes) {
+    measured.x.push_back(size.ranks);
+    measured.y.push_back(size.joules);
+  }
+  return {.title = study.plan.growth == Growth::strong ? "Energy to solution" : "Energy of an update",
+          .x_label = "ranks",
+          .y_label = "J",
+          .x_scale = Scale::logarithmic,
+          .from_zero = true,
+          .series = {measured}};
+}
+
 }  // namespace
 
 Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, const Network& network) {
@@ -182,11 +202,14 @@ std::string scale_table(const Study& study) {
 }
 
 std::vector<Panel> scale_panels(const Study& study) {
-  return {panel_of(study, speed_up,
-                   {.title = text::concat("Speed-up, ", to_string(study.plan.growth), " scaling"),
-                    .y_label = "times the smallest run",
-                    .y_scale = Scale::logarithmic}),
-          panel_of(study, efficiency, {.title = "Efficiency", .y_label = "share of the ideal", .from_zero = true})};
+  std::vector<Panel> panels = {
+      panel_of(study, speed_up,
+               {.title = text::concat("Speed-up, ", to_string(study.plan.growth), " scaling"),
+                .y_label = "times the smallest run",
+                .y_scale = Scale::logarithmic}),
+      panel_of(study, efficiency, {.title = "Efficiency", .y_label = "share of the ideal", .from_zero = true})};
+  if (has_energy(study)) panels.push_back(energy_panel(study));
+  return panels;
 }
 
 std::string scale_markdown(const Study& study, const std::string& chart) {

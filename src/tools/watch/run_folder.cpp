@@ -31,23 +31,6 @@ double modified(const fs::path& file) {
   return static_cast<double>(status.st_mtim.tv_sec) + static_cast<double>(status.st_mtim.tv_nsec) * 1e-9;
 }
 
-/// The rows of the newest run only: an earlier run may have had more ranks.
-std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
-  const auto content = content_of(folder / observe::status_folder / observe::ranks_file, max_status_bytes);
-  std::vector<observe::RankStatus> ranks;
-  for (std::size_t at = 0; at + observe::row_bytes <= content.size(); at += observe::row_bytes) {
-    auto status = observe::parse_status(std::string_view(content).substr(at, observe::row_bytes));
-    if (status) ranks.push_back(std::move(*status));
-  }
-  // Rank 0's row may be incomplete while it is written, so that the newest row decides.
-  const auto newest =
-      std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.started < b.started; });
-  if (newest == ranks.end()) return ranks;
-  const auto run = newest->run_id;
-  std::erase_if(ranks, [&](const auto& rank) { return rank.run_id != run; });
-  return ranks;
-}
-
 /// The file that rank 0 reports, otherwise the newest log in the folder.
 fs::path metrics_file(const fs::path& folder, const std::vector<observe::RankStatus>& ranks) {
   std::error_code ignored;
@@ -104,7 +87,7 @@ std::optional<std::string> outcome_of(const fs::path& folder) {
   return json.is_object() ? std::optional(json.value("outcome", "")) : std::nullopt;
 }
 
-constexpr std::array<const char*, 6> run_records = {"status",       "logs",       "outcome.json",
+constexpr std::array<const char*, 7> run_records = {"status",       "logs",       "outcome.json", "restarts.jsonl",
                                                     "failure.json", "checkpoint", "checkpoints"};
 // What the job of a task writes before its program does.
 constexpr std::array<const char*, 2> task_records = {"task.json", "jobs"};
@@ -143,6 +126,22 @@ bool has_killed_rank(const std::vector<observe::RankStatus>& ranks) {
 
 }  // namespace
 
+std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
+  const auto content = content_of(folder / observe::status_folder / observe::ranks_file, max_status_bytes);
+  std::vector<observe::RankStatus> ranks;
+  for (std::size_t at = 0; at + observe::row_bytes <= content.size(); at += observe::row_bytes) {
+    auto status = observe::parse_status(std::string_view(content).substr(at, observe::row_bytes));
+    if (status) ranks.push_back(std::move(*status));
+  }
+  // Rank 0's row may be incomplete while it is written, so that the newest row decides.
+  const auto newest =
+      std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.started < b.started; });
+  if (newest == ranks.end()) return ranks;
+  const auto run = newest->run_id;
+  std::erase_if(ranks, [&](const auto& rank) { return rank.run_id != run; });
+  return ranks;
+}
+
 std::vector<observe::Session> read_sessions(const fs::path& folder) {
   std::vector<observe::Session> sessions;
   for (const auto& row : text::split(content_of(folder / observe::status_folder / observe::sessions_file), '\n')) {
@@ -153,6 +152,15 @@ std::vector<observe::Session> read_sessions(const fs::path& folder) {
                                   [](const observe::Session& session) { return !session.resumed_after; });
   if (first != sessions.rend()) sessions.erase(sessions.begin(), first.base() - 1);
   return sessions;
+}
+
+std::vector<observe::RestartRecord> read_restarts(const fs::path& folder) {
+  std::vector<observe::RestartRecord> rows;
+  const auto content = content_of(folder / observe::restarts_file);
+  for (const auto& line : text::split(content, '\n')) {
+    if (auto row = observe::parse_restart(line)) rows.push_back(std::move(*row));
+  }
+  return rows;
 }
 
 std::vector<fs::path> runs_in(const fs::path& folder) {
@@ -178,6 +186,7 @@ tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
   tools::WatchFacts facts{.folder = folder.string(),
                           .ranks = std::move(ranks),
                           .sessions = read_sessions(folder),
+                          .attempts = read_restarts(folder),
                           .checkpoints = read_checkpoints(folder),
                           .outcome = outcome_of(folder),
                           .failure = failure_of(folder),

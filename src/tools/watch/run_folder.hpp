@@ -21,6 +21,12 @@ tools::WatchFacts read_run(const std::filesystem::path& folder, std::size_t rows
 /// All logged rows, in order.
 std::vector<tools::MetricRow> read_metrics(const std::filesystem::path& folder);
 
+/// The status rows of the newest run only: an earlier run may have had more ranks.
+std::vector<observe::RankStatus> read_ranks(const std::filesystem::path& folder);
+
+/// The rows of restarts.jsonl, in order.
+std::vector<observe::RestartRecord> read_restarts(const std::filesystem::path& folder);
+
 std::vector<observe::Session> read_sessions(const std::filesystem::path& folder);
 
 }  // namespace hortator::tools

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/json.hpp"
+#include "tools/watch/watch_ranks.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -34,6 +35,27 @@ Json json_of_rank(const observe::RankStatus& rank) {
           {"data_wait", core::json_of(rank.data_wait)}};
 }
 
+Json json_of(const observe::RunEnergy& energy) {
+  if (energy.source.empty()) return {};
+  return {{"joules", energy.joules},
+          {"samples", energy.samples > 0 ? Json(energy.samples) : Json()},
+          {"source", energy.source}};
+}
+
+Json json_of_attempt(const observe::RestartRecord& attempt) {
+  return {{"time", attempt.time},
+          {"exit_code", attempt.exit_code},
+          {"rank", attempt.rank >= 0 ? Json(attempt.rank) : Json()},
+          {"host", attempt.host},
+          {"step", attempt.step},
+          {"class", attempt.error_class},
+          {"rule", attempt.rule},
+          {"decision", attempt.decision},
+          {"problem", attempt.problem},
+          {"is_restarted", attempt.is_restarted},
+          {"refused", attempt.refused.empty() ? Json() : Json(attempt.refused)}};
+}
+
 Json json_of_run(const WatchFacts& facts, double now) {
   Json json = {{"folder", facts.folder}, {"state", state_of(facts, now)}, {"problem", or_null(facts.failure)}};
   Json arguments = Json::object();
@@ -48,6 +70,7 @@ Json json_of_run(const WatchFacts& facts, double now) {
   json["updates"] = main != nullptr ? Json(main->updates) : Json();
   json["updates_per_second"] = main != nullptr ? core::json_of(main->updates_per_second) : Json();
   json["deadline"] = or_null(main != nullptr && main->deadline ? main->deadline : facts.deadline);
+  json["energy"] = json_of(energy_of(facts.ranks));
   json["loops"] = Json::array();
   json["ranks"] = Json::array();
   if (main != nullptr) {
@@ -59,6 +82,8 @@ Json json_of_run(const WatchFacts& facts, double now) {
   json["checkpoints"] = Json::array();
   for (const auto& checkpoint : facts.checkpoints)
     json["checkpoints"].push_back({{"name", checkpoint.name}, {"time", checkpoint.at}});
+  json["failed_attempts"] = Json::array();
+  for (const auto& attempt : facts.attempts) json["failed_attempts"].push_back(json_of_attempt(attempt));
   json["restarts"] = facts.sessions.empty() ? 0 : facts.sessions.size() - 1;
   return json;
 }

@@ -9,8 +9,6 @@
 namespace hortator::tools {
 namespace {
 
-constexpr double overdue_rows = 10;
-
 std::string percent(double share) { return text::print("%.0f %%", 100 * share); }
 
 std::string rank_text(const observe::RankStatus& rank) {
@@ -69,31 +67,20 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
                       outlier(ranks, "min", percent(*idlest.device_busy), idlest));
 }
 
+void put_energy(core::Page& page, const observe::RunEnergy& energy) {
+  if (energy.source.empty()) return;
+  constexpr double joules_of_kwh = 3.6e6;
+  auto line = text::print("%.4g kWh", energy.joules / joules_of_kwh);
+  if (energy.samples > 0)
+    line += text::print(", %.4g J per sample", energy.joules / static_cast<double>(energy.samples));
+  page.row("energy", text::concat(line, " (", energy.source, ')'));
+}
+
 }  // namespace
 
 std::string ago(double seconds) {
   if (seconds < 60) return text::print("%.0f s", std::max(seconds, 0.0));
   return units::duration(std::chrono::duration<double>(seconds));
-}
-
-bool is_silent(const observe::RankStatus& rank, double now) {
-  return !rank.is_over && now - rank.time > std::max(overdue_rows * rank.every, 10.0);
-}
-
-std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>& ranks) {
-  constexpr double min_difference = 0.15;
-  if (ranks.size() < 2) return {};
-  std::vector<double> shares;
-  for (const auto& rank : ranks) shares.push_back(rank.communication);
-  std::sort(shares.begin(), shares.end());
-  const double median = shares[shares.size() / 2];
-  std::vector<observe::RankStatus> slow;
-  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(slow),
-               [&](const observe::RankStatus& rank) { return rank.communication < median - min_difference; });
-  std::sort(slow.begin(), slow.end(), [](const observe::RankStatus& a, const observe::RankStatus& b) {
-    return a.communication < b.communication;
-  });
-  return slow;
 }
 
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
@@ -120,6 +107,7 @@ void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
            percent(mean_of(ranks, data)) + " of the time spent waiting" +
                outlier(ranks, "max", percent(hungriest.data_wait), hungriest),
            hungriest.data_wait > 0.2 ? core::Ink::warning : core::Ink::plain);
+  put_energy(page, energy_of(ranks));
 }
 
 void put_stragglers(core::Page& page, const std::vector<observe::RankStatus>& ranks, double now) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/text/terminal.hpp"
+#include "observe/status/rank_facts.hpp"
 #include "observe/status/status_record.hpp"
 
 /// A summary of all ranks of a run, and its outliers.
@@ -12,14 +13,8 @@ namespace hortator::tools {
 /// "36 s", "1 min 41 s"
 std::string ago(double seconds);
 
-/// Whether the rank's last status row is overdue.
-bool is_silent(const observe::RankStatus& rank, double now);
-
-/// The ranks that the others wait for: those that spend much less time in communication than the median, slowest first.
-std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>& ranks);
-
-/// Adds rows for memory, devices, CPUs, gradients and data: the mean, and the rank with the extreme value. `ranks` must
-/// not be empty.
+/// Adds rows for memory, devices, CPUs, gradients, data and energy: the mean, and the rank with the extreme value.
+/// `ranks` must not be empty.
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks);
 
 /// Adds rows for slow and silent ranks, if there are any.

@@ -11,12 +11,14 @@
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
+#include "core/whole_file.hpp"
 #include "launch/settings/walltime.hpp"
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
 #include "tools/watch/runs_view.hpp"
 #include "tools/watch/watch_json.hpp"
+#include "tools/watch/watch_metrics.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -29,6 +31,8 @@ constexpr std::size_t history_rows = 240;
 Options watch_options() {
   Options options;
   options.named.add_options()("once", "print the page once and exit")(
+      "metrics", po::value<std::string>()->value_name("FILE"),
+      "replace FILE by the figures of the run in the format of Prometheus, at each update; with --once, once")(
       "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "time between updates")(
       "colour", po::value<std::string>()->default_value("auto")->value_name("WHEN"),
       "always, never, or auto: on a terminal, unless NO_COLOR is set")(
@@ -47,7 +51,8 @@ int print_watch_help() {
          "array or a sweep, it shows a line each.\n\n"
          "  hortator watch runs/digits\n"
          "  hortator watch runs/digits --once\n"
-         "  hortator watch runs/sweep runs/other --json\n\n"
+         "  hortator watch runs/sweep runs/other --json\n"
+         "  hortator watch runs/digits --metrics /var/lib/prometheus/node-exporter/digits.prom\n\n"
          "exit code: 0; 1 with --once or --json if a run failed or was killed; 2 wrong usage\n\n"
       << watch_options().named;
   return 0;
@@ -164,6 +169,12 @@ class Watched {
     return runs_.size() == 1 ? watch_view(runs_.front(), options) : runs_view(runs_, options);
   }
   std::string json() const { return watch_json(runs_, core::unix_time()); }
+  /// Writes the metrics of the run, which must be the only one.
+  void write_metrics(const std::string& file) const {
+    if (!core::write_whole(file, file + ".new", watch_metrics(runs_.front(), core::unix_time())))
+      throw Error({.what = "Cannot write " + text::quote(file), .hint = "name a file in a folder that you may write"});
+  }
+  std::size_t count() const { return runs_.size(); }
 
  private:
   std::vector<std::filesystem::path> folders_;
@@ -171,6 +182,25 @@ class Watched {
   bool colour_;
   std::vector<WatchFacts> runs_;
 };
+
+}  // namespace
+
+namespace {
+
+/// Replaces the file at each update, until the run has ended.
+int follow_metrics(Watched& watched, const std::string& file, double interval, bool once) {
+  if (watched.count() != 1)
+    throw UsageError({.what = text::concat("--metrics: expected one run, got ", watched.count()), .hint = "name one"});
+  std::signal(SIGINT, [](int) { is_interrupted = 1; });
+  std::signal(SIGTERM, [](int) { is_interrupted = 1; });
+  watched.write_metrics(file);
+  while (!once && is_interrupted == 0 && !watched.has_ended()) {
+    sleep_for(interval);
+    watched.read();
+    watched.write_metrics(file);
+  }
+  return once && watched.has_failed() ? 1 : 0;
+}
 
 }  // namespace
 
@@ -186,6 +216,8 @@ int watch_verb(const Arguments& arguments) {
     std::cout << watched.json();
     return watched.has_failed() ? 1 : 0;
   }
+  if (values.contains("metrics"))
+    return follow_metrics(watched, values["metrics"].as<std::string>(), interval, values.contains("once"));
   if (!values.contains("once") && isatty(STDOUT_FILENO) != 0) {
     const FullScreen screen;
     while (is_interrupted == 0 && !watched.has_ended()) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <set>
 
 #include "core/text/terminal.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "core/time.hpp"
 #include "observe/status/progress_text.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
@@ -123,6 +125,21 @@ void put_restarts(core::Page& page, const WatchFacts& facts) {
   page.row("restarts", text::concat(count, count > points.size() ? ", the last ones " : ": ", text::join(points)));
 }
 
+// The last failed attempts: where, why, and what followed.
+void put_attempts(core::Page& page, const WatchFacts& facts) {
+  constexpr std::size_t max_shown = 3;
+  const auto count = facts.attempts.size();
+  for (std::size_t i = count > max_shown ? count - max_shown : 0; i < count; ++i) {
+    const auto& attempt = facts.attempts[i];
+    auto line = text::concat(core::utc(static_cast<std::time_t>(attempt.time)), " exit code ", attempt.exit_code);
+    if (attempt.rank >= 0)
+      line += text::concat(", rank ", attempt.rank, " (", attempt.host, ") at step ", attempt.step);
+    line += text::concat(", ", attempt.error_class, ": ",
+                         attempt.is_restarted ? "restarted" : "not restarted: " + attempt.refused);
+    page.long_row("failed", core::one_line(line), attempt.is_restarted ? core::Ink::warning : core::Ink::bad);
+  }
+}
+
 }  // namespace
 
 const observe::RankStatus* main_rank(const WatchFacts& facts) {
@@ -169,6 +186,7 @@ std::string watch_view(const WatchFacts& facts, const ViewOptions& options) {
   put_saves(page, facts, main, options.now);
   if (!has_ended(facts)) put_stragglers(page, facts.ranks, options.now);
   put_restarts(page, facts);
+  put_attempts(page, facts);
   return std::move(page).text();
 }
 

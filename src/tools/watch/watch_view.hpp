@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "observe/status/restart_record.hpp"
 #include "observe/status/status_record.hpp"
 #include "tools/watch/metrics.hpp"
 
@@ -18,14 +19,15 @@ struct CheckpointFact {
 
 struct WatchFacts {
   std::string folder = "";
-  std::vector<observe::RankStatus> ranks = {};   ///< the ranks of one run that have written a status
-  std::vector<observe::Session> sessions = {};   ///< in order
-  std::vector<MetricRow> rows = {};              ///< a sample of the logged rows, with the last ones
-  std::vector<CheckpointFact> checkpoints = {};  ///< newest first
-  std::optional<std::string> outcome = {};       ///< "finished", "stopped"
-  std::optional<std::string> failure = {};       ///< the rank and the problem
-  bool is_killed = false;                        ///< without a record, a rank's process on this machine has ended
-  std::optional<double> deadline = {};           ///< of the job, from the scheduler
+  std::vector<observe::RankStatus> ranks = {};        ///< the ranks of one run that have written a status
+  std::vector<observe::Session> sessions = {};        ///< in order
+  std::vector<observe::RestartRecord> attempts = {};  ///< that failed under `hortator launch`, in order
+  std::vector<MetricRow> rows = {};                   ///< a sample of the logged rows, with the last ones
+  std::vector<CheckpointFact> checkpoints = {};       ///< newest first
+  std::optional<std::string> outcome = {};            ///< "finished", "stopped"
+  std::optional<std::string> failure = {};            ///< the rank and the problem
+  bool is_killed = false;                             ///< without a record, a rank's process on this machine has ended
+  std::optional<double> deadline = {};                ///< of the job, from the scheduler
   std::vector<std::pair<std::string, std::string>> arguments = {};  ///< of a task of a sweep
 };
 

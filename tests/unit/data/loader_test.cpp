@@ -3,6 +3,7 @@
 #include <ranges>
 #include <thread>
 
+#include "data/loader/loader_core.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "support/written.hpp"
@@ -73,6 +74,21 @@ TEST_CASE("ranks get as many batches when evened out, and size() is right also w
     CHECK(split.total_batch_size() == 3);
     CHECK(split.size() == (rank == 0 ? 3 : 2));
     CHECK(static_cast<std::int64_t>(read(split).size()) == split.size());
+  }
+}
+
+TEST_CASE("the samples that loops have taken are those of all ranks, each once an epoch") {
+  const auto taken = [](const auto& loop) {
+    const auto before = data::samples_taken();
+    loop();
+    return data::samples_taken() - before;
+  };
+  auto alone = data_loader(Numbers{7}, {.batch_size = 3});
+  CHECK(taken([&] { read(alone); }) == 7);
+  CHECK(taken([&] { read(alone), read(alone); }) == 14);
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto even = bound(7, {.batch_size = 2}, {.rank = rank, .world = 3});
+    CHECK(taken([&] { read(even); }) == 7);
   }
 }
 

@@ -55,6 +55,12 @@ int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   return success;
 }
 
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  if (device != &whole_device) return not_supported;
+  *millijoules = 1234567;
+  return success;
+}
+
 int nvmlDeviceGetUtilizationRates(void* device, Utilization* rates) {
   if (device != &whole_device) return not_supported;
   *rates = {.gpu = 40, .memory = 7};

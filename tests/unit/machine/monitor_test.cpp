@@ -116,6 +116,7 @@ TEST_CASE("a thread asks the driver, and the library is released at its end") {
   const auto use = answer_of("GPU-whole");
   REQUIRE(use);
   CHECK(use->busy == 0.4);
+  CHECK(use->joules == 1234.567);
   CHECK_FALSE(answer_of("GPU-other"));
   CHECK(users_of_nvml() == 0);
 }

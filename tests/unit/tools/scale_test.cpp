@@ -239,3 +239,22 @@ TEST_CASE("peak_flops prefers the longer matching device name") {
   CHECK_FALSE(observe::peak_flops("NVIDIA GeForce RTX 4090").has_value());
   CHECK_FALSE(observe::peak_flops("").has_value());
 }
+
+TEST_CASE("energy to solution is reported where all runs have measured it") {
+  const auto plan = plan_of(Growth::strong, {1, 2, 4});
+  auto points = points_of(plan, 0);
+  CHECK_THAT(scale_table(study_of(plan, points, network)), !ContainsSubstring("energy"));
+  CHECK(scale_panels(study_of(plan, points, network)).size() == 2);
+  for (auto& point : points) point.measure.joules = 1000.0 * point.run.ranks * (1 + 0.1 * (point.run.repeat - 1));
+  const auto study = study_of(plan, points, network);
+  CHECK(study.sizes[1].joules == Approx(2000));
+  const auto table = scale_table(study);
+  CHECK_THAT(table, ContainsSubstring("energy"));
+  CHECK_THAT(table, ContainsSubstring("4 kJ"));
+  const auto panels = scale_panels(study);
+  REQUIRE(panels.size() == 3);
+  CHECK(panels[2].title == "Energy to solution");
+  CHECK(panels[2].series[0].y ==
+        std::vector<double>{study.sizes[0].joules, study.sizes[1].joules, study.sizes[2].joules});
+  CHECK(observe::parse_measure(observe::to_json(points[0].measure))->joules == points[0].measure.joules);
+}

@@ -24,6 +24,24 @@ HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
 run watch runs/a --once; out_has 'restarts   1: after step 39'
 run watch runs/a --json; code_is 0; out_has '"schema_version": 1'; out_has '"state": "finished"'; out_has '"updates": 80'; out_has '"restarts": 1'
 
+# energy, over a made-up sysfs whose counter grows by 1 J every 10 ms
+zone=$work/sysfs/sys/class/powercap/intel-rapl:0
+mkdir -p "$zone"
+echo package-0 >"$zone/name"
+echo 262143328850 >"$zone/max_energy_range_uj"
+echo 0 >"$zone/energy_uj"
+(for i in $(seq 3000); do echo $((i * 1000000)) >"$zone/.new"; mv "$zone/.new" "$zone/energy_uj"; sleep 0.01; done) &
+counter=$!
+HORTATOR_ENERGY_ROOT=$work/sysfs HORTATOR_RUN_DIR=$work/runs/energy run launch -n 2 "$sleeping" weak 40 50; code_is 0
+out=$(<runs/energy/outcome.json); out_has '"source": "powercap"'; out_has '"kwh": '
+joules=$(sed -nE 's/^    "joules": ([0-9]+)\..*/\1/p' runs/energy/outcome.json)
+# one node, however many ranks: 40 updates of 50 ms
+[[ ${joules:-0} -ge 50 && $joules -le 2000 ]] || wrong "the run used $joules J"
+run watch runs/energy --once; out_has 'kWh'; out_has '(powercap)'
+run watch runs/energy --json; out_has '"source": "powercap"'
+out=$(cat runs/energy/logs/*.jsonl); out_has 'node_kWh'
+kill "$counter"
+
 # the tasks of an array: a line each, by number, with the arguments of a sweep
 mkdir -p runs/s/jobs runs/s/2 runs/s/10/jobs
 cp -r runs/a runs/s/1

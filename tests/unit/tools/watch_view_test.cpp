@@ -165,9 +165,9 @@ TEST_CASE("a run with few records is shown as well") {
 }
 
 TEST_CASE("the slowest ranks are those that wait least for the others") {
-  CHECK(slowest({rank(0, 0.1)}).empty());
-  CHECK(slowest({rank(0, 0.3), rank(1, 0.31), rank(2, 0.29)}).empty());
-  const auto slow = slowest({rank(0, 0.5), rank(1, 0.02), rank(2, 0.5), rank(3, 0.2), rank(4, 0.5)});
+  CHECK(observe::slowest({rank(0, 0.1)}).empty());
+  CHECK(observe::slowest({rank(0, 0.3), rank(1, 0.31), rank(2, 0.29)}).empty());
+  const auto slow = observe::slowest({rank(0, 0.5), rank(1, 0.02), rank(2, 0.5), rank(3, 0.2), rank(4, 0.5)});
   REQUIRE(slow.size() == 2);
   CHECK(slow[0].rank == 1);
   CHECK(slow[1].rank == 3);

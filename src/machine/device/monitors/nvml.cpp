@@ -33,6 +33,9 @@ class NvmlMonitor final : public DeviceMonitor {
     DeviceUse use{.used_bytes = memory.used, .total_bytes = memory.total};
     NvmlUtilization rates{};
     if (library_.call("nvmlDeviceGetUtilizationRates", device_, &rates)) use.busy = rates.busy_percent / 100.0;
+    unsigned long long millijoules = 0;
+    if (library_.call("nvmlDeviceGetTotalEnergyConsumption", device_, &millijoules))
+      use.joules = static_cast<double>(millijoules) * 1e-3;
     return use;
   }
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "observe/status/restart_record.hpp"
+#include "tools/launch/restart_plan.hpp"
+#include "tools/launch/supervise.hpp"
+
+namespace hortator::tools {
+
+/// How an attempt has ended, as the launcher knows it.
+struct AttemptEnd {
+  LauncherEnd end = {};
+  std::filesystem::path folder = {};  ///< of the run; empty: its program did not begin
+  std::string report = {};            ///< what mpirun or srun printed about the end
+};
+
+/// The failed attempts of one launch.
+class Attempts {
+ public:
+  explicit Attempts(RestartLimits limits);
+
+  /// Asks the rules of `hortator why` about a failed attempt, writes a row to restarts.jsonl in the run's folder, and
+  /// prints what was decided if restarts were asked for.
+  RestartPlan judge(const AttemptEnd& attempt);
+
+ private:
+  RestartLimits limits_;
+  std::string launch_;  ///< names this launch
+  std::vector<observe::RestartRecord> failed_;
+};
+
+}  // namespace hortator::tools
