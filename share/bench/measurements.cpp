@@ -34,6 +34,8 @@ const std::vector<Measurement>& measurements() {
       {"loss", "linear_cross_entropy, forward and backward, against cross_entropy of linear", loss},
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
+      {"pipeline", "a step of a model whose layers are on all ranks beside one of the whole model on each rank",
+       pipeline},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
       {"tensor", "operators on divided tensors beside ordinary ones, and a step that ranks divide beside the whole one",
        tensor},

@@ -47,6 +47,7 @@ std::vector<Result> loss(Accelerator& accelerator, const Plan& plan, const Selec
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Selection& selection);

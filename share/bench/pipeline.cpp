@@ -1,0 +1,111 @@
+// Pipelines: a step of a model whose layers are on all ranks, beside one of the whole model on each rank.
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/randn.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/nn/pipeline.hpp>
+#include <memory>
+
+#include "bench/bare_step.hpp"
+#include "bench/transformer_layer.hpp"
+#include "core/text/text.hpp"
+#include "parallel/pipeline/timeline.hpp"
+
+namespace hortator::bench {
+namespace {
+
+constexpr std::int64_t model_width = 256, head_count = 8, layers_of_rank = 4, micro_batches_of_rank = 4,
+                       rows_of_micro_batch = 2, tokens = 128;
+
+struct PipelineBlock final : TransformerLayer {
+  PipelineBlock() : TransformerLayer(model_width, head_count) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    const auto x = input + attention(norm_1(input), Sight::backwards);
+    return x + linear(at::gelu(linear(norm_2(x), up), "tanh"), down);
+  }
+};
+
+std::shared_ptr<PipelineModule> make_blocks(std::int64_t count) {
+  torch::manual_seed(1);
+  std::vector<PipelineLayer> layers;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto block = std::make_shared<PipelineBlock>();
+    layers.push_back({.module = block, .run = [block](const auto& inputs) {
+                        return PipelineLayer::Tensors{block->forward(inputs.at(0))};
+                      }});
+  }
+  return hortator::pipeline(std::move(layers));
+}
+
+struct NamedSchedule {
+  const char* name;
+  PipelineSchedule schedule;
+};
+constexpr std::array<NamedSchedule, 3> all_schedules = {{{"gpipe", PipelineSchedule::gpipe},
+                                                         {"1f1b", PipelineSchedule::one_f_one_b},
+                                                         {"interleaved", PipelineSchedule::interleaved}}};
+
+/// The share of a rank's time in which it would wait if messages took no time, and a backward pass twice the time of a
+/// forward pass.
+double planned_idle_share(const parallel::PipelineShape& shape, PipelineSchedule schedule) {
+  return run_plans(plan_ranks(parallel::planned(schedule), shape), shape).idle_share();
+}
+
+/// @collective
+Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& chosen) {
+  const int ranks = all.num_processes();
+  const auto micro_batches = micro_batches_of_rank * ranks;
+  Accelerator accelerator({.cpu = true, .parallel = {.pipeline = ranks, .pipeline_schedule = chosen.schedule}});
+  auto net = make_blocks(layers_of_rank * ranks), whole = make_blocks(layers_of_rank * ranks);
+  torch::optim::SGD sgd(net->parameters(), 1e-3), sgd_of_whole(whole->parameters(), 1e-3);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto x = at::randn({rows_of_micro_batch * micro_batches, tokens, model_width});
+  const auto ours = [&, &model = model, &optimizer = optimizer] {
+    accelerator.pipeline_step(model, x, [](auto& model, at::Tensor& part) { return model(part).square().mean(); },
+                              {.micro_batches = micro_batches});
+    optimizer.step();
+    optimizer.zero_grad();
+  };
+  const auto reference = [&] {
+    for (const auto& part : x.chunk(micro_batches)) (whole->forward(part).square().mean() / micro_batches).backward();
+    sgd_of_whole.step();
+    sgd_of_whole.zero_grad();
+  };
+  parallel::PipelineShape shape{.ranks = ranks, .micro_batches = static_cast<int>(micro_batches)};
+  if (chosen.schedule == PipelineSchedule::interleaved) shape.stages_per_rank = 2;
+  Result result = {
+      .name = text::concat("pipeline_", chosen.name),
+      .params = {{"ranks", ranks},
+                 {"micro_batches", micro_batches},
+                 {"width", model_width},
+                 {"layers", layers_of_rank * ranks},
+                 {"tokens", rows_of_micro_batch * micro_batches * tokens},
+                 {"planned_idle_share", planned_idle_share(shape, chosen.schedule)}},
+      .reference = "the whole model on each rank",
+      .timing = time_in_pairs({.ours = ours, .reference = reference, .line_up = [&] { line_up(all); }}, plan)};
+  // each rank computes 1 / ranks of what the reference does
+  result.params["measured_idle_share"] = 1 - 1 / (ranks * result.timing.ratio);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
+  std::vector<std::string> names;
+  for (const auto& one : all_schedules) names.emplace_back(one.name);
+  check_known("--case", selection.cases, names);
+  if (accelerator.num_processes() == 1) {
+    throw UsageError({.what = "bench pipeline was started on one rank",
+                      .why = "it times stages that wait for each other",
+                      .hint = "hortator launch -n 2 hortator bench pipeline"});
+  }
+  std::vector<Result> results;
+  for (const auto& one : all_schedules) {
+    if (selection.wants(one.name)) results.push_back(pipeline_step(accelerator, plan, one));
+  }
+  return results;
+}
+
+}  // namespace hortator::bench
