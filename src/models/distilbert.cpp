@@ -2,8 +2,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
-#include <hortator/parallel/pipeline.hpp>
 #include <hortator/lora.hpp>
+#include <hortator/parallel/pipeline.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "models/architectures.hpp"
