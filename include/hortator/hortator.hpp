@@ -42,6 +42,7 @@
 #include <hortator/parallel/synchronize_batch_norms.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
 #include <hortator/parallel/zero.hpp>
+#include <hortator/quantise.hpp>
 #include <hortator/run.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>

@@ -20,6 +20,7 @@
 #include "formats/torch/pickle/writer.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "paging/stores/cast_store.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
@@ -139,6 +140,12 @@ class Saving {
   }
 
   static void require_values(const weights::ModuleWeight& weight) {
+    if (paging::is_packed(weight.tensor)) {
+      throw UsageError({.what = text::concat("save_model() got a model whose parameter ", text::quote(weight.name),
+                                             " was packed by quantise()"),
+                        .why = "its own values are gone, and other programs do not know the packed ones",
+                        .hint = "keep the folder from which the model came, and save adapters by save_adapter()"});
+    }
     if (!weight.tensor.is_meta()) return;
     throw UsageError(
         {.what = text::concat("The tensor ", text::quote(weight.name), " of the model is on the meta device"),

@@ -40,10 +40,6 @@ std::optional<at::Tensor> given(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-bool has_layout(const at::Tensor& one, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
-  return one.sizes() == sizes && one.strides() == strides;
-}
-
 }  // namespace
 
 std::vector<at::Tensor> Adapter::parameters() const {
@@ -102,11 +98,7 @@ bool AdaptedWeight::concerns(const paging::WeightCall& call) const {
   if (computing == this) return false;
   if (layer_.kind == LayerKind::embedding) return call.use == paging::WeightUse::embedding;
   if (layer_.kind == LayerKind::convolution) return call.use == paging::WeightUse::convolution;
-  if (call.use != paging::WeightUse::product || call.seen.dim() != 2) return false;
-  const bool reads_transposed = call.is_linear() == (layer_.kind == LayerKind::transposed);
-  const auto& own = weight();
-  if (!reads_transposed) return has_layout(call.seen, own.sizes(), own.strides());
-  return has_layout(call.seen, {own.size(1), own.size(0)}, {own.stride(1), own.stride(0)});
+  return paging::reads_as_layer(call, layer_.kind == LayerKind::transposed);
 }
 
 bool AdaptedWeight::run(const paging::WeightCall& call) {

@@ -41,7 +41,7 @@ void AdapterFactors::move(Options... options) {
   Module::to(options...);
   if (!adapted_) return;
   const auto& weight = adapted_->weight();
-  if (paging::claim_of(weight) || paging::carries_divided_key(weight)) return;
+  if (paging::claim_of(weight) || paging::carries_divided_key(weight) || paging::is_packed(weight)) return;
   const at::NoGradGuard no_grad;
   weight.set_data(weight.to(options...));
   paging::refresh_weights();

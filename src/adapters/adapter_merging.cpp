@@ -9,19 +9,22 @@
 #include "core/text/text.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
 
 void require_ordinary(const Layer& layer) {
   const auto& weight = layer.weight;
-  const bool is_divided = paging::carries_divided_key(weight);
-  if (!is_divided && !paging::claim_of(weight)) return;
-  throw UsageError(
-      {.what = text::concat("merge_adapters() was called on a model whose weight ", text::quote(layer.name + ".weight"),
-                            " is ", is_divided ? "divided among tensor ranks" : "sharded or offloaded"),
-       .why = "the adapter is added to the whole weight, in place",
-       .hint = "save the adapter, load it into a model that is not prepared, and merge there"});
+  const bool is_divided = paging::carries_divided_key(weight), is_packed = paging::is_packed(weight);
+  if (!is_divided && !is_packed && !paging::claim_of(weight)) return;
+  const auto* state = is_packed    ? "packed by quantise()"
+                      : is_divided ? "divided among tensor ranks"
+                                   : "sharded or offloaded";
+  throw UsageError({.what = text::concat("merge_adapters() was called on a model whose weight ",
+                                         text::quote(layer.name + ".weight"), " is ", state),
+                    .why = "the adapter is added to the whole weight, in place",
+                    .hint = "save the adapter, load it into a model that is not prepared, and merge there"});
 }
 
 void require_mergeable(const Layer& layer, const Adapter& adapter) {

@@ -15,6 +15,7 @@
 #include "core/text/text.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
@@ -100,6 +101,12 @@ void require_possible(const LoraOptions& options, const Layer& layer) {
   const bool is_matrix = layer.kind == LayerKind::linear || layer.kind == LayerKind::transposed;
   if (options.use_dora && !is_matrix) refuse("LoraOptions::use_dora", "DoRA is supported for linear layers");
   if (options.lora_bias && layer.kind == LayerKind::embedding) refuse("LoraOptions::lora_bias", "peft has none there");
+  if (options.use_dora && paging::is_packed(layer.weight)) {
+    throw UsageError({.what = text::concat("LoraOptions::use_dora is set, and quantise() has packed the weight of ",
+                                           text::quote(layer.name)),
+                      .why = "DoRA needs the lengths of its rows",
+                      .hint = "use LoRA or rsLoRA"});
+  }
   const auto rank = rank_of(options, layer.name);
   if (rank % layer.groups != 0)
     refuse("A rank that is no multiple of the groups", "lora_B is divided into the same groups");
@@ -114,7 +121,8 @@ void require_possible(const LoraOptions& options, const Layer& layer) {
 /// The values of lora_A and lora_B at first: the product is zero.
 std::pair<at::Tensor, at::Tensor> first_factors(const LoraOptions& options, const Layer& layer) {
   const at::NoGradGuard no_grad;
-  const auto type = at::isReducedFloatingType(layer.weight.scalar_type()) ? at::kFloat : layer.weight.scalar_type();
+  const auto own = layer.weight.scalar_type();
+  const auto type = at::isFloatingType(own) && !at::isReducedFloatingType(own) ? own : at::kFloat;
   const auto numbers = layer.weight.options().dtype(type).requires_grad(false);
   const auto rank = rank_of(options, layer.name);
   if (layer.kind == LayerKind::embedding)

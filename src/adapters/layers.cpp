@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "adapters/adapter_factors.hpp"
+#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
@@ -35,8 +36,8 @@ at::Tensor own_weight(const torch::nn::Module& module) {
 /// Nothing for modules that no adapter can change.
 std::optional<Layer> layer_of(const std::string& name, const std::shared_ptr<torch::nn::Module>& module) {
   const auto weight = own_weight(*module);
-  if (!weight.defined() || !weight.is_floating_point()) return {};
-  Layer layer{.name = name, .module = module, .weight = weight};
+  if (!weight.defined() || (!weight.is_floating_point() && !paging::is_packed(weight))) return {};
+  Layer layer{.name = name, .module = module, .weight = weight, .sizes = paging::sizes_of_weight(weight)};
   if (const auto groups = groups_of_convolution(*module)) {
     layer.kind = LayerKind::convolution;
     layer.groups = *groups;
@@ -60,7 +61,9 @@ void add_tied_layers(const torch::nn::Module& model, ModelLayers& all) {
       return std::ranges::find_if(all.layers, [&](const Layer& one) { return one.name == joined(prefix, name); });
     };
     for (const auto& [name, weight] : tied.tied_layers()) {
-      if (find(name) == all.layers.end()) all.layers.push_back({.name = joined(prefix, name), .weight = weight});
+      if (find(name) == all.layers.end())
+        all.layers.push_back(
+            {.name = joined(prefix, name), .weight = weight, .sizes = paging::sizes_of_weight(weight)});
       std::erase(all.other_modules, joined(prefix, name));
     }
     if (const auto scoring = find(tied.scoring_layer()); scoring != all.layers.end()) scoring->is_scoring = true;
@@ -73,12 +76,12 @@ void add_tied_layers(const torch::nn::Module& model, ModelLayers& all) {
 }  // namespace
 
 std::int64_t Layer::inputs() const {
-  if (kind == LayerKind::convolution) return weight.size(1) * groups;
-  return weight.size(kind == LayerKind::linear ? 1 : 0);
+  if (kind == LayerKind::convolution) return sizes.at(1) * groups;
+  return sizes.at(kind == LayerKind::linear ? 1 : 0);
 }
 
 std::int64_t Layer::outputs() const {
-  return weight.size(kind == LayerKind::transposed || kind == LayerKind::embedding ? 1 : 0);
+  return sizes.at(kind == LayerKind::transposed || kind == LayerKind::embedding ? 1 : 0);
 }
 
 ModelLayers layers_of(const torch::nn::Module& model) {

@@ -22,6 +22,7 @@ struct Layer {
   std::string name = {};
   std::shared_ptr<torch::nn::Module> module = {};  ///< null for a tied layer that the model does not have as a module
   at::Tensor weight = {};
+  std::vector<std::int64_t> sizes = {};  ///< of the weight, also if its memory is packed
   LayerKind kind = LayerKind::linear;
   std::int64_t groups = 1;       ///< of a convolution
   bool is_linear_class = false;  ///< one that "all-linear" means

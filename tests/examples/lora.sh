@@ -68,3 +68,23 @@ expect_line '[-]-adapter: expected --model DIR as well'
 run "$generate" --model base/model --adapter model --ids ids --logits none.safetensors
 [ "$code" != 0 ] || wrong 'a folder without an adapter was accepted'
 expect_line 'has no adapter_config.json'
+
+# weights in 8 and 4 bits
+for format in int8 int4 nf4; do
+  run "$generate" --model base/model --quantise "$format" --ids ids --logits "$format.safetensors"
+  expect_code 0
+  if cmp -s base.safetensors "$format.safetensors"; then wrong "--quantise $format changes nothing"; fi
+  run "$generate" --model base/model --quantise "$format" --adapter one/adapter --ids ids --logits both.safetensors
+  expect_code 0
+done
+run "$program" "${lora[@]}" --quantise int4 --run-dir quantised
+expect_code 0
+run "${launcher[@]}" "$program" "${lora[@]}" --quantise int4 --zero 3 --run-dir quantised-sharded
+expect_code 0
+close quantised/loss.csv quantised-sharded/loss.csv
+run "$program" --model base/model --text text "${texts[@]}" --quantise int4
+expect_code 2
+expect_line 'expected --lora RANK as well'
+run "$generate" --model base/model --quantise fp4 --ids ids --logits none.safetensors
+expect_code 2
+expect_line "Expected int8, int4 or nf4 as the format of weights, got 'fp4'"

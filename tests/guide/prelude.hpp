@@ -11,6 +11,7 @@
 #include <hortator/models/generate.hpp>
 #include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
+#include <hortator/nn/pipeline.hpp>
 #include <iostream>
 #include <optional>
 

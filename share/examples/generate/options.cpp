@@ -47,6 +47,8 @@ po::options_description described(Options& options, Paths& paths) {
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("adapter", po::value(&paths.adapter)->value_name("DIR"),
       "with --model: a LoRA adapter, a folder of peft's layout (adapter_config.json, adapter_model.safetensors)");
+  add("quantise", po::value(&options.quantise)->value_name("int8|int4|nf4"),
+      "with --model: keep the weights of linear layers in 8 or 4 bits");
   add("tensor", into(options.tensor)->value_name("N"),
       "with --model: ranks among which its layers are divided; they compute each prompt together");
   add("pipeline", into(options.pipeline)->value_name("N"),
@@ -141,6 +143,9 @@ Options parse_options(int argc, const char* const* argv) {
         "given as well");
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
   check(options.pipeline > 0, "--pipeline: expected a whole number from 1");
+  check(options.quantise.empty() || !paths.checkpoint.empty(), "--quantise: expected --model DIR as well");
+  check(options.quantise.empty() || options.tensor == 1,
+        "--quantise: packed weights cannot be divided, so --tensor cannot be given as well");
   check(paths.adapter.empty() || !paths.checkpoint.empty(), "--adapter: expected --model DIR as well");
   if (!paths.ids.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),

@@ -23,6 +23,7 @@ struct Options {
   // With a Hugging Face checkpoint:
   std::filesystem::path checkpoint = {};  ///< its folder or GGUF file; empty: the model of the example gpt
   std::filesystem::path adapter = {};     ///< a folder of peft's layout, for the checkpoint
+  std::string quantise = {};              ///< "int8", "int4" or "nf4"; empty: weights as they are
   int tensor = 1;                         ///< ranks among which its layers are divided; 1: the launcher's value
   int pipeline = 1;                       ///< ranks that have consecutive layers; 1: the launcher's value
   hortator::models::GenerateOptions generation;

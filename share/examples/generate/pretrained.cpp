@@ -8,6 +8,7 @@
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/lora.hpp>
+#include <hortator/quantise.hpp>
 #include <hortator/state.hpp>
 #include <utility>
 
@@ -73,6 +74,7 @@ hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options&
                                                                   hortator::Accelerator& accelerator) {
   const auto load = [&] { return models::from_pretrained(options.checkpoint); };
   auto net = options.tensor * options.pipeline > 1 ? hortator::construct_deferred(load) : load();
+  if (!options.quantise.empty()) hortator::quantise(net, {.format = hortator::parse_weight_format(options.quantise)});
   if (!options.adapter.empty()) hortator::load_adapter(net, options.adapter);
   return accelerator.prepare_model(std::move(net), {.evaluation_mode = true});
 }

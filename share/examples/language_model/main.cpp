@@ -29,6 +29,7 @@ struct Options {
   double learning_rate = 0, weight_decay = 0;
   std::string precision;
   hortator::LoraOptions lora;
+  std::string quantise;
   bool trains_adapter = false, has_adapter_options = false;
   std::filesystem::path run_dir;
 };
@@ -40,10 +41,12 @@ void parse_adapter(example::Options& options, Options& found) {
   found.lora.targets =
       options.texts("lora-targets", "layers with an adapter, by the ends of their names, or all-linear");
   found.lora.dropout = options.real("lora-dropout", 0, "of what the adapter reads");
+  found.quantise = options.choice("quantise", {"no", "int8", "int4", "nf4"}, "with --lora: bits of the frozen weights");
   found.trains_adapter = rank > 0;
   found.lora.rank = rank;
   found.lora.alpha = alpha != 0 ? alpha : 2 * static_cast<double>(rank);
-  found.has_adapter_options = alpha != 0 || !found.lora.targets.empty() || found.lora.dropout != 0;
+  found.has_adapter_options =
+      alpha != 0 || found.quantise != "no" || !found.lora.targets.empty() || found.lora.dropout != 0;
 }
 
 /// Returns nothing if --help was given.
@@ -74,7 +77,7 @@ std::optional<Options> parse(int argc, char** argv) {
   if (options.help()) return {};
   if (found.has_adapter_options && !found.trains_adapter)
     throw hortator::UsageError(
-        {.what = "--lora-alpha, --lora-targets and --lora-dropout: expected --lora RANK as well"});
+        {.what = "--lora-alpha, --lora-targets, --lora-dropout and --quantise: expected --lora RANK as well"});
   if (found.text.files.empty())
     throw hortator::UsageError({.what = "--text: a value is missing", .hint = "name files to train on"});
   if (found.zero > 3)
@@ -95,6 +98,7 @@ std::shared_ptr<models::PretrainedModel> make_model(const Options& options) {
     throw hortator::UsageError(
         {.what = "--context-length: the model has only " + std::to_string(config.max_positions) + " positions"});
   if (options.recompute) net->set_recompute_layers(true);
+  if (options.quantise != "no") hortator::quantise(net, {.format = hortator::parse_weight_format(options.quantise)});
   if (options.trains_adapter) hortator::lora(net, options.lora);
   net->train();
   return net;

@@ -14,6 +14,7 @@
 #include "formats/safetensors/writer.hpp"
 #include "models/pretrained/expert_names.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_shards.hpp"
@@ -40,6 +41,12 @@ void write_file(const std::filesystem::path& path, const ByName& tensors) {
 }
 
 void require_whole(const std::string& name, const at::Tensor& tensor) {
+  if (paging::is_packed(tensor)) {
+    throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
+                                           " was packed by quantise()"),
+                      .why = "its own values are gone, and other programs do not know the packed ones",
+                      .hint = "keep the folder from which the model came, and save adapters by save_adapter()"});
+  }
   if (!paging::carries_divided_key(tensor)) return;
   throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
                                          " is divided among ranks"),

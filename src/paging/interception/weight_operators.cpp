@@ -27,6 +27,9 @@ using Computes = std::array<std::shared_ptr<WeightOperator>, layers>;
 /// A storage by its address, which stays taken while this lives.
 using StorageName = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
+/// A weight that may have ended; its address stays taken while this lives.
+using WeakWeight = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
 /// Where a weight lies: several may share a storage, as those in an array of ZeRO do.
 struct WeightPlace {
   const c10::StorageImpl* storage = nullptr;
@@ -36,7 +39,7 @@ struct WeightPlace {
 };
 
 struct AttachedWeight {
-  at::Tensor weight;
+  WeakWeight weight;
   StorageName storage;  ///< of the weight when it was last looked for
   WeightPlace place;
   Computes computes;
@@ -63,24 +66,46 @@ WeightPlace place_of(const at::Tensor& tensor) {
           .offset = tensor.storage_offset()};
 }
 
-/// Names the weight's present place, and lets its operators be intercepted.
-void find_place(AttachedWeights& all, AttachedWeight& one) {
-  const auto former = all.by_place.find(one.place);
-  if (former != all.by_place.end() && former->second == one.weight.unsafeGetTensorImpl()) all.by_place.erase(former);
-  one.storage = StorageName(one.weight.storage().getWeakStorageImpl());
-  one.place = place_of(one.weight);
-  all.by_place.insert_or_assign(one.place, one.weight.unsafeGetTensorImpl());
-  add_key(one.weight);
+/// Undefined if it has ended.
+at::Tensor weight_of(const AttachedWeight& one) {
+  auto impl = one.weight.lock();
+  return impl.defined() ? at::Tensor(std::move(impl)) : at::Tensor();
 }
 
-bool is_found(const AttachedWeight& one) { return one.place == place_of(one.weight) && carries_key(one.weight); }
+void forget_place(AttachedWeights& all, const AttachedWeight& one) {
+  const auto found = all.by_place.find(one.place);
+  if (found != all.by_place.end() && found->second == one.weight._unsafe_get_target()) all.by_place.erase(found);
+}
 
-Computes computes_of(const at::Tensor& seen) {
+/// Names the weight's present place, and lets its operators be intercepted.
+void find_place(AttachedWeights& all, AttachedWeight& one, const at::Tensor& weight) {
+  forget_place(all, one);
+  one.storage = StorageName(weight.storage().getWeakStorageImpl());
+  one.place = place_of(weight);
+  all.by_place.insert_or_assign(one.place, weight.unsafeGetTensorImpl());
+  add_key(weight);
+}
+
+bool is_found(const AttachedWeight& one, const at::Tensor& weight) {
+  return one.place == place_of(weight) && carries_key(weight);
+}
+
+/// What is attached to the weight at a tensor's place.
+struct Found {
+  at::Tensor weight;
+  Computes computes;
+};
+
+Found find_at(const at::Tensor& seen) {
   if (attached_count.load(std::memory_order_relaxed) == 0 || !seen.defined() || !seen.has_storage()) return {};
   auto& all = attached();
   const std::lock_guard lock(all.mutex);
   const auto found = all.by_place.find(place_of(seen));
-  return found == all.by_place.end() ? Computes{} : all.weights.at(found->second).computes;
+  if (found == all.by_place.end()) return {};
+  const auto& one = all.weights.at(found->second);
+  auto weight = weight_of(one);
+  if (!weight.defined()) return {};
+  return {.weight = std::move(weight), .computes = one.computes};
 }
 
 struct KnownUse {
@@ -134,17 +159,26 @@ class RunningScope {
 
 bool WeightCall::is_linear() const { return op.operator_name().name == "aten::linear"; }
 
+bool reads_as_layer(const WeightCall& call, bool is_transposed) {
+  if (call.use != WeightUse::product || call.seen.dim() != 2) return false;
+  const auto& own = call.weight;
+  if (call.is_linear() != is_transposed)
+    return call.seen.sizes() == own.sizes() && call.seen.strides() == own.strides();
+  return call.seen.size(0) == own.size(1) && call.seen.size(1) == own.size(0) && call.seen.stride(0) == own.stride(1) &&
+         call.seen.stride(1) == own.stride(0);
+}
+
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes) {
   start_interception();
   auto& all = attached();
   const std::lock_guard lock(all.mutex);
   auto [found, is_new] = all.weights.try_emplace(
-      weight.unsafeGetTensorImpl(), AttachedWeight{.weight = weight,
+      weight.unsafeGetTensorImpl(), AttachedWeight{.weight = WeakWeight(weight.getIntrusivePtr()),
                                                    .storage = StorageName(weight.storage().getWeakStorageImpl()),
                                                    .place = {},
                                                    .computes = {}});
   found->second.computes[static_cast<std::size_t>(layer)] = std::move(computes);
-  find_place(all, found->second);
+  find_place(all, found->second, weight);
   if (is_new) ++attached_count;
 }
 
@@ -156,25 +190,45 @@ void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept {
   if (found == all.weights.end()) return;
   released = std::move(found->second.computes[static_cast<std::size_t>(layer)]);
   if (!found->second.is_empty()) return;
-  const auto place = all.by_place.find(found->second.place);
-  if (place != all.by_place.end() && place->second == found->first) all.by_place.erase(place);
+  forget_place(all, found->second);
   if (!claim_of(weight)) remove_key(weight);
   all.weights.erase(found);
   --attached_count;
 }
 
 bool changes_products(const at::Tensor& weight) {
-  for (const auto& one : computes_of(weight))
+  for (const auto& one : find_at(weight).computes)
     if (one && one->changes_products()) return true;
   return false;
 }
 
+bool is_packed(const at::Tensor& weight) {
+  return find_at(weight).computes[static_cast<std::size_t>(WeightLayer::packed)] != nullptr;
+}
+
+std::vector<std::int64_t> sizes_of_weight(const at::Tensor& weight) {
+  const auto found = find_at(weight);
+  const auto& packed = found.computes[static_cast<std::size_t>(WeightLayer::packed)];
+  return packed ? packed->sizes_of_layer() : weight.sizes().vec();
+}
+
 void refresh_weights() {
   if (attached_count.load(std::memory_order_relaxed) == 0) return;
+  std::vector<AttachedWeight> ended;  // destroyed without the lock
   auto& all = attached();
   const std::lock_guard lock(all.mutex);
-  for (auto& [impl, one] : all.weights)
-    if (!is_found(one)) find_place(all, one);
+  for (auto next = all.weights.begin(); next != all.weights.end();) {
+    auto& one = next->second;
+    if (const auto weight = weight_of(one); weight.defined()) {
+      if (!is_found(one, weight)) find_place(all, one, weight);
+      ++next;
+      continue;
+    }
+    forget_place(all, one);
+    ended.push_back(std::move(one));
+    next = all.weights.erase(next);
+    --attached_count;
+  }
 }
 
 std::optional<std::size_t> weight_position(const c10::OperatorHandle& op) {
@@ -185,7 +239,7 @@ std::optional<std::size_t> weight_position(const c10::OperatorHandle& op) {
 
 bool run_weight_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t position,
                          const at::Tensor& seen, const std::function<void()>& plain) {
-  const auto computes = computes_of(seen);
+  const auto [weight, computes] = find_at(seen);
   if (!computes[0] && !computes[1]) return false;
   const auto place = place_of(seen);
   const auto first = running.place == place ? running.next : 0;
@@ -195,8 +249,13 @@ bool run_weight_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack
       const RunningScope scope({.place = place, .next = layer + 1});
       if (!run_weight_operator(op, stack, position, seen, plain)) plain();
     };
-    if (computes[layer]->run(
-            {.op = op, .stack = stack, .use = known_use(op)->use, .position = position, .seen = seen, .plain = next}))
+    if (computes[layer]->run({.op = op,
+                              .stack = stack,
+                              .use = known_use(op)->use,
+                              .position = position,
+                              .seen = seen,
+                              .weight = weight,
+                              .plain = next}))
       return true;
   }
   return false;

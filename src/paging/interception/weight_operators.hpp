@@ -4,9 +4,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 /// Computes products with a weight, and look-ups in it, in another way than LibTorch does: adapters, packed weights.
 namespace hortator::paging {
@@ -20,6 +22,7 @@ struct WeightCall {
   WeightUse use;
   std::size_t position;                ///< of the weight among the arguments
   at::Tensor seen;                     ///< the weight, a view of it, or this rank's part of either
+  at::Tensor weight;                   ///< what the operators were attached to
   const std::function<void()>& plain;  ///< runs the operator as it would run otherwise, on the stack
 
   std::size_t count() const { return op.schema().arguments().size(); }
@@ -33,6 +36,10 @@ struct WeightCall {
   bool is_linear() const;
 };
 
+/// Whether a product reads the weight as its layer's forward does, and not x W of a layer that computes x W^T.
+/// `is_transposed`: the layer computes x W.
+bool reads_as_layer(const WeightCall& call, bool is_transposed);
+
 class WeightOperator {
  public:
   virtual ~WeightOperator() = default;
@@ -40,15 +47,22 @@ class WeightOperator {
   virtual bool run(const WeightCall& call) = 0;
   /// Whether products with the weight are changed: code that multiplies by the weight's memory has to use linear().
   virtual bool changes_products() const = 0;
+  /// The sizes of the layer's weight, if those of the parameter are others; otherwise empty.
+  virtual std::vector<std::int64_t> sizes_of_layer() const { return {}; }
 };
 
 /// The order in which the operators of one weight run: each one's plain() is the next.
 enum class WeightLayer { adapters, packed };
 
 /// From now on operators on `weight`, and on views of it, are given to `computes`, wherever its memory is
-/// (refresh_weights). Replaces what is attached in this layer.
+/// (refresh_weights). Replaces what is attached in this layer. Ends with the weight, which is not kept alive.
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
 void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
+
+/// Whether the weight's memory holds a packed form of it.
+bool is_packed(const at::Tensor& weight);
+/// The sizes of a weight, also of a packed one.
+std::vector<std::int64_t> sizes_of_weight(const at::Tensor& weight);
 
 /// Whether products with the tensor, a weight or a view of it, are not those with its memory.
 bool changes_products(const at::Tensor& weight);

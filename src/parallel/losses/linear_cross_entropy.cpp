@@ -110,6 +110,7 @@ at::Tensor with_all_scores(const at::Tensor& hidden, const at::Tensor& weight, c
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& target,
                                 const LinearCrossEntropyOptions& options) {
   const auto part = parallel::operand_of(weight);
+  if (paging::is_packed(part.tensor)) return with_all_scores(hidden, weight, target, options);
   refuse_shapes(hidden, target, part.whole_sizes());
   refuse_options(options);
   const bool is_divided = part.is_divided();

@@ -14,6 +14,7 @@
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/interception.hpp"
 #include "parallel/tensor/joint_work.hpp"
@@ -39,6 +40,12 @@ std::vector<PlannedParameter> planned(const std::vector<std::pair<std::string, a
 
 void require_undivided(const std::vector<std::pair<std::string, at::Tensor>>& all) {
   for (const auto& [name, tensor] : all) {
+    if (paging::is_packed(tensor)) {
+      throw UsageError({.what = text::concat("The weight ", text::quote(name),
+                                             " was packed by quantise(), and the model is to be divided among ranks"),
+                        .why = "packed weights are not divided by parallel.tensor and parallel.experts",
+                        .hint = "leave out one of the two"});
+    }
     if (!is_divided(tensor)) continue;
     throw UsageError({.what = text::concat("The parameter ", text::quote(name), " is divided among ranks already"),
                       .why = "another prepared model has it",

@@ -1,6 +1,8 @@
 // Training of adapters on several ranks, against the same on one rank.
 #include <hortator/error.hpp>
 #include <hortator/lora.hpp>
+#include <hortator/quantise.hpp>
+#include <optional>
 
 #include "tensor_course.hpp"
 
@@ -20,6 +22,7 @@ struct AdapterRun {
   std::int64_t first = 0, steps = 10, length = 8;
   fs::path load = {}, save = {}, adapter = {};
   bool recomputes = false;
+  std::optional<WeightFormat> format = {};  ///< of the frozen weights
 };
 
 /// lora_B is not zero, so that lora_A is trained from the first step on.
@@ -35,6 +38,7 @@ void add_adapter(Net& net, const LoraOptions& options) {
 
 template <typename Net, typename Loss>
 TensorCourse train_adapter_of(const AdapterRun& run, Net& net, const Loss& loss_of_step) {
+  if (run.format) quantise(net, {.format = *run.format, .group = 16});
   add_adapter(net, run.lora);
   Accelerator accelerator(run.options);
   torch::optim::AdamW adam(trainable_parameters(net), torch::optim::AdamWOptions(1e-2));
@@ -174,6 +178,24 @@ TEST_CASE("recomputed layers have the adapters' outputs, also with dropout, and 
     bf16.mixed_precision = Precision::bf16;
     check_same(train_adapter({.options = bf16, .steps = 4}).losses,
                train_adapter({.options = options, .steps = 4}).losses, 0.05);
+  }
+}
+
+TEST_CASE("adapters of packed weights train as on one rank at every stage, and refuse parallel.tensor") {
+  for (const auto* family : {"llama", "gpt2", "user"}) {
+    for (const auto format : {WeightFormat::int8, WeightFormat::int4, WeightFormat::nf4}) {
+      const auto expected = train_adapter_alone({.family = family, .steps = 5, .format = format});
+      for (const auto& options : adapter_arrangements()) {
+        INFO(family << ", " << text_of(options));
+        const AdapterRun run = {.family = family, .options = options, .steps = 5, .format = format};
+        if (options.parallel.tensor.value_or(1) > 1) {
+          CHECK_THROWS_WITH(train_adapter(run), Catch::Matchers::Contains("packed by quantise()") &&
+                                                    Catch::Matchers::Contains("parallel.tensor"));
+        } else {
+          check_same(train_adapter(run).losses, expected.losses);
+        }
+      }
+    }
   }
 }
 

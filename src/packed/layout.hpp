@@ -1,0 +1,49 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <hortator/quantise.hpp>
+
+/// Weights in 8 and 4 bits.
+namespace hortator::packed {
+
+/// A matrix of `outputs` rows in one array of bytes: first the scales, then the numbers, row after row. Two numbers of
+/// 4 bits share a byte, the first one in its upper half.
+struct PackedLayout {
+  WeightFormat format = WeightFormat::int8;
+  std::int64_t outputs = 0, inputs = 0;
+  std::int64_t group = 64;
+
+  std::int64_t count() const { return outputs * inputs; }
+  /// nf4's groups continue from one row to the next, as bitsandbytes' do; int4's begin with each row.
+  std::int64_t groups_of_row() const { return (inputs + group - 1) / group; }
+  std::int64_t scales() const {
+    if (format == WeightFormat::int8) return outputs;
+    return format == WeightFormat::int4 ? outputs * groups_of_row() : (count() + group - 1) / group;
+  }
+  /// Each scale takes 4 bytes: a float, or the scale and the smallest value as two bfloat16.
+  std::int64_t scale_bytes() const { return 4 * scales(); }
+  std::int64_t row_bytes() const { return format == WeightFormat::int8 ? inputs : (inputs + 1) / 2; }
+  std::int64_t number_bytes() const { return format == WeightFormat::nf4 ? (count() + 1) / 2 : outputs * row_bytes(); }
+  std::int64_t bytes() const { return scale_bytes() + number_bytes(); }
+  /// Whether rows consist of whole groups, so that they begin at a byte and with a scale of their own.
+  bool has_whole_groups() const { return format == WeightFormat::int8 || inputs % group == 0; }
+};
+
+/// The parts of the array.
+struct PackedBytes {
+  const float* floats;         ///< of int8 and nf4: the largest absolute values
+  const std::uint32_t* pairs;  ///< of int4: the scale in the upper half, the smallest value in the lower one
+  const std::uint8_t* numbers;
+};
+
+inline PackedBytes parts_of(const PackedLayout& layout, const at::Tensor& bytes) {
+  const auto* begin = bytes.const_data_ptr<std::uint8_t>();
+  return {.floats = reinterpret_cast<const float*>(begin),
+          .pairs = reinterpret_cast<const std::uint32_t*>(begin),
+          .numbers = begin + layout.scale_bytes()};
+}
+
+}  // namespace hortator::packed

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "packed/layout.hpp"
+
+namespace hortator::packed {
+
+/// x W^T for a packed matrix W and x [.., inputs], in the type of x. Differentiable by x. A few rows of float32 are
+/// multiplied at the speed at which the bytes can be read; for more, some rows of W are unpacked at a time.
+at::Tensor product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& weight);
+
+}  // namespace hortator::packed

@@ -1,0 +1,57 @@
+#include "packed/packed_rows.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <bit>
+
+#include "packed/packing.hpp"
+
+namespace hortator::packed {
+namespace {
+
+unsigned nibble_at(const std::uint8_t* numbers, std::int64_t index) {
+  const auto byte = numbers[index / 2];
+  return index % 2 == 0 ? byte >> 4U : byte & 15U;
+}
+
+void unpack_int8_row(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
+  const auto* numbers = parts.numbers + row * layout.inputs;
+  const auto largest = parts.floats[row];
+  for (std::int64_t i = 0; i < layout.inputs; ++i)
+    to[i] = static_cast<float>(static_cast<std::int8_t>(numbers[i])) * largest * int8_step;
+}
+
+void unpack_int4_row(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
+  const auto* numbers = parts.numbers + row * layout.row_bytes();
+  const auto* pairs = parts.pairs + row * layout.groups_of_row();
+  for (std::int64_t i = 0; i < layout.inputs; ++i) {
+    const auto pair = pairs[i / layout.group];
+    const auto scale = std::bit_cast<float>(pair & 0xFFFF0000U), smallest = std::bit_cast<float>(pair << 16U);
+    to[i] = static_cast<float>(nibble_at(numbers, i)) * scale + smallest;
+  }
+}
+
+void unpack_nf4_row(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
+  const auto* values = nf4_values();
+  const auto first = row * layout.inputs;
+  for (std::int64_t i = 0; i < layout.inputs; ++i)
+    to[i] = values[nibble_at(parts.numbers, first + i)] * parts.floats[(first + i) / layout.group];
+}
+
+}  // namespace
+
+at::Tensor unpacked_rows(const PackedLayout& layout, const at::Tensor& bytes, std::int64_t begin, std::int64_t end) {
+  auto rows = at::empty({end - begin, layout.inputs}, bytes.options().dtype(at::kFloat));
+  auto* to = rows.mutable_data_ptr<float>();
+  const auto parts = parts_of(layout, bytes);
+  const auto unpack = layout.format == WeightFormat::int8   ? unpack_int8_row
+                      : layout.format == WeightFormat::int4 ? unpack_int4_row
+                                                            : unpack_nf4_row;
+  at::parallel_for(begin, end, 16, [&](std::int64_t first, std::int64_t last) {
+    for (auto row = first; row < last; ++row) unpack(layout, parts, row, to + (row - begin) * layout.inputs);
+  });
+  return rows;
+}
+
+}  // namespace hortator::packed

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "packed/layout.hpp"
+
+namespace hortator::packed {
+
+/// Rows `begin` to `end` of a packed matrix as float32 [rows, inputs].
+at::Tensor unpacked_rows(const PackedLayout& layout, const at::Tensor& bytes, std::int64_t begin, std::int64_t end);
+
+}  // namespace hortator::packed

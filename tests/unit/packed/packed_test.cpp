@@ -1,0 +1,205 @@
+// Weights in 8 and 4 bits: their bytes against bitsandbytes, products against unpacked ones, and whole models.
+#include <ATen/ATen.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
+
+#include <cstdlib>
+#include <hortator/bigmodel/offload.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
+#include <hortator/lora.hpp>
+#include <hortator/models/pretrained.hpp>
+#include <hortator/quantise.hpp>
+#include <hortator/training/autocast.hpp>
+#include <map>
+
+#include "packed/packed_products.hpp"
+#include "packed/packed_rows.hpp"
+#include "packed/packing.hpp"
+#include "paging/interception/weight_operators.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace hortator;
+using Catch::Matchers::Contains;
+using packed::PackedLayout;
+
+namespace {
+
+SafetensorsFile packed_case() {
+  const auto* other = std::getenv("HORTATOR_PACKED_CASE");
+  return SafetensorsFile(other != nullptr ? other : PACKED_CASE);
+}
+
+PackedLayout layout_of(const at::Tensor& weight, WeightFormat format, std::int64_t group = 64) {
+  return {.format = format, .outputs = weight.size(0), .inputs = weight.size(1), .group = group};
+}
+
+constexpr WeightFormat every_format[] = {WeightFormat::int8, WeightFormat::int4, WeightFormat::nf4};
+
+/// The largest step between neighbouring values, relative to the largest weight of a group.
+double largest_error(WeightFormat format) {
+  return format == WeightFormat::int8 ? 0.5 / 127 : format == WeightFormat::int4 ? 1.1 / 15 : 0.16;
+}
+
+struct TwoLayersImpl : torch::nn::Module {
+  TwoLayersImpl() {
+    torch::manual_seed(2);
+    tokens = register_module("tokens", torch::nn::Embedding(9, 64));
+    up = register_module("up", torch::nn::Linear(64, 96));
+    down = register_module("down", torch::nn::Linear(torch::nn::LinearOptions(96, 10).bias(false)));
+  }
+  at::Tensor forward(const at::Tensor& ids) { return down(at::gelu(up(tokens(ids)))); }
+  torch::nn::Embedding tokens{nullptr};
+  torch::nn::Linear up{nullptr}, down{nullptr};
+};
+TORCH_MODULE(TwoLayers);
+
+/// The net with the values that packed weights have.
+TwoLayers with_rounded_weights(const QuantiseOptions& options) {
+  TwoLayers net;
+  const at::NoGradGuard no_grad;
+  for (auto* layer : {&net->up, &net->down}) {
+    auto& weight = (*layer)->weight;
+    const auto layout = layout_of(weight, options.format, options.group);
+    weight.copy_(packed::unpacked_rows(layout, packed::pack(weight.detach().contiguous(), layout), 0, layout.outputs));
+  }
+  return net;
+}
+
+}  // namespace
+
+TEST_CASE("int8 and nf4 have the bytes, scales and values of bitsandbytes") {
+  const auto file = packed_case();
+  std::size_t compared = 0;
+  for (const auto& name : file.names()) {
+    if (!name.ends_with(".weight")) continue;
+    const auto key = name.substr(0, name.size() - std::string(".weight").size());
+    const auto group = std::stoll(key.substr(key.find('.') + 1));
+    const auto weight = file.get(name);
+    for (const auto& [format, text] : {std::pair(WeightFormat::int8, "int8"), {WeightFormat::nf4, "nf4"}}) {
+      if (!file.contains(key + "." + text + ".numbers")) continue;
+      INFO(key << " " << text);
+      const auto layout = layout_of(weight, format, group);
+      const auto bytes = packed::pack(weight, layout).flatten();
+      const auto numbers = bytes.narrow(0, layout.scale_bytes(), layout.number_bytes());
+      CHECK(at::equal(numbers, file.get(key + "." + text + ".numbers").flatten().view(at::kByte)));
+      const auto scales = bytes.narrow(0, 0, layout.scale_bytes()).clone().view(at::kFloat);
+      CHECK(at::equal(scales, file.get(key + "." + text + ".scales").flatten()));
+      CHECK(
+          at::equal(packed::unpacked_rows(layout, bytes, 0, layout.outputs), file.get(key + "." + text + ".unpacked")));
+      ++compared;
+    }
+  }
+  CHECK(compared > 10);
+}
+
+TEST_CASE("packed weights are near the weights, for every shape and group") {
+  torch::manual_seed(3);
+  for (const auto format : every_format) {
+    for (const auto& [rows, columns, group] : std::vector<std::tuple<int, int, int>>{
+             {1, 1, 16}, {3, 7, 16}, {5, 64, 64}, {4, 65, 64}, {9, 96, 32}, {2, 250, 128}, {17, 192, 64}}) {
+      INFO(static_cast<int>(format) << ": " << rows << " x " << columns << " by " << group);
+      const auto weight = at::randn({rows, columns});
+      const auto layout = layout_of(weight, format, group);
+      const auto bytes = packed::pack(weight, layout);
+      CHECK(bytes.numel() == layout.bytes());
+      const auto unpacked = packed::unpacked_rows(layout, bytes, 0, rows);
+      const auto bound = largest_error(format) * weight.abs().max().item<double>() * 2;
+      CHECK((unpacked - weight).abs().max().item<double>() <= bound);
+      if (rows > 2) CHECK(at::equal(packed::unpacked_rows(layout, bytes, 1, 3), unpacked.narrow(0, 1, 2)));
+    }
+  }
+}
+
+TEST_CASE("products with packed weights are those with their values, and so are gradients") {
+  torch::manual_seed(4);
+  for (const auto format : every_format) {
+    for (const auto& [outputs, inputs, group] :
+         std::vector<std::tuple<int, int, int>>{{5, 64, 64}, {33, 192, 64}, {7, 50, 64}, {40, 96, 32}, {3, 1, 16}}) {
+      const auto weight = at::randn({outputs, inputs});
+      const auto layout = layout_of(weight, format, group);
+      const auto bytes = packed::pack(weight, layout);
+      const auto values = packed::unpacked_rows(layout, bytes, 0, outputs);
+      for (const std::int64_t rows : {1, 2, 3, 4, 5, 40}) {
+        INFO(static_cast<int>(format) << ": " << outputs << " x " << inputs << ", " << rows << " rows");
+        auto x = at::randn({rows, inputs}).requires_grad_(), same = x.detach().clone().requires_grad_();
+        const auto found = packed::product(layout, x, bytes), expected = at::linear(same, values);
+        CHECK(at::allclose(found, expected, 1e-4, 1e-4));
+        const auto by_result = at::randn_like(expected);
+        (found * by_result).sum().backward();
+        (expected * by_result).sum().backward();
+        CHECK(at::allclose(x.grad(), same.grad(), 1e-4, 1e-4));
+      }
+    }
+  }
+}
+
+TEST_CASE("a quantised module computes with the packed values, also offloaded, in 16 bits and with adapters") {
+  const auto ids = at::arange(8).view({2, 4});
+  const test::OwnFolder folder("packed-module");
+  for (const auto format : every_format) {
+    TwoLayers net;
+    const auto report = quantise(net, {.format = format, .group = 32});
+    CHECK(report.layers == std::vector<std::string>{"up", "down"});
+    CHECK(report.bytes_after < report.bytes_before / (format == WeightFormat::int8 ? 3.5 : 6));
+    CHECK(net->up->weight.scalar_type() == at::kByte);
+    CHECK(!net->up->weight.requires_grad());
+    auto expected = with_rounded_weights({.format = format, .group = 32});
+    CHECK(at::allclose(net(ids), expected(ids), 1e-4, 1e-5));
+    {
+      const Autocast cast(at::kCPU, at::kBFloat16);
+      CHECK(net(ids).scalar_type() == at::kBFloat16);
+      CHECK(at::allclose(net(ids).to(at::kFloat), expected(ids).to(at::kFloat), 0.05, 0.05));
+    }
+    lora(net, {.rank = 2, .targets = {"up", "down"}});
+    lora(expected, {.rank = 2, .targets = {"up", "down"}});
+    {
+      const at::NoGradGuard no_grad;
+      const auto others = expected->named_parameters();
+      for (const auto& item : net->named_parameters())
+        if (item.key().find("lora_") != std::string::npos) others[item.key()].copy_(item.value().normal_(0, 0.2));
+    }
+    CHECK(at::allclose(net(ids), expected(ids), 1e-4, 1e-5));
+    net(ids).square().sum().backward();
+    expected(ids).square().sum().backward();
+    const auto others = expected->named_parameters();
+    for (const auto& item : net->named_parameters()) {
+      if (!item.value().requires_grad()) continue;
+      INFO(item.key());
+      CHECK(at::allclose(item.value().grad(), others[item.key()].grad(), 1e-4, 1e-4));
+    }
+    CHECK_THROWS_WITH(merge_adapters(net), Contains("packed by quantise()"));
+    const auto before = net(ids).detach();
+    const auto offload = disk_offload(net, folder.path);
+    const at::NoGradGuard no_grad;
+    CHECK(at::equal(net(ids), before));
+  }
+}
+
+TEST_CASE("packed weights end with their module") {
+  at::Tensor weight;
+  {
+    TwoLayers net;
+    quantise(net);
+    CHECK(paging::is_packed(net->up->weight));
+    CHECK(net->up->weight.use_count() == 2);  // its member, and its list of parameters
+  }
+  paging::refresh_weights();
+  TwoLayers other;
+  CHECK(!paging::is_packed(other->up->weight));
+}
+
+TEST_CASE("what cannot be quantised, and what a quantised model cannot do, is an error") {
+  TwoLayers net;
+  CHECK_THROWS_WITH(quantise(net, {.group = 48}), Contains("a power of two from 16, got 48"));
+  CHECK_THROWS_WITH(quantise(net, {.skip = {"head"}}), Contains("no layer 'head'"));
+  CHECK_THROWS_WITH(quantise(net, {.skip = {"up", "down"}}), Contains("no linear layer"));
+  CHECK_THROWS_WITH(parse_weight_format("fp4"), Contains("int8, int4 or nf4"));
+  quantise(net, {.skip = {"up"}});
+  CHECK(net->up->weight.scalar_type() == at::kFloat);
+  CHECK_THROWS_WITH(quantise(net), Contains("packed already"));
+  CHECK_THROWS_WITH(lora(net, {.targets = {"down"}, .use_dora = true}), Contains("use_dora"));
+  CHECK_THROWS_WITH(at::mm(at::ones({2, 10}), net->down->weight),
+                    Contains("does not read the matrix as the layer does"));
+}
