@@ -91,31 +91,69 @@ int columns() {
   return text::parse_integer(variable_or_empty("COLUMNS"), width) && width > 0 ? static_cast<int>(width) : 80;
 }
 
-/// The end of the job, queried from Slurm at most once a minute.
-class DeadlineQuery {
+/// The number of the Slurm job that a run is in; empty for any other run.
+std::string slurm_job_of(const tools::WatchFacts& facts) {
+  constexpr std::string_view slurm = "slurm ";
+  if (facts.ranks.empty() || !facts.ranks.front().job.starts_with(slurm)) return "";
+  auto job = facts.ranks.front().job.substr(slurm.size());
+  return job.find_first_not_of("0123456789_") == std::string::npos ? job : "";
+}
+
+/// What only Slurm knows of a job, queried at most once a minute each.
+class SlurmQuery {
  public:
+  /// The end of the job's time.
   std::optional<double> deadline(const tools::WatchFacts& facts) {
-    constexpr std::string_view slurm = "slurm ";
-    if (facts.ranks.empty() || !facts.ranks.front().job.starts_with(slurm)) return {};
-    const auto job = facts.ranks.front().job.substr(slurm.size());
-    if (job.find_first_not_of("0123456789_") != std::string::npos) return {};
-    if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return deadline_;
-    asked_ = Clock::now();
-    const auto left =
-        launching::parse_walltime(text::first_line(output_of("squeue --noheader --format=%L --jobs=" + job)));
-    deadline_ = left ? std::optional(core::unix_time() + static_cast<double>(*left)) : std::nullopt;
-    return deadline_;
+    return deadline_.value(facts, "squeue --noheader --format=%L --jobs=", [](const std::string& answer) {
+      const auto left = launching::parse_walltime(answer);
+      return left ? std::optional(core::unix_time() + static_cast<double>(*left)) : std::nullopt;
+    });
+  }
+  /// The energy of the whole job in joules, where the site measures it.
+  std::optional<double> joules(const tools::WatchFacts& facts) {
+    constexpr double max_joules = 1e15;  // Slurm's numbers for "unknown" are larger
+    return joules_.value(
+        facts,
+        "sacct --noheader --parsable2 --allocations --format=ConsumedEnergyRaw --jobs=", [](const std::string& answer) {
+          long long joules = 0;
+          const bool is_known = text::parse_integer(answer, joules) && joules > 0 && joules < max_joules;
+          return is_known ? std::optional(static_cast<double>(joules)) : std::nullopt;
+        });
   }
 
  private:
-  std::optional<Clock::time_point> asked_;
-  std::optional<double> deadline_;
+  class Answer {
+   public:
+    template <typename Read>
+    std::optional<double> value(const tools::WatchFacts& facts, const char* command, const Read& read) {
+      const auto job = slurm_job_of(facts);
+      if (job.empty()) return {};
+      if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return value_;
+      asked_ = Clock::now();
+      value_ = read(text::first_line(output_of(command + job)));
+      return value_;
+    }
+
+   private:
+    std::optional<Clock::time_point> asked_;
+    std::optional<double> value_;
+  };
+
+  Answer deadline_;
+  Answer joules_;
 };
 
-tools::WatchFacts read_facts(const std::filesystem::path& folder, DeadlineQuery& scheduler) {
+tools::WatchFacts read_facts(const std::filesystem::path& folder, SlurmQuery& scheduler) {
   auto facts = read_run(folder, history_rows);
   const bool is_known = has_ended(facts) || (!facts.ranks.empty() && facts.ranks.front().deadline);
   if (!is_known) facts.deadline = scheduler.deadline(facts);
+  // Slurm knows the energy of a job when it has ended, and steps do not slow down for the question then.
+  if (has_ended(facts) && observe::energy_of(facts.ranks).source.empty()) {
+    if (const auto joules = scheduler.joules(facts)) {
+      facts.ranks.front().joules = *joules;
+      facts.ranks.front().energy_source = "Slurm, the whole job";
+    }
+  }
   return facts;
 }
 
@@ -180,7 +218,8 @@ class Watched {
   void write_metrics(const std::string& file) const { write(file, watch_metrics(runs_.front(), core::unix_time())); }
   /// Writes a page for a browser, of the run, which must be the only one.
   void write_page(const std::string& file, double interval) const {
-    const auto facts = read_run(folders_.front(), page_rows);
+    auto facts = runs_.front();
+    facts.rows = read_run(folders_.front(), page_rows).rows;
     write(file, watch_page(facts, read_settings(folders_.front()), core::unix_time(), interval));
   }
   std::size_t count() const { return runs_.size(); }
@@ -192,7 +231,7 @@ class Watched {
   }
 
   std::vector<std::filesystem::path> folders_;
-  std::vector<DeadlineQuery> schedulers_;
+  std::vector<SlurmQuery> schedulers_;
   bool colour_;
   std::vector<WatchFacts> runs_;
 };
