@@ -43,6 +43,7 @@ RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& r
       every_(status_interval(rank_, world_)),
       file_(folder_ / observe::ranks_file, rank_),
       metrics_(folder_.parent_path(), observe::metrics_period()),
+      comment_(rank_ == 0 ? job_ : "", observe::comment_period()),
       started_(core::unix_time()),
       next_(Clock::now() + ticks_of(every_)),
       measure_file_(rank_ == 0 ? core::process_variables()("HORTATOR_MEASURE").value_or("") : ""),
@@ -215,6 +216,7 @@ void RunStatus::write(const RunFacts& facts) {
   before_ = here;
   last_ = status;
   is_lost_ = !file_.write(to_row(status));
+  if (rank_ == 0) comment_.report(status);
   if (rank_ == 0 && !is_lost_ && (metrics_.is_due() || (status.is_over && metrics_.is_on()))) metrics_.write(status);
   if (is_lost_ && rank_ == 0)
     log::warn("hortator watch cannot show this run: ", folder_.string(), " cannot be written");

@@ -10,6 +10,7 @@
 #include "machine/device/background_monitor.hpp"
 #include "machine/energy/energy_meter.hpp"
 #include "observe/profile/flop_counter.hpp"
+#include "observe/status/job_commenter.hpp"
 #include "observe/status/metrics_file.hpp"
 #include "observe/status/status_file.hpp"
 #include "observe/status/status_record.hpp"
@@ -90,6 +91,7 @@ class RunStatus {
   double every_;
   observe::StatusFile file_;
   observe::MetricsFile metrics_;
+  observe::JobCommenter comment_;
   double started_;
   Clock::time_point next_;
   std::int64_t updates_ = 0;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // job.
 constexpr int max_ranks_read = 512;
 constexpr double max_share_of_time = 1e-3;
-constexpr auto first_after = std::chrono::seconds(1);
+constexpr auto first_file_after = std::chrono::seconds(1);
 
 std::vector<RankStatus> rows_of_run(const fs::path& status, const RankStatus& own) {
   std::vector<RankStatus> ranks = {own};
@@ -44,7 +44,7 @@ int count_restarts(const fs::path& status) {
 }  // namespace
 
 MetricsFile::MetricsFile(fs::path run_folder, std::chrono::duration<double> period)
-    : folder_(std::move(run_folder)), period_(period), next_(Clock::now() + first_after) {}
+    : folder_(std::move(run_folder)), period_(period), next_(Clock::now() + first_file_after) {}
 
 void MetricsFile::write(const RankStatus& own) {
   const auto begin = Clock::now();

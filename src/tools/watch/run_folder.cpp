@@ -196,6 +196,24 @@ tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
   return facts;
 }
 
+std::vector<std::pair<std::string, std::string>> read_settings(const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  const auto add = [&](const nlohmann::ordered_json& json, const char* only) {
+    if (!json.is_object()) return;
+    for (const auto& [name, value] : json.items()) {
+      if (value.is_structured() || (only != nullptr && name != only)) continue;
+      settings.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  };
+  const auto record = [](const fs::path& file) { return core::parse_record<nlohmann::ordered_json>(content_of(file)); };
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "logs", ignored)) {
+    if (entry.path().filename().string().ends_with(".config.json")) add(record(entry.path()), nullptr);
+  }
+  for (const char* file : {"outcome.json", "failure.json"}) add(record(folder / file), "hortator");
+  return settings;
+}
+
 std::vector<tools::MetricRow> read_metrics(const fs::path& folder) {
   std::vector<tools::MetricRow> rows;
   std::ifstream in(metrics_file(folder, read_ranks(folder)));

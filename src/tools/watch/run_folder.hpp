@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/watch/metrics.hpp"
@@ -17,6 +18,9 @@ std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
 
 /// Everything that exists, with about `rows` of the logged rows.
 tools::WatchFacts read_run(const std::filesystem::path& folder, std::size_t rows);
+
+/// The settings that the run gave its trackers, and the versions in its records.
+std::vector<std::pair<std::string, std::string>> read_settings(const std::filesystem::path& folder);
 
 /// All logged rows, in order.
 std::vector<tools::MetricRow> read_metrics(const std::filesystem::path& folder);

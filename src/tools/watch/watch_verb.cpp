@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <hortator/error.hpp>
 #include <iostream>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "tools/watch/runs_view.hpp"
 #include "tools/watch/watch_json.hpp"
 #include "tools/watch/watch_metrics.hpp"
+#include "tools/watch/watch_page.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -27,10 +29,14 @@ namespace po = boost::program_options;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t history_rows = 240;
+constexpr std::size_t page_rows = 4000;
+constexpr double min_page_interval = 10;  // between two pages: browsers read them again
 
 Options watch_options() {
   Options options;
   options.named.add_options()("once", "print the page once and exit")(
+      "html", po::value<std::string>()->value_name("FILE"),
+      "replace FILE by a page for a browser, at each update; with --once, once")(
       "metrics", po::value<std::string>()->value_name("FILE"),
       "replace FILE by the figures of the run in the format of Prometheus, at each update; with --once, once")(
       "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "time between updates")(
@@ -52,7 +58,8 @@ int print_watch_help() {
          "  hortator watch runs/digits\n"
          "  hortator watch runs/digits --once\n"
          "  hortator watch runs/sweep runs/other --json\n"
-         "  hortator watch runs/digits --metrics /var/lib/prometheus/node-exporter/digits.prom\n\n"
+         "  hortator watch runs/digits --metrics /var/lib/prometheus/node-exporter/digits.prom\n"
+         "  hortator watch runs/digits --html digits.html      (one file, for a browser; follows the run)\n\n"
          "exit code: 0; 1 with --once or --json if a run failed or was killed; 2 wrong usage\n\n"
       << watch_options().named;
   return 0;
@@ -84,31 +91,69 @@ int columns() {
   return text::parse_integer(variable_or_empty("COLUMNS"), width) && width > 0 ? static_cast<int>(width) : 80;
 }
 
-/// The end of the job, queried from Slurm at most once a minute.
-class DeadlineQuery {
+/// The number of the Slurm job that a run is in; empty for any other run.
+std::string slurm_job_of(const tools::WatchFacts& facts) {
+  constexpr std::string_view slurm = "slurm ";
+  if (facts.ranks.empty() || !facts.ranks.front().job.starts_with(slurm)) return "";
+  auto job = facts.ranks.front().job.substr(slurm.size());
+  return job.find_first_not_of("0123456789_") == std::string::npos ? job : "";
+}
+
+/// What only Slurm knows of a job, queried at most once a minute each.
+class SlurmQuery {
  public:
+  /// The end of the job's time.
   std::optional<double> deadline(const tools::WatchFacts& facts) {
-    constexpr std::string_view slurm = "slurm ";
-    if (facts.ranks.empty() || !facts.ranks.front().job.starts_with(slurm)) return {};
-    const auto job = facts.ranks.front().job.substr(slurm.size());
-    if (job.find_first_not_of("0123456789_") != std::string::npos) return {};
-    if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return deadline_;
-    asked_ = Clock::now();
-    const auto left =
-        launching::parse_walltime(text::first_line(output_of("squeue --noheader --format=%L --jobs=" + job)));
-    deadline_ = left ? std::optional(core::unix_time() + static_cast<double>(*left)) : std::nullopt;
-    return deadline_;
+    return deadline_.value(facts, "squeue --noheader --format=%L --jobs=", [](const std::string& answer) {
+      const auto left = launching::parse_walltime(answer);
+      return left ? std::optional(core::unix_time() + static_cast<double>(*left)) : std::nullopt;
+    });
+  }
+  /// The energy of the whole job in joules, where the site measures it.
+  std::optional<double> joules(const tools::WatchFacts& facts) {
+    constexpr double max_joules = 1e15;  // Slurm's numbers for "unknown" are larger
+    return joules_.value(
+        facts,
+        "sacct --noheader --parsable2 --allocations --format=ConsumedEnergyRaw --jobs=", [](const std::string& answer) {
+          long long joules = 0;
+          const bool is_known = text::parse_integer(answer, joules) && joules > 0 && joules < max_joules;
+          return is_known ? std::optional(static_cast<double>(joules)) : std::nullopt;
+        });
   }
 
  private:
-  std::optional<Clock::time_point> asked_;
-  std::optional<double> deadline_;
+  class Answer {
+   public:
+    template <typename Read>
+    std::optional<double> value(const tools::WatchFacts& facts, const char* command, const Read& read) {
+      const auto job = slurm_job_of(facts);
+      if (job.empty()) return {};
+      if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return value_;
+      asked_ = Clock::now();
+      value_ = read(text::first_line(output_of(command + job)));
+      return value_;
+    }
+
+   private:
+    std::optional<Clock::time_point> asked_;
+    std::optional<double> value_;
+  };
+
+  Answer deadline_;
+  Answer joules_;
 };
 
-tools::WatchFacts read_facts(const std::filesystem::path& folder, DeadlineQuery& scheduler) {
+tools::WatchFacts read_facts(const std::filesystem::path& folder, SlurmQuery& scheduler) {
   auto facts = read_run(folder, history_rows);
   const bool is_known = has_ended(facts) || (!facts.ranks.empty() && facts.ranks.front().deadline);
   if (!is_known) facts.deadline = scheduler.deadline(facts);
+  // Slurm knows the energy of a job when it has ended, and steps do not slow down for the question then.
+  if (has_ended(facts) && observe::energy_of(facts.ranks).source.empty()) {
+    if (const auto joules = scheduler.joules(facts)) {
+      facts.ranks.front().joules = *joules;
+      facts.ranks.front().energy_source = "Slurm, the whole job";
+    }
+  }
   return facts;
 }
 
@@ -170,15 +215,23 @@ class Watched {
   }
   std::string json() const { return watch_json(runs_, core::unix_time()); }
   /// Writes the metrics of the run, which must be the only one.
-  void write_metrics(const std::string& file) const {
-    if (!core::write_whole(file, file + ".new", watch_metrics(runs_.front(), core::unix_time())))
-      throw Error({.what = "Cannot write " + text::quote(file), .hint = "name a file in a folder that you may write"});
+  void write_metrics(const std::string& file) const { write(file, watch_metrics(runs_.front(), core::unix_time())); }
+  /// Writes a page for a browser, of the run, which must be the only one.
+  void write_page(const std::string& file, double interval) const {
+    auto facts = runs_.front();
+    facts.rows = read_run(folders_.front(), page_rows).rows;
+    write(file, watch_page(facts, read_settings(folders_.front()), core::unix_time(), interval));
   }
   std::size_t count() const { return runs_.size(); }
 
  private:
+  static void write(const std::string& file, const std::string& content) {
+    if (!core::write_whole(file, file + ".new", content))
+      throw Error({.what = "Cannot write " + text::quote(file), .hint = "name a file in a folder that you may write"});
+  }
+
   std::vector<std::filesystem::path> folders_;
-  std::vector<DeadlineQuery> schedulers_;
+  std::vector<SlurmQuery> schedulers_;
   bool colour_;
   std::vector<WatchFacts> runs_;
 };
@@ -187,17 +240,18 @@ class Watched {
 
 namespace {
 
-/// Replaces the file at each update, until the run has ended.
-int follow_metrics(Watched& watched, const std::string& file, double interval, bool once) {
+/// Calls `write` at each update, until the run has ended.
+int follow(Watched& watched, const char* option, double interval, bool once, const std::function<void()>& write) {
   if (watched.count() != 1)
-    throw UsageError({.what = text::concat("--metrics: expected one run, got ", watched.count()), .hint = "name one"});
+    throw UsageError(
+        {.what = text::concat("--", option, ": expected one run, got ", watched.count()), .hint = "name one"});
   std::signal(SIGINT, [](int) { is_interrupted = 1; });
   std::signal(SIGTERM, [](int) { is_interrupted = 1; });
-  watched.write_metrics(file);
+  write();
   while (!once && is_interrupted == 0 && !watched.has_ended()) {
     sleep_for(interval);
     watched.read();
-    watched.write_metrics(file);
+    write();
   }
   return once && watched.has_failed() ? 1 : 0;
 }
@@ -216,8 +270,16 @@ int watch_verb(const Arguments& arguments) {
     std::cout << watched.json();
     return watched.has_failed() ? 1 : 0;
   }
-  if (values.contains("metrics"))
-    return follow_metrics(watched, values["metrics"].as<std::string>(), interval, values.contains("once"));
+  const bool once = values.contains("once");
+  if (values.contains("metrics")) {
+    const auto file = values["metrics"].as<std::string>();
+    return follow(watched, "metrics", interval, once, [&] { watched.write_metrics(file); });
+  }
+  if (values.contains("html")) {
+    const auto file = values["html"].as<std::string>();
+    const double seconds = std::max(interval, min_page_interval);
+    return follow(watched, "html", seconds, once, [&] { watched.write_page(file, seconds); });
+  }
   if (!values.contains("once") && isatty(STDOUT_FILENO) != 0) {
     const FullScreen screen;
     while (is_interrupted == 0 && !watched.has_ended()) {

@@ -96,6 +96,25 @@ if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
   failures=$((failures + 1))
 fi
 
+# A run shows in squeue how far it is, and in the job's record how it ended.
+HORTATOR_COMMENT_SECONDS=1 srun --mpi=pmix -N2 --ntasks-per-node=1 "$binaries/sleeping" weak 150 30 >output 2>&1 &
+step=$!
+shown=''
+for _ in $(seq 150); do
+  shown=$(squeue --noheader -O comment:120 | grep -E '^step [0-9]+ .*loss') && break
+  sleep 0.1
+done
+wait "$step"
+ended=$(scontrol --oneliner show job | grep -oE 'Comment=over: step 150 .*' | head -n 1)
+if [ -n "$shown" ] && [ -n "$ended" ]; then
+  echo "ok: the job's comment: $shown"
+else
+  echo "failed: the job's comment: while it ran '$shown', at the end '$ended'"
+  scontrol show job | sed 's/^/    /'
+  sed 's/^/    /' output
+  failures=$((failures + 1))
+fi
+
 # The checks of an installation, on the nodes. Errors that the doctor finds on this machine do not fail the test.
 hortator=$(dirname "$binaries")/bin/hortator
 # contains NAME LINES: the latest output has a line for each pattern in LINES

@@ -142,6 +142,20 @@ grep -q '"rank": 3' out || wrong "the rank is not named: $(<out)"
 fresh --max-restarts 2
 MODE=fail run_slurm job.sh
 [ "$(grep -c './train$' calls)" = 3 ] || wrong "two restarts are three runs: $(<calls)"
+# where the command is at hand, the job asks it first
+program bin/hortator <<'SH'
+echo "asked: $* " >>calls
+echo 'reason     the disk is full'
+exit "$WHY"
+SH
+fresh --max-restarts 2
+WHY=1 MODE=fail run_slurm job.sh
+[ "$(grep -c './train$' calls)" = 1 ] || wrong "no restart can help: $(<calls)"
+grep -q 'the job is not restarted: the disk is full' out || wrong "the reason is missing: $(<out)"
+fresh --max-restarts 2
+WHY=75 MODE=fail run_slurm job.sh
+[ "$(grep -c './train$' calls)" = 3 ] || wrong "a restart may help: $(<calls)"
+rm bin/hortator
 fresh --max-restarts 2
 MODE=usage run_slurm job.sh
 [ "$(grep -c './train$' calls)" = 1 ] || wrong 'wrong usage is not tried again'

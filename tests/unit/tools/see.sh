@@ -91,6 +91,20 @@ if command -v script >/dev/null; then
   [ "$(cat questions)" = 'squeue --noheader --format=%L --jobs=77' ] || wrong 'the scheduler was to be asked once'
 fi
 
+# where no rank has measured energy, Slurm is asked for that of a job that has ended
+mkdir -p fakes runs/f
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "sacct $*" >>"%s/energy_questions"\necho "$JOULES"\n' "$work" >fakes/sacct
+chmod +x fakes/sacct
+cp -r runs/a/status runs/a/outcome.json runs/f
+sed -i -E -e 's/"job":""(.*) {10}$/"job":"slurm 77"\1  /' runs/f/status/ranks.jsonl
+JOULES=7200000 PATH=$work/fakes:$PATH run watch runs/f --once; code_is 0; out_has 'energy     2 kWh (Slurm, the whole job)'
+out=$(<energy_questions); out_has 'sacct --noheader --parsable2 --allocations --format=ConsumedEnergyRaw --jobs=77'
+for none in '' 0 18446744073709551614; do
+  JOULES=$none PATH=$work/fakes:$PATH run watch runs/f --once; code_is 0
+  [[ $out != *energy* ]] || wrong "Slurm does not know the energy: '$none'"
+done
+
 # a failed run
 mkdir -p runs/c/logs
 echo '{"rank": 3, "host": "n1", "problem": "the loss is NaN"}' >runs/c/failure.json
