@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "bench/bare_step.hpp"
-#include "bench/tensor_operators.hpp"
+#include "bench/parallel/tensor_operators.hpp"
 #include "bench/transformer_layer.hpp"
 #include "comm/backends/make_communicator.hpp"
 #include "core/text/text.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "bench/tensor_operators.hpp"
+#include "bench/parallel/tensor_operators.hpp"
 #include "comm/self/self_communicator.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/tensor/interception.hpp"

@@ -85,7 +85,7 @@ Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& ch
                  {"planned_idle_share", planned_idle_share(shape, chosen.schedule)}},
       .reference = "the whole model on each rank",
       .timing = time_in_pairs({.ours = ours, .reference = reference, .line_up = [&] { line_up(all); }}, plan)};
-  // each rank computes 1 / ranks of what the reference does
+  // each rank computes 1 / ranks of what the baseline does
   result.params["measured_idle_share"] = 1 - 1 / (ranks * result.timing.ratio);
   return result;
 }
