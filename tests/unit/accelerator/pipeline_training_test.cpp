@@ -448,7 +448,7 @@ TEST_CASE("settings that do not go with a pipeline are errors", "[pipeline]") {
   if (ranks() == 1) return;
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 2}, .parallel = stages(ranks())}),
                     ContainsSubstring("parallel.pipeline is") && ContainsSubstring("zero.stage is 2"));
-  CHECK_THROWS_WITH(Accelerator({.reproducible = true, .parallel = stages(ranks())}),
+  CHECK_THROWS_WITH(Accelerator({.parallel = stages(ranks()), .reproducible = true}),
                     ContainsSubstring("reproducible = true with parallel.pipeline"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = 2, .pipeline = ranks()}}),
                     ContainsSubstring("parallel.experts is 2"));
