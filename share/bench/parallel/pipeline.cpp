@@ -16,11 +16,11 @@
 namespace hortator::bench {
 namespace {
 
-constexpr std::int64_t model_width = 256, head_count = 8, layers_of_rank = 4, micro_batches_of_rank = 4,
-                       rows_of_micro_batch = 2, tokens = 128;
+constexpr std::int64_t pipeline_width = 256, pipeline_heads = 8, layers_of_rank = 4, micro_batches_of_rank = 4,
+                       rows_of_micro_batch = 2, pipeline_tokens = 128;
 
 struct PipelineBlock final : TransformerLayer {
-  PipelineBlock() : TransformerLayer(model_width, head_count) {}
+  PipelineBlock() : TransformerLayer(pipeline_width, pipeline_heads) {}
   at::Tensor forward(const at::Tensor& input) override {
     const auto x = input + attention(norm_1(input), Sight::backwards);
     return x + linear(at::gelu(linear(norm_2(x), up), "tanh"), down);
@@ -61,7 +61,7 @@ Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& ch
   auto net = make_blocks(layers_of_rank * ranks), whole = make_blocks(layers_of_rank * ranks);
   torch::optim::SGD sgd(net->parameters(), 1e-3), sgd_of_whole(whole->parameters(), 1e-3);
   auto [model, optimizer] = accelerator.prepare(net, sgd);
-  const auto x = at::randn({rows_of_micro_batch * micro_batches, tokens, model_width});
+  const auto x = at::randn({rows_of_micro_batch * micro_batches, pipeline_tokens, pipeline_width});
   const auto ours = [&, &model = model, &optimizer = optimizer] {
     accelerator.pipeline_step(model, x, [](auto& model, at::Tensor& part) { return model(part).square().mean(); },
                               {.micro_batches = micro_batches});
@@ -79,9 +79,9 @@ Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& ch
       .name = text::concat("pipeline_", chosen.name),
       .params = {{"ranks", ranks},
                  {"micro_batches", micro_batches},
-                 {"width", model_width},
+                 {"width", pipeline_width},
                  {"layers", layers_of_rank * ranks},
-                 {"tokens", rows_of_micro_batch * micro_batches * tokens},
+                 {"tokens", rows_of_micro_batch * micro_batches * pipeline_tokens},
                  {"planned_idle_share", planned_idle_share(shape, chosen.schedule)}},
       .reference = "the whole model on each rank",
       .timing = time_in_pairs({.ours = ours, .reference = reference, .line_up = [&] { line_up(all); }}, plan)};

@@ -6,6 +6,7 @@
 #include "support/files.hpp"
 
 using namespace hortator;
+using Catch::Matchers::WithinAbs;
 namespace fs = std::filesystem;
 
 namespace {
