@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+#include "packed/int16_products.hpp"
 #include "packed/packed_rows.hpp"
 #include "packed/packing.hpp"
 #include "paging/interception/interception.hpp"
@@ -155,12 +156,11 @@ at::Tensor direct_product(const PackedLayout& layout, const at::Tensor& x, const
   return y;
 }
 
-bool can_multiply_directly(const PackedLayout& layout, const at::Tensor& x) {
-  return has_packed_instructions() && layout.has_whole_groups() && x.size(0) > 0 && x.size(0) <= max_direct_rows &&
-         x.scalar_type() == at::kFloat;
+bool can_multiply_directly(const PackedLayout& layout) {
+  return has_packed_instructions() && layout.has_whole_groups();
 }
 #else
-bool can_multiply_directly(const PackedLayout&, const at::Tensor&) { return false; }
+bool can_multiply_directly(const PackedLayout&) { return false; }
 at::Tensor direct_product(const PackedLayout&, const at::Tensor& x, const at::Tensor&) { return x; }
 #endif
 
@@ -178,7 +178,9 @@ void in_unpacked_parts(const PackedLayout& layout, const at::Tensor& bytes, at::
 /// [rows, inputs] to [rows, outputs]
 at::Tensor forward_product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& weight) {
   const paging::Hold present(std::span(&weight, 1), paging::Access::read);
-  if (can_multiply_directly(layout, x)) return direct_product(layout, x, weight);
+  const bool is_short = x.size(0) > 0 && x.size(0) <= max_direct_rows && x.scalar_type() == at::kFloat;
+  if (is_short && has_int16_product(layout)) return int16_product(layout, x, weight);
+  if (is_short && can_multiply_directly(layout)) return direct_product(layout, x, weight);
   auto y = at::empty({x.size(0), layout.outputs}, x.options());
   in_unpacked_parts(layout, weight, x.scalar_type(), [&](const at::Tensor& rows, std::int64_t begin) {
     y.narrow(1, begin, rows.size(0)).copy_(at::linear(x, rows));
