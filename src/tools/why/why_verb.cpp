@@ -37,8 +37,7 @@ int print_why_help() {
          "error that comes again at the same step stops. `hortator launch --max-restarts` asks the same rules.\n\n"
          "  hortator why runs/digits\n"
          "  hortator why runs/digits --json\n"
-         "  hortator why runs/digits >/dev/null || [ $? = 75 ] && sbatch job.sh     (start it again if that can "
-         "help)\n\n"
+         "  hortator why runs/digits; [ $? = 75 ] && sbatch job.sh     (start it again if that can help)\n\n"
          "exit code: 0 finished, running, or nothing is known; 75 a restart can help, or the run was stopped on\n"
          "purpose; 1 it cannot; 2 wrong usage. For several runs: 1 if one of them has it, else 75 if one has it\n\n"
       << why_options().named;
