@@ -13,9 +13,9 @@
 #include <immintrin.h>
 #endif
 
+#include "packed/int16_products.hpp"
 #include "packed/packed_rows.hpp"
 #include "packed/packing.hpp"
-#include "packed/word_products.hpp"
 #include "paging/interception/interception.hpp"
 
 namespace hortator::packed {
@@ -179,7 +179,7 @@ void in_unpacked_parts(const PackedLayout& layout, const at::Tensor& bytes, at::
 at::Tensor forward_product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& weight) {
   const paging::Hold present(std::span(&weight, 1), paging::Access::read);
   const bool is_short = x.size(0) > 0 && x.size(0) <= max_direct_rows && x.scalar_type() == at::kFloat;
-  if (is_short && has_word_product(layout)) return word_product(layout, x, weight);
+  if (is_short && has_int16_product(layout)) return int16_product(layout, x, weight);
   if (is_short && can_multiply_directly(layout)) return direct_product(layout, x, weight);
   auto y = at::empty({x.size(0), layout.outputs}, x.options());
   in_unpacked_parts(layout, weight, x.scalar_type(), [&](const at::Tensor& rows, std::int64_t begin) {

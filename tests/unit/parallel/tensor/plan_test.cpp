@@ -48,6 +48,34 @@ TEST_CASE("transposed weights are divided along the other dimension, fused ones 
   CHECK(found[1] == Division{.dim = 0, .blocks = 2});
 }
 
+TEST_CASE("factors of adapters are divided where their layer is, never transposed", "[serial]") {
+  const auto factor = [](const char* layer, const char* rest, parallel::Sizes sizes) {
+    const auto name = std::string("layers.0.mlp.") + layer + "." + rest;
+    return PlannedParameter{.name = name, .sizes = std::move(sizes), .identity = rest};
+  };
+  const auto a = factor("up", "lora_A.default.weight", {2, 4}), b = factor("up", "lora_B.default.weight", {8, 2}),
+             bias = factor("up", "lora_B.default.bias", {8});
+  auto transposed = columns("mlp.up");
+  transposed.transposed = true;
+  transposed.blocks = 2;
+  for (const auto& rule : {columns("mlp.up"), transposed}) {
+    const auto found = divisions_by_plan({rule}, {a, b, bias}, 2);
+    CHECK_FALSE(found[0]);
+    CHECK(found[1] == Division{.dim = 0, .blocks = rule.blocks});
+    CHECK(found[2] == Division{.dim = 0, .blocks = rule.blocks});
+  }
+  const auto by_rows =
+      divisions_by_plan({rows("mlp.down")},
+                        {factor("down", "lora_A.default.weight", {2, 8}),
+                         factor("down", "lora_B.default.weight", {4, 2}), factor("down", "lora_B.default.bias", {4})},
+                        2);
+  CHECK(by_rows[0] == Division{.dim = 1});
+  CHECK_FALSE(by_rows[1]);
+  CHECK_FALSE(by_rows[2]);
+  const TensorPlan vocabulary = {{.pattern = "up", .division = TensorDivision::vocabulary}};
+  for (const auto& division : divisions_by_plan(vocabulary, {a, b}, 2)) CHECK_FALSE(division);
+}
+
 TEST_CASE("the first rule that fits counts", "[serial]") {
   const auto found = divisions_by_plan({{.pattern = "up.bias"}, columns("mlp.up")}, {up, up_bias}, 2);
   CHECK(found[0] == Division{.dim = 0});

@@ -1,4 +1,4 @@
-#include "packed/word_products.hpp"
+#include "packed/int16_products.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -18,68 +18,68 @@ namespace hortator::packed {
 #ifdef __x86_64__
 namespace {
 
-#define HORTATOR_WORD_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")]]
+#define HORTATOR_INT16_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")]]
 
 constexpr std::int64_t block = 64;
 constexpr std::int64_t bytes_ahead = 1024;  // that are asked for before they are needed, also of the next rows
-constexpr float largest_word = 32767;
+constexpr float largest_int16 = 32767;
 constexpr int middle = 8;  // of the numbers of int4
 
 /// A few rows of inputs in 16 bits.
-struct WordRows {
-  std::vector<std::int16_t> words;  ///< [rows, inputs]; for numbers of 4 bits the even ones of a block come first
-  std::vector<float> scales;        ///< [rows, blocks]
-  std::vector<float> sums;          ///< [rows, blocks], of the inputs themselves
+struct Int16Rows {
+  std::vector<std::int16_t> shorts;  ///< [rows, inputs]; for numbers of 4 bits the even ones of a block come first
+  std::vector<float> scales;         ///< [rows, blocks]
+  std::vector<float> sums;           ///< [rows, blocks], of the inputs themselves
 };
 
-void round_block(const PackedLayout& layout, const float* x, std::int16_t* words, float& scale, float& sum) {
+void round_block(const PackedLayout& layout, const float* x, std::int16_t* shorts, float& scale, float& sum) {
   float largest = 0;
   sum = 0;
   for (std::int64_t i = 0; i < block; ++i) {
     largest = std::max(largest, std::abs(x[i]));
     sum += x[i];
   }
-  scale = largest / largest_word;
-  const auto factor = largest > 0 ? largest_word / largest : 0.0F;
+  scale = largest / largest_int16;
+  const auto factor = largest > 0 ? largest_int16 / largest : 0.0F;
   const bool is_split = layout.format != WeightFormat::int8;
   for (std::int64_t i = 0; i < block; ++i) {
     const auto at = is_split ? i / 2 + i % 2 * (block / 2) : i;
-    words[at] = static_cast<std::int16_t>(std::nearbyint(x[i] * factor));
+    shorts[at] = static_cast<std::int16_t>(std::nearbyint(x[i] * factor));
   }
 }
 
-WordRows rounded(const PackedLayout& layout, const float* x, std::int64_t rows) {
+Int16Rows rounded(const PackedLayout& layout, const float* x, std::int64_t rows) {
   const auto blocks = static_cast<std::size_t>(rows * layout.inputs / block);
-  WordRows all{.words = std::vector<std::int16_t>(blocks * block),
-               .scales = std::vector<float>(blocks),
-               .sums = std::vector<float>(blocks)};
+  Int16Rows all{.shorts = std::vector<std::int16_t>(blocks * block),
+                .scales = std::vector<float>(blocks),
+                .sums = std::vector<float>(blocks)};
   for (std::size_t i = 0; i < blocks; ++i)
-    round_block(layout, x + i * block, all.words.data() + i * block, all.scales[i], all.sums[i]);
+    round_block(layout, x + i * block, all.shorts.data() + i * block, all.scales[i], all.sums[i]);
   return all;
 }
 
-struct WordProduct {
+struct Int16Product {
   const PackedLayout& layout;
   PackedBytes parts;
-  const std::int16_t* words;
+  const std::int16_t* shorts;
   const float* scales;
   const float* sums;
   float* y;  ///< [rows, outputs]
 };
 
-/// The sum of 64 products of words, as 16 partial sums. Two products of the largest words fit into 32 bits, four do
+/// The sum of 64 products, as 16 partial sums. Two products of the largest numbers fit into 32 bits, four do
 /// not.
 template <bool are_large>
-HORTATOR_WORD_TARGET inline __m512 block_product(__m512i first, __m512i second, const std::int16_t* words) {
+HORTATOR_INT16_TARGET inline __m512 block_product(__m512i first, __m512i second, const std::int16_t* shorts) {
   const auto zero = _mm512_setzero_si512();
-  const auto one = _mm512_dpwssd_epi32(zero, first, _mm512_loadu_si512(words));
-  const auto other = _mm512_loadu_si512(words + block / 2);
+  const auto one = _mm512_dpwssd_epi32(zero, first, _mm512_loadu_si512(shorts));
+  const auto other = _mm512_loadu_si512(shorts + block / 2);
   if constexpr (!are_large) return _mm512_cvtepi32_ps(_mm512_dpwssd_epi32(one, second, other));
   return _mm512_add_ps(_mm512_cvtepi32_ps(one), _mm512_cvtepi32_ps(_mm512_dpwssd_epi32(zero, second, other)));
 }
 
 template <std::int64_t rows>
-HORTATOR_WORD_TARGET void multiply_bytes(const WordProduct& all, std::int64_t begin, std::int64_t end) {
+HORTATOR_INT16_TARGET void multiply_bytes(const Int16Product& all, std::int64_t begin, std::int64_t end) {
   const auto inputs = all.layout.inputs, blocks = inputs / block;
   for (auto output = begin; output < end; ++output) {
     const auto* numbers = all.parts.numbers + output * inputs;
@@ -90,7 +90,7 @@ HORTATOR_WORD_TARGET void multiply_bytes(const WordProduct& all, std::int64_t be
       const auto first = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_block)));
       const auto second = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_block) + 1));
       for (std::int64_t row = 0; row < rows; ++row) {
-        const auto product = block_product<false>(first, second, all.words + row * inputs + i * block);
+        const auto product = block_product<false>(first, second, all.shorts + row * inputs + i * block);
         sums[row] = _mm512_fmadd_ps(product, _mm512_set1_ps(all.scales[row * blocks + i]), sums[row]);
       }
     }
@@ -99,19 +99,19 @@ HORTATOR_WORD_TARGET void multiply_bytes(const WordProduct& all, std::int64_t be
   }
 }
 
-/// The values of nf4 as words, for numbers of four bits in lanes of 16.
-HORTATOR_WORD_TARGET inline __m512i nf4_words() {
+/// The values of nf4 in 16 bits, for numbers of four bits in lanes of 16.
+HORTATOR_INT16_TARGET inline __m512i nf4_in_int16() {
   alignas(64) std::array<std::int16_t, 32> table{};
   for (std::size_t i = 0; i < table.size(); ++i)
-    table[i] = static_cast<std::int16_t>(std::nearbyint(nf4_values()[i % 16] * largest_word));
+    table[i] = static_cast<std::int16_t>(std::nearbyint(nf4_values()[i % 16] * largest_int16));
   return _mm512_load_si512(table.data());
 }
 
 template <bool is_nf4, std::int64_t rows>
-HORTATOR_WORD_TARGET void multiply_nibbles(const WordProduct& all, std::int64_t begin, std::int64_t end) {
+HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_t begin, std::int64_t end) {
   const auto inputs = all.layout.inputs, blocks = inputs / block, group = all.layout.group;
   const auto mask = _mm256_set1_epi8(15);
-  const auto table = nf4_words();
+  const auto table = nf4_in_int16();
   for (auto output = begin; output < end; ++output) {
     const auto* numbers = all.parts.numbers + output * inputs / 2;
     __m512 sums[rows] = {};
@@ -127,7 +127,7 @@ HORTATOR_WORD_TARGET void multiply_nibbles(const WordProduct& all, std::int64_t 
       if constexpr (is_nf4) {
         even = _mm512_permutexvar_epi16(even, table);
         odd = _mm512_permutexvar_epi16(odd, table);
-        scale = all.parts.floats[number] / largest_word;
+        scale = all.parts.floats[number] / largest_int16;
       } else {
         const auto pair = all.parts.pairs[number];
         scale = std::bit_cast<float>(pair & 0xFFFF0000U);
@@ -136,7 +136,7 @@ HORTATOR_WORD_TARGET void multiply_nibbles(const WordProduct& all, std::int64_t 
         odd = _mm512_sub_epi16(odd, _mm512_set1_epi16(middle));
       }
       for (std::int64_t row = 0; row < rows; ++row) {
-        const auto product = block_product<is_nf4>(even, odd, all.words + row * inputs + i * block);
+        const auto product = block_product<is_nf4>(even, odd, all.shorts + row * inputs + i * block);
         sums[row] = _mm512_fmadd_ps(product, _mm512_set1_ps(scale * all.scales[row * blocks + i]), sums[row]);
         if constexpr (!is_nf4) smallest_sums[row] += smallest * all.sums[row * blocks + i];
       }
@@ -146,17 +146,17 @@ HORTATOR_WORD_TARGET void multiply_nibbles(const WordProduct& all, std::int64_t 
   }
 }
 
-using MultiplyWords = void (*)(const WordProduct&, std::int64_t, std::int64_t);
+using MultiplyInt16 = void (*)(const Int16Product&, std::int64_t, std::int64_t);
 
 template <std::int64_t rows>
-MultiplyWords multiply_of_format(WeightFormat format) {
+MultiplyInt16 multiply_of_format(WeightFormat format) {
   if (format == WeightFormat::int8) return multiply_bytes<rows>;
   return format == WeightFormat::nf4 ? multiply_nibbles<true, rows> : multiply_nibbles<false, rows>;
 }
 
 }  // namespace
 
-bool has_word_product(const PackedLayout& layout) {
+bool has_int16_product(const PackedLayout& layout) {
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512vnni");
@@ -165,16 +165,16 @@ bool has_word_product(const PackedLayout& layout) {
   return has && has_blocks && layout.has_whole_groups();
 }
 
-at::Tensor word_product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& bytes) {
+at::Tensor int16_product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& bytes) {
   const auto rows = x.size(0);
   auto y = at::empty({rows, layout.outputs}, x.options());
-  const auto words = rounded(layout, x.const_data_ptr<float>(), rows);
-  const WordProduct all{.layout = layout,
-                        .parts = parts_of(layout, bytes),
-                        .words = words.words.data(),
-                        .scales = words.scales.data(),
-                        .sums = words.sums.data(),
-                        .y = y.mutable_data_ptr<float>()};
+  const auto shorts = rounded(layout, x.const_data_ptr<float>(), rows);
+  const Int16Product all{.layout = layout,
+                         .parts = parts_of(layout, bytes),
+                         .shorts = shorts.shorts.data(),
+                         .scales = shorts.scales.data(),
+                         .sums = shorts.sums.data(),
+                         .y = y.mutable_data_ptr<float>()};
   const auto multiply = rows == 1   ? multiply_of_format<1>(layout.format)
                         : rows == 2 ? multiply_of_format<2>(layout.format)
                         : rows == 3 ? multiply_of_format<3>(layout.format)
@@ -184,8 +184,8 @@ at::Tensor word_product(const PackedLayout& layout, const at::Tensor& x, const a
   return y;
 }
 #else
-bool has_word_product(const PackedLayout&) { return false; }
-at::Tensor word_product(const PackedLayout&, const at::Tensor& x, const at::Tensor&) { return x; }
+bool has_int16_product(const PackedLayout&) { return false; }
+at::Tensor int16_product(const PackedLayout&, const at::Tensor& x, const at::Tensor&) { return x; }
 #endif
 
 }  // namespace hortator::packed
