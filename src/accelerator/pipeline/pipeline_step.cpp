@@ -117,6 +117,7 @@ class PipelineRun {
                         .hint = "use a positive number, or leave it out"});
     }
     shape_.micro_batches = static_cast<int>(std::min(wanted, batches.rows));
+    if (batches.rows < wanted) fit_small_batch();
   }
 
   const parallel::PipelineShape& shape() const { return shape_; }
@@ -156,6 +157,11 @@ class PipelineRun {
                       .why = "it is cut along dimension 0 into micro-batches",
                       .hint = "give it a batch with at least one row"});
   }
+  /// The last batch of a pass may have fewer rows than there should be micro-batches: as many as the schedule can
+  /// order.
+  void fit_small_batch() {
+    while (stages_ != nullptr && !parallel::can_order(stages_->schedule, shape_)) --shape_.micro_batches;
+  }
   /// Ranks that compute the same stage together wait for this one.
   void free_companions() {
     const auto& mesh = training_.channels.mesh().shape();
@@ -186,6 +192,8 @@ void require_supported(const Training& training, const step::ModelCore& model) {
     refuse("in a captured step", "messages between stages cannot be recorded");
   if (training.control.reproducing() != nullptr)
     refuse("with reproducible = true", "its sums are over samples, in an order of their own");
+  if (model.scatters_gradients())
+    refuse("with zero.stage 2 or 3", "gradients are sharded after each backward pass; use backward(), or stage 1");
   if (model.may_lack_ranks()) refuse("within join_uneven_inputs", "all stages must take part in each step");
 }
 

@@ -53,16 +53,17 @@ void require(const PipelineShape& shape, PlannedSchedule schedule, int rank) {
   }
 }
 
+int rounds_of(const PipelineShape& shape) { return std::max(1, shape.micro_batches / shape.ranks); }
+
 /// Micro-batches that pass a rank's stage before its next stage has its turn.
 int micro_batches_of_round(const PipelineShape& shape) {
-  const int rounds = std::max(1, shape.micro_batches / shape.ranks);
-  if (shape.micro_batches % rounds != 0) {
+  if (shape.micro_batches % rounds_of(shape) != 0) {
     throw UsageError({.what = text::concat("The schedule interleaved got ", shape.micro_batches, " micro-batches for ",
                                            shape.ranks, " ranks"),
                       .why = "they pass in rounds of equal size, one micro-batch a rank or more",
                       .hint = "use a multiple of the number of ranks"});
   }
-  return shape.micro_batches / rounds;
+  return shape.micro_batches / rounds_of(shape);
 }
 
 std::vector<StageAction> plan_gpipe(const PipelineShape& shape, int rank) {
@@ -128,6 +129,10 @@ std::string_view name_of(PlannedSchedule schedule) {
     default:
       return "1f1b";
   }
+}
+
+bool can_order(PlannedSchedule schedule, const PipelineShape& shape) {
+  return schedule != PlannedSchedule::interleaved || shape.micro_batches % rounds_of(shape) == 0;
 }
 
 std::vector<StageAction> plan_rank(PlannedSchedule schedule, const PipelineShape& shape, int rank) {

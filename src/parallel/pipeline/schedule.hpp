@@ -40,6 +40,9 @@ PlannedSchedule planned(PipelineSchedule schedule);
 /// "gpipe", "1f1b", "interleaved" or "zb-h1".
 std::string_view name_of(PlannedSchedule schedule);
 
+/// Whether the schedule has an order for this number of micro-batches.
+bool can_order(PlannedSchedule schedule, const PipelineShape& shape);
+
 /// What `rank` does, in order. Throws UsageError for numbers that do not fit the schedule: stages_per_rank is 1 but for
 /// `interleaved`, whose micro-batches come in equal rounds of at least `ranks`.
 std::vector<StageAction> plan_rank(PlannedSchedule schedule, const PipelineShape& shape, int rank);

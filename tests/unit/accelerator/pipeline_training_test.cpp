@@ -400,6 +400,35 @@ TEST_CASE("if a stage throws, forward or backward, all do, and the next step is 
   }
 }
 
+TEST_CASE("a batch with fewer rows than micro-batches is cut into as many as the schedule can order", "[pipeline]") {
+  const auto loss_of_rows = [](const AcceleratorOptions& options, std::int64_t count) {
+    Accelerator accelerator(options);
+    set_seed(11);
+    Chain net(8);
+    use_running_statistics(*net);
+    auto model = accelerator.prepare(net);
+    const auto whole = batch_of(0);
+    const Words batch{whole.ids.narrow(0, 0, count), whole.targets.narrow(0, 0, count)};
+    const auto mean = [](auto& model, Words& part) {
+      return at::cross_entropy_loss(model(part.ids).flatten(0, 1), part.targets.flatten());
+    };
+    return accelerator.pipeline_step(model, batch, mean, {.micro_batches = 12}).item<double>();
+  };
+  for (const std::int64_t count : {1, 2, 5, 7}) {
+    const auto found = loss_of_rows({.parallel = stages(ranks(), PipelineSchedule::interleaved)}, count);
+    const test::FirstRanks first(1);
+    if (first.is_in()) CHECK(std::abs(found - loss_of_rows({.communicator = first.handle()}, count)) < 1e-5);
+  }
+}
+
+TEST_CASE("pipeline_step() refuses ZeRO's stages that shard gradients", "[pipeline]") {
+  Accelerator accelerator({.zero = {.stage = 2}});
+  Chain net(8);
+  auto model = accelerator.prepare(net);
+  const auto mean = [](auto& model, Words& part) { return model(part.ids).mean(); };
+  CHECK_THROWS_WITH(accelerator.pipeline_step(model, batch_of(0), mean), ContainsSubstring("zero.stage 2 or 3"));
+}
+
 TEST_CASE("what a pipeline cannot do is an error on all ranks", "[pipeline]") {
   Accelerator accelerator({.parallel = stages(ranks())});
   const auto mean = [](auto& model, Words& part) {

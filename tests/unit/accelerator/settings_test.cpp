@@ -33,7 +33,7 @@ void change(std::chrono::milliseconds& value) { value += std::chrono::minutes(1)
 
 template <typename Enum>
 requires std::is_enum_v<Enum>
-void change(Enum& value) { value = static_cast<Enum>(static_cast<int>(value) + 1); }
+void change(Enum& value) { value = static_cast<Enum>(static_cast<int>(value) + 2); }  // the default may be the second
 
 template <typename Value>
 void change(std::optional<Value>& value) {

@@ -25,7 +25,7 @@ constexpr std::array all_schedules = {PlannedSchedule::gpipe, PlannedSchedule::o
 
 bool fits(PlannedSchedule schedule, const PipelineShape& shape) {
   if (schedule != PlannedSchedule::interleaved) return shape.stages_per_rank == 1;
-  return shape.micro_batches % std::max(1, shape.micro_batches / shape.ranks) == 0;
+  return can_order(schedule, shape);
 }
 
 parallel::Timeline timeline_of(PlannedSchedule schedule, const PipelineShape& shape) {
