@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -53,12 +54,13 @@ Messages::~Messages() {
   for (auto& one : sent_) {
     int is_done = 0;
     MPI_Test(&one.request, &is_done, MPI_STATUS_IGNORE);
-    if (is_done == 0) new std::shared_ptr<const void>(std::move(one.keeps));  // MPI may still read the bytes
+    if (is_done == 0) new (std::nothrow) std::shared_ptr<const void>(std::move(one.keeps));  // MPI may still read it
   }
 }
 
 int Messages::rank_of(Peer peer) const { return (rank() + (peer == Peer::next ? 1 : size() - 1)) % size(); }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): callers give it away
 void Messages::send(Peer to, int tag, std::span<const std::byte> bytes, std::shared_ptr<const void> keeps) {
   { const activity::Collective here(to == Peer::next ? to_next_ : to_previous_, "send to a stage", bytes.size()); }
   for (std::size_t begin = 0; begin < bytes.size(); begin += max_bytes) {

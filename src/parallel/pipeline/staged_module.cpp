@@ -25,7 +25,7 @@ class OtherStages final : public paging::StorageProvider, public std::enable_sha
   // Other tensors may share the storage that it has.
   void take(const at::Tensor& parameter, std::string name) {
     parameter.set_data(without_memory(parameter));
-    const auto storage = parameter.storage();
+    const auto& storage = parameter.storage();
     const auto number = static_cast<int>(dropped_.size());
     paging::claim(storage, {.provider = this, .number = number});
     paging::add_key(parameter);
