@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <hortator/error.hpp>
 #include <hortator/models/key_value_cache.hpp>
 #include <hortator/nn/moe.hpp>
 #include <hortator/parallel/pipeline.hpp>
