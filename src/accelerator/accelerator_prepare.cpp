@@ -15,6 +15,7 @@
 #include "machine/memory/freed_memory.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/optimizer/optimizer_state.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"
 
@@ -53,6 +54,16 @@ void refuse_rollback_of(const torch::optim::Optimizer& optimizer, OnNonfinite on
                                          c10::demangle(typeid(optimizer).name()), ", which saves nothing"),
                     .why = "a rollback restores an optimizer's state through its save() and load()",
                     .hint = "override both, with empty functions if it has no state, or use skip"});
+}
+
+// Its state would be saved as bytes, which differ between stages.
+void refuse_stages_of(const torch::optim::Optimizer& optimizer) {
+  if (step::saves_by_parameter(optimizer)) return;
+  throw UsageError({.what = text::concat("prepare() got an optimizer of type ", c10::demangle(typeid(optimizer).name()),
+                                         " with parallel.pipeline"),
+                    .why = "a rank has the parameters of its stages only, and its checkpoints "
+                           "would hold the bytes of one stage for all",
+                    .hint = "derive it from hortator::NamedOptimizer, or use an optimizer of torch::optim"});
 }
 
 // Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
@@ -109,6 +120,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
 std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer,
                                                                  bool inherits_save) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
+  if (training_->channels.stages() != nullptr) refuse_stages_of(optimizer);
   const bool forgets_on_save = inherits_save && step::saves_nothing(optimizer);
   if (forgets_on_save) {
     refuse_rollback_of(optimizer, options().protection.on_nonfinite);

@@ -120,7 +120,6 @@ class PipelineRun {
     if (batches.rows < wanted) fit_small_batch();
   }
 
-  const parallel::PipelineShape& shape() const { return shape_; }
   core::Range rows_of(int micro_batch) const {
     return core::balanced(batches_.rows, shape_.micro_batches, micro_batch);
   }

@@ -1,5 +1,6 @@
 #include "accelerator/state/staged_state.hpp"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 #include <charconv>
@@ -12,6 +13,7 @@
 #include "mpi/collectives.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "step/optimizer/moment_layout.hpp"
+#include "step/optimizer/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -80,20 +82,25 @@ json own_entries(const SnapshotDraft& draft, const Training& training) {
   return {{"tensors", tensors}, {"values", values}};
 }
 
+/// Adds numbers and texts that `state` does not have.
+void add_values(StateDict& state, const json& values) {
+  for (const auto& [name, value] : values.items()) {
+    if (state.contains(name)) continue;
+    if (value.is_number_integer()) {
+      state.put(name, value.get<std::int64_t>());
+    } else if (value.is_number()) {
+      state.put(name, value.get<double>());
+    } else {
+      state.put(name, value.get<std::string>());
+    }
+  }
+}
+
 void add(SnapshotDraft& draft, const json& entries) {
   for (const auto& [name, fields] : entries.at("tensors").items()) {
     if (!draft.snapshot.shards.contains(name)) draft.snapshot.shards.emplace(name, share_from(fields));
   }
-  for (const auto& [name, value] : entries.at("values").items()) {
-    if (draft.snapshot.common.contains(name)) continue;
-    if (value.is_number_integer()) {
-      draft.snapshot.common.put(name, value.get<std::int64_t>());
-    } else if (value.is_number()) {
-      draft.snapshot.common.put(name, value.get<double>());
-    } else {
-      draft.snapshot.common.put(name, value.get<std::string>());
-    }
-  }
+  add_values(draft.snapshot.common, entries.at("values"));
 }
 
 /// Moves tensors that not all ranks have from the common ones to the shards. The first rank along the pipeline that has
@@ -127,7 +134,63 @@ void keep_first(SnapshotDraft& draft, const Training& training) {
   });
 }
 
+/// The optimizer's own entries of parameters that this rank is the first along the pipeline to have.
+StateDict first_entries(const Training& training, const StateDict& state) {
+  StateDict own;
+  for (const auto& [path, value] : state.values()) {
+    const auto entry = find_entry(training, "optimizers/0/" + path);
+    if (!entry || !entry.module->is_first_with(entry.name)) continue;
+    std::visit([&, &path = path](const auto& held) { own.put(path, held); }, value);
+  }
+  return own;
+}
+
+/// Adds the entries of all ranks along the pipeline to `state`, tensors in host memory. @collective over these ranks
+void exchange(StateDict& state, const StateDict& own, const parallel::RankGroup& ranks) {
+  json tensors = json::object(), values = json::object();
+  for (const auto& [path, value] : own.values()) {
+    std::visit(
+        [&, &path = path](const auto& held) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(held)>, at::Tensor>) {
+            tensors[path] = {{"type", static_cast<int>(held.scalar_type())}, {"shape", held.sizes().vec()}};
+          } else {
+            values[path] = held;
+          }
+        },
+        value);
+  }
+  const auto all = mpi::all_gather(ranks.host, json({{"tensors", tensors}, {"values", values}}).dump());
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const auto entries = json::parse(all[static_cast<std::size_t>(rank)]);
+    for (const auto& [path, fields] : entries.at("tensors").items()) {
+      const auto type = static_cast<at::ScalarType>(fields.at("type").get<int>());
+      const auto tensor = rank == ranks.index() ? own.get<at::Tensor>(path).to(at::kCPU).contiguous()
+                                                : at::empty(fields.at("shape").get<std::vector<std::int64_t>>(), type);
+      ranks.on_cpu.broadcast(tensor, rank).wait();
+      state.put(path, tensor);
+    }
+    add_values(state, entries.at("values"));
+  }
+}
+
 }  // namespace
+
+// A stage whose parameters are all frozen has no state: another rank's shows that the optimizer lives.
+MomentsOfStages::MomentsOfStages(const Training& training) : names_(training.prepared.parameter_names()) {
+  const auto* stages = training.channels.stages();
+  if (stages == nullptr) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& optimizer : training.prepared.optimizers()) {
+    if (mpi::all_reduce(stages->ranks.host, optimizer->keeps_state() ? 1 : 0, MPI_MAX) == 0) continue;
+    Remembered one{.optimizer = &optimizer->optimizer(), .state = step::save_optimizer(optimizer->optimizer(), names_)};
+    exchange(one.state, first_entries(training, one.state), stages->ranks);
+    all_.push_back(std::move(one));
+  }
+}
+
+void MomentsOfStages::give_back() const {
+  for (const auto& [optimizer, state] : all_) step::load_optimizer(*optimizer, names_, state);
+}
 
 std::vector<core::Range> written_by_stage(const Training& training, std::int64_t elements) {
   const auto& mesh = training.channels.mesh().shape();

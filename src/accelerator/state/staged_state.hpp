@@ -22,6 +22,23 @@ void share_buffers_of_stages(const Training& training);
 /// numbers. Call it when parts were joined. @collective over the pipeline
 void add_other_stages(SnapshotDraft& draft, const Training& training);
 
+/// What optimizers remember of parameters of all stages, collected on each rank.
+class MomentsOfStages {
+ public:
+  /// Call it when optimizers have whole parameters again. @collective over the pipeline
+  explicit MomentsOfStages(const Training& training);
+  /// Gives them to the optimizers. Call it when the module has its parameters again. Local.
+  void give_back() const;
+
+ private:
+  struct Remembered {
+    torch::optim::Optimizer* optimizer;
+    StateDict state;
+  };
+  step::ParameterNames names_;
+  std::vector<Remembered> all_;
+};
+
 /// The elements that each rank of a run writes of a parameter that this rank's stage is the first to have.
 std::vector<core::Range> written_by_stage(const Training& training, std::int64_t elements);
 

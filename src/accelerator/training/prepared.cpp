@@ -196,6 +196,10 @@ void Prepared::forget_moments_of_parts() const {
     for (const auto& model : models_) {
       if (model->divided() != nullptr && optimizer->keeps_state())
         step::forget_moments(optimizer->optimizer(), *model->divided());
+      if (model->staged() != nullptr && optimizer->keeps_state()) {
+        for (const auto& [name, parameter] : model->staged()->parameters())
+          optimizer->optimizer().state().erase(parameter.unsafeGetTensorImpl());
+      }
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "accelerator/options/common_options.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/state/memory_snapshot.hpp"
+#include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/checked_options.hpp"
 #include "accelerator/training/launched.hpp"
 #include "core/call_site.hpp"
@@ -150,6 +151,12 @@ void Training::drop_gradients() {
 }
 
 at::Tensor Training::mean_loss(const at::Tensor& loss) {
+  if (channels.stages() != nullptr) {
+    throw UsageError({.what = "step(closure) was called with parallel.pipeline",
+                      .why = "the optimizer decides by the gradients of all parameters, and a rank has those of its "
+                             "stages",
+                      .hint = "use an optimizer that steps without a closure"});
+  }
   if (control.reproducing() || prepared.may_lack_ranks()) {
     throw UsageError(
         {.what = text::concat("step(closure) was called ",
@@ -202,8 +209,10 @@ void Training::empty_cache() const {
 void Training::free_memory() {
   control.settle_steps();
   prepared.give_back_optimizers();
+  const MomentsOfStages of_stages(*this);
   prepared.clear_gradients();
   forget();
+  of_stages.give_back();
   empty_cache();
 }
 

@@ -21,9 +21,7 @@ class StageLinks {
   /// `ranks`: those along the pipeline. @collective
   StageLinks(const mpi::Communicator& ranks, c10::Device device);
 
-  int rank() const { return messages_.rank(); }
   c10::Device device() const { return device_; }
-  int ranks() const { return messages_.size(); }
 
   /// From the stage before `stage` to it. Nothing instead of tensors: the sender has failed.
   void send_activations(int stage, const std::optional<StageTensors>& tensors);

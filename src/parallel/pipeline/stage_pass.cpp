@@ -38,7 +38,6 @@ void StagePass::begin_layer(std::int64_t layer) const {
 }
 
 StageTensors StagePass::enter(const std::function<StageTensors()>& first) {
-  is_entered_ = true;
   if (!stage_.is_first) return border_.receive();
   begin_layer(-1);
   return first();

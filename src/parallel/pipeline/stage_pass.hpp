@@ -31,7 +31,6 @@ class StagePass {
   StagePass(const Stage& stage, Border border) : stage_(stage), border_(std::move(border)) {}
 
   const Stage& stage() const { return stage_; }
-  bool is_entered() const { return is_entered_; }
   /// Throws UsageError if forward has come here before: a pass runs the layers once.
   void begin(std::size_t layers);
   StageTensors enter(const std::function<StageTensors()>& first);
@@ -41,7 +40,7 @@ class StagePass {
  private:
   Stage stage_;
   Border border_;
-  bool is_begun_ = false, is_entered_ = false;
+  bool is_begun_ = false;
 };
 
 /// Ends forward on all stages but the last. Not derived from std::exception, so that programs do not catch it.

@@ -93,7 +93,7 @@ bool is_of_other_stage(const at::Tensor& tensor) {
 }
 
 StagedModule::StagedModule(torch::nn::Module& module, const PipelineShape& shape, const RankGroup& ranks)
-    : shape_(shape), ranks_(ranks), others_(std::make_shared<OtherStages>()) {
+    : ranks_(ranks), others_(std::make_shared<OtherStages>()) {
   mpi::all_or_none(ranks.host, [&] {
     paging::start_interception();
     map_ = map_stages(module, shape);

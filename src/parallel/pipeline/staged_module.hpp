@@ -24,14 +24,20 @@ bool is_of_other_stage(const at::Tensor& tensor);
 /// A module whose parameters are distributed along the pipeline: each rank has those of its own stages.
 class StagedModule {
  public:
+  struct Named {
+    std::string name;
+    at::Tensor tensor;
+  };
+
   /// `ranks`: those along the pipeline, in the order of stages. Drops nothing yet. @collective over them
   StagedModule(torch::nn::Module& module, const PipelineShape& shape, const RankGroup& ranks);
   ~StagedModule();
   StagedModule(const StagedModule&) = delete;
   StagedModule& operator=(const StagedModule&) = delete;
 
-  const PipelineShape& shape() const { return shape_; }
   const StageMap& map() const { return map_; }
+  /// Each parameter of the module once, with the first of its names.
+  const std::vector<Named>& parameters() const { return parameters_; }
   /// Takes the memory of a parameter of another stage; others stay as they are.
   void drop(const at::Tensor& parameter);
   /// The ranks that have the parameter or buffer with this name in the module, ascending.
@@ -61,17 +67,12 @@ class StagedModule {
   bool is_lent() const { return is_lent_; }
 
  private:
-  struct Named {
-    std::string name;
-    at::Tensor tensor;
-  };
   struct Shared {
     std::vector<at::Tensor> parameters;
     std::unique_ptr<comm::Communicator> ranks;  ///< that have them
   };
   void connect_shared();
 
-  PipelineShape shape_;
   RankGroup ranks_;
   StageMap map_;
   std::map<const void*, std::string> names_;  ///< of parameters, the first of each, by TensorImpl

@@ -74,13 +74,6 @@ std::string name_of(const at::Tensor& parameter, const ParameterNames& names, st
   return found != names.end() ? found->second : text::concat("group_", group, "_parameter_", index);
 }
 
-bool is_known(const torch::optim::Optimizer& optimizer) {
-  for (const auto& group : optimizer.param_groups()) {
-    if (make_state(group.options()) == nullptr) return false;
-  }
-  return true;
-}
-
 // Calls visit(group, parameter, "state/<name>") for each parameter.
 template <typename Visit>
 void for_each_parameter(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const Visit& visit) {
@@ -164,8 +157,15 @@ StateByTensor read_moments(const torch::optim::Optimizer& optimizer, const Param
 
 }  // namespace
 
+bool saves_by_parameter(const torch::optim::Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups()) {
+    if (make_state(group.options()) == nullptr) return false;
+  }
+  return true;
+}
+
 bool saves_nothing(const torch::optim::Optimizer& optimizer) {
-  if (is_known(optimizer)) return false;
+  if (saves_by_parameter(optimizer)) return false;
   std::istringstream saved(opaque_bytes(optimizer));
   torch::serialize::InputArchive archive;
   archive.load_from(saved);
@@ -174,7 +174,7 @@ bool saves_nothing(const torch::optim::Optimizer& optimizer) {
 
 StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names) {
   StateDict out;
-  if (!is_known(optimizer)) {
+  if (!saves_by_parameter(optimizer)) {
     out.put("opaque", tensor_of(opaque_bytes(optimizer)));
     return out;
   }
@@ -193,7 +193,7 @@ StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const Paramet
 }
 
 void check_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
-  if (is_known(optimizer) == state.contains("opaque")) {
+  if (saves_by_parameter(optimizer) == state.contains("opaque")) {
     throw Error({.what = "The checkpoint holds the state of another type of optimizer",
                  .why = "its moments do not have the same meaning",
                  .hint = "construct the type of optimizer that was saved"});

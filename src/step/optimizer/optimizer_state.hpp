@@ -16,6 +16,9 @@ using ParameterNames = std::map<const void*, std::string>;  // by TensorImpl
 /// empty.
 StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names);
 
+/// Whether save_optimizer() writes field by field, not bytes.
+bool saves_by_parameter(const torch::optim::Optimizer& optimizer);
+
 /// Whether checkpoints hold nothing of `optimizer`: it is of the user's own type, and its save() writes nothing.
 bool saves_nothing(const torch::optim::Optimizer& optimizer);
 

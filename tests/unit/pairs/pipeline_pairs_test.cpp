@@ -1,5 +1,7 @@
 // Pipelines beside other features.
+#include <ATen/ops/full.h>
 #include <ATen/ops/mse_loss.h>
+#include <torch/optim/lbfgs.h>
 
 #include <hortator/nn/pipeline.hpp>
 #include <hortator/parallel/local_sgd.hpp>
@@ -9,6 +11,7 @@
 #include "../accelerator/first_ranks.hpp"
 #include "../accelerator/fixtures.hpp"
 #include "../accelerator/signum.hpp"
+#include "forgetful_optimizer.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "support/catch.hpp"
 
@@ -182,14 +185,51 @@ TEST_CASE("load_state() after further updates continues a pipeline as from the c
   CHECK(Numbers{run.step(1), run.step(2)} == expected);
 }
 
-TEST_CASE("free_memory() gives the modules of a pipeline whole parameters on all ranks") {
-  check_as_one([](const AcceleratorOptions& options) {
+TEST_CASE("after free_memory() a pipeline's model and optimizer are whole, and train on as replicas") {
+  const auto weights = [](const AcceleratorOptions& options) {
     PipelineRun run(options);
-    run.step(0);
+    for (int i = 0; i < 2; ++i) run.step(i);
     run.accelerator.free_memory();
     for (const auto& parameter : run.net->parameters()) CHECK(!parallel::is_of_other_stage(parameter));
+    CHECK(run.adam->state().size() == run.net->parameters().size());
+    for (int i = 2; i < 4; ++i) {  // in LibTorch alone, on each rank
+      const auto [x, y] = batch_of(i);
+      at::mse_loss(run.net->forward(x), y).backward();
+      run.adam->step();
+      run.adam->zero_grad();
+    }
     return PipelineRun::numbers_in(run.net->parameters());
-  });
+  };
+  check_as_one(weights);
+  check_as_one(weights, {.zero = {.stage = 1}});
+}
+
+TEST_CASE("an Accelerator that ends without free_memory() leaves no moments of single stages") {
+  auto net = four_layers();
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(0.01));
+  {
+    Accelerator accelerator(pipelined());
+    auto [model, optimizer] = accelerator.prepare(net, adam);
+    train_step(accelerator, model, 0);
+    optimizer.step();
+    CHECK(!adam.state().empty());
+  }
+  CHECK(adam.state().empty());
+}
+
+TEST_CASE("optimizers that a pipeline would lead astray are errors") {
+  Accelerator accelerator(pipelined());
+  auto net = four_layers();
+  auto model = accelerator.prepare(net);
+  test::Forgetful forgetful(net->parameters());
+  CHECK_THROWS_WITH(accelerator.prepare(forgetful), ContainsSubstring("Forgetful with parallel.pipeline"));
+  torch::optim::LBFGS lbfgs(net->parameters());
+  auto optimizer = accelerator.prepare(lbfgs);
+  const auto closure = [&] {
+    optimizer.zero_grad();
+    return at::full({}, train_step(accelerator, model, 0));
+  };
+  CHECK_THROWS_WITH(optimizer.step(closure), ContainsSubstring("step(closure) was called with parallel.pipeline"));
 }
 
 TEST_CASE("moments that ZeRO 1 offloads step the stages of a pipeline") {
