@@ -361,9 +361,10 @@ class HORTATOR_API Accelerator : public State {
   static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
 
   /// Forgets everything that was prepared, so that its memory can be freed; handles throw afterwards. Under ZeRO,
-  /// parallel.tensor and parallel.experts, modules and optimizers get whole parameters back, and optimizers their whole
-  /// state. (Without this call that state is lost when the Accelerator is destroyed, since each rank had only its
-  /// part.) Gradients are dropped. UsageError within LocalSGD, join_uneven_inputs and Ema::use(). @collective
+  /// parallel.tensor, parallel.experts and parallel.pipeline, modules and optimizers get whole parameters back, and
+  /// optimizers their whole state. (Without this call that state is lost when the Accelerator is destroyed, since each
+  /// rank had only its part.) Gradients are dropped. UsageError within LocalSGD, join_uneven_inputs and Ema::use().
+  /// @collective
   void free_memory();
   /// Ends the run: writes the last checkpoint and the last numbers, closes progress bars and waits for all ranks.
   /// @collective

@@ -179,12 +179,17 @@ void exchange(StateDict& state, const StateDict& own, const parallel::RankGroup&
 MomentsOfStages::MomentsOfStages(const Training& training) : names_(training.prepared.parameter_names()) {
   const auto* stages = training.channels.stages();
   if (stages == nullptr) return;
-  const at::NoGradGuard no_grad;
   for (const auto& optimizer : training.prepared.optimizers()) {
-    if (mpi::all_reduce(stages->ranks.host, optimizer->keeps_state() ? 1 : 0, MPI_MAX) == 0) continue;
-    Remembered one{.optimizer = &optimizer->optimizer(), .state = step::save_optimizer(optimizer->optimizer(), names_)};
-    exchange(one.state, first_entries(training, one.state), stages->ranks);
-    all_.push_back(std::move(one));
+    if (mpi::all_reduce(stages->ranks.host, optimizer->keeps_state() ? 1 : 0, MPI_MAX) != 0)
+      all_.push_back({.optimizer = &optimizer->optimizer()});
+  }
+}
+
+void MomentsOfStages::collect(const Training& training) {
+  const at::NoGradGuard no_grad;
+  for (auto& [optimizer, state] : all_) {
+    state = step::save_optimizer(*optimizer, names_);
+    exchange(state, first_entries(training, state), training.channels.stages()->ranks);
   }
 }
 

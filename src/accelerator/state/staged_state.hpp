@@ -22,18 +22,20 @@ void share_buffers_of_stages(const Training& training);
 /// numbers. Call it when parts were joined. @collective over the pipeline
 void add_other_stages(SnapshotDraft& draft, const Training& training);
 
-/// What optimizers remember of parameters of all stages, collected on each rank.
+/// What optimizers remember of parameters of all stages. Without a pipeline it does nothing.
 class MomentsOfStages {
  public:
-  /// Call it when optimizers have whole parameters again. @collective over the pipeline
+  /// Finds the optimizers that remember something, while they are prepared. @collective over the pipeline
   explicit MomentsOfStages(const Training& training);
+  /// Collects it on each rank. Call it when optimizers have whole parameters again. @collective over the pipeline
+  void collect(const Training& training);
   /// Gives them to the optimizers. Call it when the module has its parameters again. Local.
   void give_back() const;
 
  private:
   struct Remembered {
     torch::optim::Optimizer* optimizer;
-    StateDict state;
+    StateDict state = {};
   };
   step::ParameterNames names_;
   std::vector<Remembered> all_;

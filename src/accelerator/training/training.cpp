@@ -208,8 +208,9 @@ void Training::empty_cache() const {
 
 void Training::free_memory() {
   control.settle_steps();
+  MomentsOfStages of_stages(*this);
   prepared.give_back_optimizers();
-  const MomentsOfStages of_stages(*this);
+  of_stages.collect(*this);
   prepared.clear_gradients();
   forget();
   of_stages.give_back();
