@@ -21,6 +21,9 @@ enum class PipelineSchedule {
   gpipe,        ///< all forward passes, then all backward passes: keeps the activations of all micro-batches
   one_f_one_b,  ///< forward and backward in turn ("1f1b"): keeps at most as many micro-batches as there are stages
   interleaved,  ///< 1f1b with several stages a rank: a smaller bubble for more messages
+  /// 1f1b whose backward passes are in two halves ("zb-h1"): gradients of inputs go on to the previous stage, those of
+  /// weights are computed where a rank would wait. Keeps the activations of weights until then
+  zero_bubble,
 };
 
 /// A module whose forward runs its layers by PipelineLayers, so that ranks can share them. A module that contains it is

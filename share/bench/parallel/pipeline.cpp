@@ -43,14 +43,15 @@ struct NamedSchedule {
   const char* name;
   PipelineSchedule schedule;
 };
-constexpr std::array<NamedSchedule, 3> all_schedules = {{{"gpipe", PipelineSchedule::gpipe},
+constexpr std::array<NamedSchedule, 4> all_schedules = {{{"gpipe", PipelineSchedule::gpipe},
                                                          {"1f1b", PipelineSchedule::one_f_one_b},
-                                                         {"interleaved", PipelineSchedule::interleaved}}};
+                                                         {"interleaved", PipelineSchedule::interleaved},
+                                                         {"zb-h1", PipelineSchedule::zero_bubble}}};
 
 /// The share of a rank's time in which it would wait if messages took no time, and a backward pass twice the time of a
 /// forward pass.
 double planned_idle_share(const parallel::PipelineShape& shape, PipelineSchedule schedule) {
-  return run_plans(plan_ranks(parallel::planned(schedule), shape), shape).idle_share();
+  return run_plans(plan_ranks(schedule, shape), shape).idle_share();
 }
 
 /// @collective

@@ -124,7 +124,7 @@ class PipelineRun {
     return core::balanced(batches_.rows, shape_.micro_batches, micro_batch);
   }
   std::vector<parallel::StageAction> plan() const {
-    const auto schedule = stages_ != nullptr ? stages_->schedule : parallel::PlannedSchedule::one_f_one_b;
+    const auto schedule = stages_ != nullptr ? stages_->schedule : PipelineSchedule::one_f_one_b;
     return parallel::plan_rank(schedule, shape_, stages_ != nullptr ? stages_->ranks.index() : 0);
   }
 

@@ -65,8 +65,8 @@ void Channels::connect_experts() {
 void Channels::connect_stages(const ParallelConfig& axes) {
   if (mesh_->shape().size(parallel::Axis::pipeline) == 1) return;
   const auto& group = mesh_->connect(parallel::Axis::pipeline);
-  const auto schedule = parallel::planned(axes.pipeline_schedule.value_or(PipelineSchedule::one_f_one_b));
-  const bool takes_turns = schedule == parallel::PlannedSchedule::interleaved;
+  const auto schedule = axes.pipeline_schedule.value_or(PipelineSchedule::one_f_one_b);
+  const bool takes_turns = schedule == PipelineSchedule::interleaved;
   int stages = axes.stages_per_rank.value_or(1);
   if (takes_turns && stages == 1) stages = 2;
   stages_.reset(new parallel::StageRanks{.schedule = schedule,

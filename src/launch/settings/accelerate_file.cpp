@@ -73,6 +73,7 @@ class FileReader {
     if (type_ == "NO") result_.layer.try_emplace("ranks", SettingValue{{"1"}, origin_of_type_});
     if (type_ == "FSDP") take(plan_fsdp(sharding_, origin_of_type_));
     if (type_ == "DEEPSPEED") take(plan_deepspeed(sharding_, origin_of_type_));
+    if (type_ == "MEGATRON_LM") take(plan_megatron(sharding_, origin_of_type_));
     return std::move(result_);
   }
 
@@ -100,11 +101,11 @@ class FileReader {
     if (row->name == "compute_environment") return read_environment(entry, *row);
     if (row->name == "distributed_type") return read_type(entry, *row);
     if (row->name == "fp16") return read_fp16(entry, *row);
-    if (home == "fsdp_config" || home == "deepspeed_config") sharding_[name] = {value_of(entry), origin(entry)};
+    const bool is_planned = home == "fsdp_config" || home == "deepspeed_config" || home == "megatron_lm_config";
+    if (is_planned) sharding_[name] = {value_of(entry), origin(entry)};
     if (row->support == Support::refused && is_unused_in_accelerate(*row, value_of(entry)))
       return remark(entry, Support::noted, "not used");
     remark(entry, row->support, std::string(row->text));
-    const bool is_planned = home == "fsdp_config" || home == "deepspeed_config";
     if (row->support == Support::honoured && !row->key.empty() && (!is_planned || row->key == "hostfile"))
       set(entry, *row);
   }
@@ -117,7 +118,7 @@ class FileReader {
     if (home == "deepspeed_config" && type_ != "DEEPSPEED") return unless(false, "distributed_type is not DEEPSPEED");
     if (row.name == "deepspeed_hostfile") return unless(has_machines_, "num_machines is 1");
     if (home == "fsdp_config") return unless(type_ == "FSDP", "distributed_type is not FSDP");
-    if (home == "megatron_lm_config") return unless(false, "only with distributed_type MEGATRON_LM, which is refused");
+    if (home == "megatron_lm_config") return unless(type_ == "MEGATRON_LM", "distributed_type is not MEGATRON_LM");
     if (home == "fp8_config") return unless(false, "only with mixed_precision fp8, which is refused");
     if (home == "parallelism_config") return unless(type_ != "NO", "distributed_type is NO");
     if (row.name.starts_with("tpu_") || row.name.starts_with("command") || row.name == "downcast_bf16")
@@ -132,13 +133,10 @@ class FileReader {
 
   void read_type(const ConfigEntry& entry, const AccelerateName& row) {
     origin_of_type_ = origin(entry);
-    const auto known = {"NO", "MULTI_CPU", "MULTI_GPU", "FSDP", "DEEPSPEED"};
+    const auto known = {"NO", "MULTI_CPU", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM"};
     const bool is_known = std::any_of(known.begin(), known.end(), [&](const auto* name) { return type_ == name; });
     if (is_elsewhere_) return remark(entry, Support::noted, "not used: compute_environment is refused");
-    remark(entry, is_known ? Support::honoured : Support::refused,
-           type_ == "MEGATRON_LM"
-               ? std::string("Megatron-LM is not supported; divide a model by --tensor and shard it by --zero-stage")
-               : std::string(row.text));
+    remark(entry, is_known ? Support::honoured : Support::refused, std::string(row.text));
   }
 
   // The name of mixed_precision in old files.

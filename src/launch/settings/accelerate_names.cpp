@@ -58,8 +58,8 @@ std::optional<std::string> value_from_accelerate(const AccelerateName& row, std:
 bool has_same_values(const AccelerateName& row) {
   static constexpr std::array<std::string_view, 4> planned = {"zero_stage", "offload_optimizer", "offload_parameters",
                                                               "recompute_layers"};
-  return row.support == Support::honoured && !row.key.empty() && row.name != "fp16" &&
-         std::find(planned.begin(), planned.end(), row.key) == planned.end();
+  return !row.name.starts_with("megatron_lm_") && row.support == Support::honoured && !row.key.empty() &&
+         row.name != "fp16" && std::find(planned.begin(), planned.end(), row.key) == planned.end();
 }
 
 bool is_unused_in_accelerate(const AccelerateName& row, const std::string& value) {
@@ -77,7 +77,7 @@ const AccelerateName* accelerate_key(std::string_view name) {
 }
 
 bool is_accelerate_switch(std::string_view name) {
-  static constexpr std::array<std::string_view, 13> switches = {"quiet",
+  static constexpr std::array<std::string_view, 14> switches = {"quiet",
                                                                 "multi_gpu",
                                                                 "enable_cpu_affinity",
                                                                 "dynamo_use_fullgraph",
@@ -85,6 +85,7 @@ bool is_accelerate_switch(std::string_view name) {
                                                                 "dynamo_use_regional_compilation",
                                                                 "use_deepspeed",
                                                                 "use_fsdp",
+                                                                "use_megatron_lm",
                                                                 "use_parallelism_config",
                                                                 "same_network",
                                                                 "no_python",

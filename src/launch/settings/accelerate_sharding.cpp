@@ -45,7 +45,22 @@ class Planner {
     offload("offload_optimizer", "offload_optimizer_device", "offload_optimizer_nvme_path", number, 1);
     offload("offload_parameters", "offload_param_device", "offload_param_nvme_path", number, 3);
     take_checked("gradient_accumulation_steps");
-    clip();
+    clip("gradient_clipping");
+    return std::move(plan_);
+  }
+
+  ShardingPlan megatron() && {
+    take_degree("megatron_lm_tp_degree", "tensor");
+    take_degree("megatron_lm_context_parallel_size", "context");
+    take_degree("megatron_lm_expert_model_parallel_size", "experts");
+    if (take_degree("megatron_lm_pp_degree", "pipeline")) {
+      take_degree("megatron_lm_num_micro_batches", "micro_batches");
+    } else {
+      leave_out("megatron_lm_num_micro_batches", "one stage computes whole batches");
+    }
+    if (const auto* value = on("megatron_lm_use_distributed_optimizer")) set("zero_stage", {"1", value->origin});
+    if (const auto* value = on("megatron_lm_recompute_activations")) set("recompute_layers", {"all", value->origin});
+    clip("megatron_lm_gradient_clipping");
     return std::move(plan_);
   }
 
@@ -165,27 +180,34 @@ class Planner {
   // Sets the setting of the same name.
   void take_checked(std::string_view name) {
     const auto* value = find(name);
-    if (value != nullptr) check_and_set(name, *value);
+    if (value != nullptr) check_and_set(name, name, *value);
   }
 
-  void check_and_set(std::string_view name, const AccelerateValue& value) {
+  // A number of ranks or parts; 1 sets nothing. Whether it is set.
+  bool take_degree(std::string_view name, std::string_view key) {
+    const auto* value = find(name);
+    if (value == nullptr || value->text == "1") return leave_out(name, "not given"), false;
+    return check_and_set(name, key, *value), true;
+  }
+
+  void check_and_set(std::string_view name, std::string_view key, const AccelerateValue& value) {
     try {
-      check_values(find_key(name, ""), {value.text}, "");
-      set(name, value);
+      check_values(find_key(key, ""), {value.text}, "");
+      set(key, value);
     } catch (const UsageError& error) {
       refuse(name, error.what());
     }
   }
 
-  // Accelerate clips at 1 where DeepSpeed's options, or a file's "auto", leave it open. A file without the key does not
-  // clip, and neither does 0.
-  void clip() {
-    const auto found = given_.find("gradient_clipping");
+  // Accelerate clips at 1 where the options of DeepSpeed or Megatron-LM, or a file's "auto", leave it open. A file
+  // without the key does not clip, and neither does 0.
+  void clip(std::string_view name) {
+    const auto found = given_.find(name);
     const bool is_missing = found == given_.end() || found->second.text.empty();
     if (is_missing && selected_by_.empty()) return;
     auto value = is_missing ? AccelerateValue{"auto", selected_by_} : found->second;
     if (text::parse_bool(value.text) == false) value.text = "0";
-    check_and_set("gradient_clipping", value);
+    check_and_set(name, "gradient_clipping", value);
   }
 
   // Accelerate refuses entries beside the file that the file decides.
@@ -217,6 +239,10 @@ ShardingPlan plan_fsdp(const AccelerateValues& given, const std::string& selecte
 
 ShardingPlan plan_deepspeed(const AccelerateValues& given, const std::string& selected_by) {
   return Planner(given, selected_by).deepspeed();
+}
+
+ShardingPlan plan_megatron(const AccelerateValues& given, const std::string& selected_by) {
+  return Planner(given, selected_by).megatron();
 }
 
 }  // namespace hortator::launching

@@ -6,7 +6,8 @@
 
 #include "launch/settings/settings.hpp"
 
-/// What FSDP's and DeepSpeed's settings of Accelerate ask for. Pure: one value often depends on several others.
+/// What the settings of FSDP, DeepSpeed and Megatron-LM in Accelerate ask for. Pure: one value often depends on several
+/// others.
 namespace hortator::launching {
 
 /// A value, and where it was given: "file:3" or "--fsdp_offload_params".
@@ -32,6 +33,10 @@ ShardingPlan plan_fsdp(const AccelerateValues& given, const std::string& selecte
 /// DeepSpeed, whose default is stage 2 and to clip gradients at 1. With an empty `selected_by` there is no default.
 /// Where deepspeed_config_file is given, that file decides.
 ShardingPlan plan_deepspeed(const AccelerateValues& given, const std::string& selected_by);
+
+/// Megatron-LM's degrees of parallelism, and its distributed optimizer, which is stage 1. It clips gradients at 1 by
+/// default; with an empty `selected_by` there is no default.
+ShardingPlan plan_megatron(const AccelerateValues& given, const std::string& selected_by);
 
 /// Whether the value means "not set" in Accelerate: empty, "none", "auto" or a spelling of false.
 bool is_unset_in_accelerate(std::string_view value);

@@ -38,14 +38,14 @@ class RankPlan {
   std::vector<StageAction> actions_;
 };
 
-void require(const PipelineShape& shape, PlannedSchedule schedule, int rank) {
+void require(const PipelineShape& shape, PipelineSchedule schedule, int rank) {
   const bool is_valid =
       shape.ranks >= 1 && shape.stages_per_rank >= 1 && shape.micro_batches >= 1 && rank >= 0 && rank < shape.ranks;
   if (!is_valid)
     throw UsageError({.what = text::concat("A pipeline of ", shape.ranks, " ranks with ", shape.stages_per_rank,
                                            " stages each and ", shape.micro_batches, " micro-batches"),
                       .why = "each number is at least 1"});
-  if (schedule != PlannedSchedule::interleaved && shape.stages_per_rank > 1) {
+  if (schedule != PipelineSchedule::interleaved && shape.stages_per_rank > 1) {
     throw UsageError(
         {.what = text::concat("The schedule ", name_of(schedule), " got ", shape.stages_per_rank, " stages a rank"),
          .why = "its ranks have one stage each",
@@ -107,49 +107,38 @@ std::vector<StageAction> plan_zero_bubble(const PipelineShape& shape, int rank) 
 
 }  // namespace
 
-PlannedSchedule planned(PipelineSchedule schedule) {
+std::string_view name_of(PipelineSchedule schedule) {
   switch (schedule) {
     case PipelineSchedule::gpipe:
-      return PlannedSchedule::gpipe;
-    case PipelineSchedule::interleaved:
-      return PlannedSchedule::interleaved;
-    default:
-      return PlannedSchedule::one_f_one_b;
-  }
-}
-
-std::string_view name_of(PlannedSchedule schedule) {
-  switch (schedule) {
-    case PlannedSchedule::gpipe:
       return "gpipe";
-    case PlannedSchedule::interleaved:
+    case PipelineSchedule::interleaved:
       return "interleaved";
-    case PlannedSchedule::zero_bubble:
+    case PipelineSchedule::zero_bubble:
       return "zb-h1";
     default:
       return "1f1b";
   }
 }
 
-bool can_order(PlannedSchedule schedule, const PipelineShape& shape) {
-  return schedule != PlannedSchedule::interleaved || shape.micro_batches % rounds_of(shape) == 0;
+bool can_order(PipelineSchedule schedule, const PipelineShape& shape) {
+  return schedule != PipelineSchedule::interleaved || shape.micro_batches % rounds_of(shape) == 0;
 }
 
-std::vector<StageAction> plan_rank(PlannedSchedule schedule, const PipelineShape& shape, int rank) {
+std::vector<StageAction> plan_rank(PipelineSchedule schedule, const PipelineShape& shape, int rank) {
   require(shape, schedule, rank);
   switch (schedule) {
-    case PlannedSchedule::gpipe:
+    case PipelineSchedule::gpipe:
       return plan_gpipe(shape, rank);
-    case PlannedSchedule::zero_bubble:
+    case PipelineSchedule::zero_bubble:
       return plan_zero_bubble(shape, rank);
-    case PlannedSchedule::interleaved:
+    case PipelineSchedule::interleaved:
       return plan_one_f_one_b(shape, rank, micro_batches_of_round(shape));
     default:
       return plan_one_f_one_b(shape, rank, shape.micro_batches);
   }
 }
 
-std::vector<std::vector<StageAction>> plan_ranks(PlannedSchedule schedule, const PipelineShape& shape) {
+std::vector<std::vector<StageAction>> plan_ranks(PipelineSchedule schedule, const PipelineShape& shape) {
   std::vector<std::vector<StageAction>> plans;
   for (int rank = 0; rank < shape.ranks; ++rank) plans.push_back(plan_rank(schedule, shape, rank));
   return plans;

@@ -33,21 +33,17 @@ struct PipelineShape {
   int rank_of(int stage) const { return stage % ranks; }
 };
 
-/// The schedules that are planned: those of PipelineSchedule, and one whose backward passes are in halves.
-enum class PlannedSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
-
-PlannedSchedule planned(PipelineSchedule schedule);
 /// "gpipe", "1f1b", "interleaved" or "zb-h1".
-std::string_view name_of(PlannedSchedule schedule);
+std::string_view name_of(PipelineSchedule schedule);
 
 /// Whether the schedule has an order for this number of micro-batches.
-bool can_order(PlannedSchedule schedule, const PipelineShape& shape);
+bool can_order(PipelineSchedule schedule, const PipelineShape& shape);
 
 /// What `rank` does, in order. Throws UsageError for numbers that do not fit the schedule: stages_per_rank is 1 but for
 /// `interleaved`, whose micro-batches come in equal rounds of at least `ranks`.
-std::vector<StageAction> plan_rank(PlannedSchedule schedule, const PipelineShape& shape, int rank);
+std::vector<StageAction> plan_rank(PipelineSchedule schedule, const PipelineShape& shape, int rank);
 
 /// plan_rank() of each rank.
-std::vector<std::vector<StageAction>> plan_ranks(PlannedSchedule schedule, const PipelineShape& shape);
+std::vector<std::vector<StageAction>> plan_ranks(PipelineSchedule schedule, const PipelineShape& shape);
 
 }  // namespace hortator::parallel

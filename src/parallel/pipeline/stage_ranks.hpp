@@ -9,7 +9,7 @@ namespace hortator::parallel {
 
 /// The ranks that have the stages of a model.
 struct StageRanks {
-  PlannedSchedule schedule = PlannedSchedule::one_f_one_b;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   PipelineShape shape;  ///< without micro-batches
   const RankGroup& ranks;
   mpi::Communicator with_same_layers;  ///< the ranks whose stages are these

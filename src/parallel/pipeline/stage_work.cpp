@@ -1,9 +1,11 @@
 #include "parallel/pipeline/stage_work.hpp"
 
+#include <ATen/ops/ones_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <hortator/error.hpp>
+#include <utility>
 
 #include "core/text/text.hpp"
 
@@ -49,10 +51,11 @@ void StageWork::run(const std::vector<StageAction>& plan) {
 
 void StageWork::attempt(const StageAction& action) {
   const bool is_forward = action.kind == Kind::forward;
-  Debts owed{.receives = is_forward ? !is_first(action.stage) : !is_last(action.stage),
-             .sends = is_forward ? !is_last(action.stage) : !is_first(action.stage)};
+  const bool moves = action.kind != Kind::weights;
+  Debts owed{.receives = moves && (is_forward ? !is_first(action.stage) : !is_last(action.stage)),
+             .sends = moves && (is_forward ? !is_last(action.stage) : !is_first(action.stage))};
   try {
-    if (!has_failed_) is_forward ? forward(action, owed) : backward(action, owed);
+    if (!has_failed_) run(action, owed);
   } catch (const OtherHasFailed&) {
     has_failed_ = true;
   } catch (...) {
@@ -61,6 +64,17 @@ void StageWork::attempt(const StageAction& action) {
     if (work_.on_failure) work_.on_failure();
   }
   if (has_failed_) pay(action, owed);
+}
+
+void StageWork::run(const StageAction& action, Debts& owed) {
+  switch (action.kind) {
+    case Kind::forward:
+      return forward(action, owed);
+    case Kind::weights:
+      return add_weights(action);
+    default:
+      return backward(action, owed);
+  }
 }
 
 void StageWork::forward(const StageAction& action, Debts& owed) {
@@ -89,13 +103,25 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
 
 void StageWork::backward(const StageAction& action, Debts& owed) {
   const auto found = passes_.find({action.stage, action.micro_batch});
-  if (is_last(action.stage)) {
-    found->second.loss.backward();
+  auto pass = std::exchange(found->second, {});
+  if (is_last(action.stage)) pass.results = {pass.loss};
+  const auto gradients = is_last(action.stage) ? StageTensors{at::ones_like(pass.loss)} : receive(action, owed);
+  StageTensors of_inputs;
+  if (action.kind == Kind::inputs) {
+    found->second.halves.emplace(pass.results, gradients, pass.inputs);
+    of_inputs = found->second.halves->input_gradients();
   } else {
-    run_backward(found->second.results, receive(action, owed));
+    passes_.erase(found);
+    run_backward(pass.results, gradients);
+    of_inputs = gradients_of(pass.inputs);
   }
-  const auto pass = passes_.extract(found);
-  if (!is_first(action.stage)) send(action, gradients_of(pass.mapped().inputs), owed);
+  pass = {};
+  if (!is_first(action.stage)) send(action, of_inputs, owed);
+}
+
+void StageWork::add_weights(const StageAction& action) {
+  auto pass = passes_.extract({action.stage, action.micro_batch});
+  pass.mapped().halves->add_other_gradients();
 }
 
 StageTensors StageWork::receive(const StageAction& action, Debts& owed) {

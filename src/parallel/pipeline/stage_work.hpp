@@ -6,10 +6,12 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/range.hpp"
+#include "parallel/pipeline/halved_backward.hpp"
 #include "parallel/pipeline/stage_map.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/stage_ranks.hpp"
@@ -47,6 +49,7 @@ class StageWork {
     StageTensors inputs = {};   ///< leaves, from the previous stage
     StageTensors results = {};  ///< that went to the next stage
     at::Tensor loss = {};
+    std::optional<HalvedBackward> halves = {};  ///< after the first half of backward
   };
   /// The messages that an action owes the other ranks.
   struct Debts {
@@ -56,8 +59,10 @@ class StageWork {
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stages_ == nullptr || stage + 1 == stages_->shape.stages(); }
   void attempt(const StageAction& action);
+  void run(const StageAction& action, Debts& owed);
   void forward(const StageAction& action, Debts& owed);
   void backward(const StageAction& action, Debts& owed);
+  void add_weights(const StageAction& action);
   void pay(const StageAction& action, Debts owed);
   StageTensors receive(const StageAction& action, Debts& owed);
   void send(const StageAction& action, const StageTensors& tensors, Debts& owed);

@@ -14,7 +14,7 @@ using launching::Support;
 // Whether the option depends on others.
 bool is_kept(std::string_view name) {
   return (name.starts_with("fsdp_") && name != "fsdp_activation_checkpointing_offload") ||
-         name.starts_with("offload_") || name == "deepspeed_config_file";
+         name.starts_with("offload_") || name == "deepspeed_config_file" || name.starts_with("megatron_lm_");
 }
 
 }  // namespace
@@ -24,8 +24,9 @@ void AccelerateOptions::take(const AccelerateName& row, const TypedOption& optio
   if (row.support == Support::refused && !is_unused(row, option)) {
     throw UsageError({.what = typed + " of Accelerate is not supported", .why = std::string(row.text)});
   }
-  if (row.name == "use_fsdp") return select_sharding(fsdp_, deepspeed_, typed);
-  if (row.name == "use_deepspeed") return select_sharding(deepspeed_, fsdp_, typed);
+  if (row.name == "use_fsdp") return select_sharding(fsdp_, typed);
+  if (row.name == "use_deepspeed") return select_sharding(deepspeed_, typed);
+  if (row.name == "use_megatron_lm") return select_sharding(megatron_, typed);
   if (is_kept(row.name)) return keep(row, option);
   if (row.support == Support::honoured) return put(row, option);
   const bool has_value = !option.value && !launching::is_accelerate_switch(row.name);
@@ -39,10 +40,12 @@ bool AccelerateOptions::is_unused(const AccelerateName& row, const TypedOption& 
   return next != nullptr && launching::is_unused_in_accelerate(row, *next);
 }
 
-void AccelerateOptions::select_sharding(std::string& chosen, const std::string& other, const std::string& typed) {
+void AccelerateOptions::select_sharding(std::string& chosen, const std::string& typed) {
   chosen = typed;
-  if (!other.empty())
-    throw UsageError({.what = text::concat(other, " and ", typed, " exclude each other"), .hint = "leave one out"});
+  for (const auto* other : {&fsdp_, &deepspeed_, &megatron_}) {
+    if (other != &chosen && !other->empty())
+      throw UsageError({.what = text::concat(*other, " and ", typed, " exclude each other"), .hint = "leave one out"});
+  }
 }
 
 void AccelerateOptions::keep(const AccelerateName& row, const TypedOption& option) {
@@ -95,6 +98,7 @@ void AccelerateOptions::finish() {
   if (!fsdp_.empty() || is_any_kept("fsdp_")) add_plan(launching::plan_fsdp(kept_, fsdp_));
   if (!deepspeed_.empty() || is_any_kept("offload_") || is_any_kept("deepspeed_"))
     add_plan(launching::plan_deepspeed(kept_, deepspeed_));
+  if (!megatron_.empty() || is_any_kept("megatron_lm_")) add_plan(launching::plan_megatron(kept_, megatron_));
 }
 
 // The stage that an option selects without naming one yields to that of a settings file.

@@ -23,12 +23,12 @@ class AccelerateOptions {
   /// Notes a stage that DeepSpeed has, on which other options depend.
   void note_stage(const std::string& stage, const std::string& typed);
 
-  /// Adds the flags that the options of FSDP and DeepSpeed stand for. Throws UsageError if one is refused.
+  /// Adds the flags that the options of FSDP, DeepSpeed and Megatron-LM stand for. Throws UsageError if one is refused.
   void finish();
 
  private:
   bool is_unused(const launching::AccelerateName& row, const TypedOption& option) const;
-  void select_sharding(std::string& chosen, const std::string& other, const std::string& typed);
+  void select_sharding(std::string& chosen, const std::string& typed);
   void keep(const launching::AccelerateName& row, const TypedOption& option);
   void put(const launching::AccelerateName& row, const TypedOption& option);
   void refuse_second_axis(const launching::AccelerateName& row, const std::string& typed);
@@ -41,6 +41,7 @@ class AccelerateOptions {
   launching::AccelerateValues kept_;
   std::string fsdp_;                              ///< as typed, if it is selected
   std::string deepspeed_;                         ///< as typed, if it is selected
+  std::string megatron_;                          ///< as typed, if it is selected
   std::map<std::string_view, std::string> axes_;  ///< the first option that set a key
 };
 

@@ -26,7 +26,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr std::int64_t vocabulary = 23, width = 8, length = 5, rows = 12;
+constexpr std::int64_t vocabulary = 23, width = 8, length = 5, rows = 16;
 
 /// A user's own module: an embedding that is also the head, and layers.
 struct ChainImpl : torch::nn::Module, HasPipelineLayers {
@@ -190,22 +190,36 @@ bool same_everywhere(const at::Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("every schedule has the losses, norms and weights of one rank", "[pipeline]") {
-  for (const bool recomputes : {false, true}) {
-    const auto expected = course_of_one({.recomputes = recomputes});
-    for (const auto schedule :
-         {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved}) {
-      for (const std::int64_t micro : {1, 4, 12}) {
-        INFO("schedule " << static_cast<int>(schedule) << ", " << micro << " micro-batches, recomputes " << recomputes);
-        const bool fits =
-            schedule != PipelineSchedule::interleaved || micro % std::max<std::int64_t>(1, micro / ranks()) == 0;
-        if (!fits) continue;
-        check_near(
-            train(
-                {.options = {.parallel = stages(ranks(), schedule)}, .micro_batches = micro, .recomputes = recomputes}),
-            expected);
-      }
+namespace {
+
+/// Compares each schedule with one rank's training.
+void check_schedules(const Plan& plan, std::initializer_list<std::int64_t> micro_batches) {
+  const auto expected = course_of_one(plan);
+  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
+                              PipelineSchedule::zero_bubble}) {
+    for (const auto micro : micro_batches) {
+      const bool takes_turns = schedule == PipelineSchedule::interleaved;
+      if (takes_turns && micro % std::max<std::int64_t>(1, micro / ranks()) != 0) continue;
+      INFO("schedule " << static_cast<int>(schedule) << ", " << micro << " micro-batches, recomputes "
+                       << plan.recomputes);
+      auto pipelined = plan;
+      pipelined.options.parallel = stages(ranks(), schedule);
+      pipelined.micro_batches = micro;
+      check_near(train(pipelined), expected);
     }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every schedule has the losses, norms and weights of one rank", "[pipeline]") {
+  for (const bool recomputes : {false, true}) check_schedules({.recomputes = recomputes}, {1, 4, 12});
+}
+
+TEST_CASE("after fifty steps every schedule has the losses of one rank", "[.][fifty_steps]") {
+  for (const bool recomputes : {false, true}) {
+    for (const bool is_tied : {false, true})
+      check_schedules({.steps = 50, .recomputes = recomputes, .is_tied = is_tied}, {1, 2, 3, 4, 5, 8, 11, 16});
   }
 }
 

@@ -87,7 +87,6 @@ TEST_CASE("ParallelismConfig's sizes are axes of the mesh, and 1 sets nothing") 
 TEST_CASE("unsupported settings are refused with the alternative") {
   for (const auto& [key, text] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},
-                                  {"distributed_type", "MEGATRON_LM"},
                                   {"compute_environment", "AMAZON_SAGEMAKER"},
                                   {"mixed_precision", "fp8"},
                                   {"fsdp_config.fsdp_ignored_modules", "head"},

@@ -68,7 +68,7 @@ struct UnsupportedVariable {
 
 constexpr auto unsupported = std::to_array<UnsupportedVariable>({
     {"ACCELERATE_USE_MEGATRON_LM", "", "true", "Megatron-LM is a library for Python",
-     "divide the model by parallel.tensor and shard it by zero.stage"},
+     "set parallel.tensor, parallel.pipeline and zero.stage, or start the program by hortator launch with the same file"},
     {"ACCELERATE_USE_SAGEMAKER", "", "true", "SageMaker starts processes without MPI",
      "start the program with mpirun, srun or hortator launch"},
     {"ACCELERATE_TORCH_DEVICE", "", "", "each rank takes a device of its node",

@@ -13,23 +13,22 @@
 
 using namespace hortator;
 using parallel::PipelineShape;
-using parallel::PlannedSchedule;
 using Kind = parallel::StageAction::Kind;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
 
 namespace {
 
-constexpr std::array all_schedules = {PlannedSchedule::gpipe, PlannedSchedule::one_f_one_b,
-                                      PlannedSchedule::interleaved, PlannedSchedule::zero_bubble};
+constexpr std::array all_schedules = {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                                      PipelineSchedule::interleaved, PipelineSchedule::zero_bubble};
 
-bool fits(PlannedSchedule schedule, const PipelineShape& shape) {
-  if (schedule != PlannedSchedule::interleaved) return shape.stages_per_rank == 1;
-  return can_order(schedule, shape);
+bool fits(PipelineSchedule schedule, const PipelineShape& shape) {
+  if (schedule != PipelineSchedule::interleaved) return shape.stages_per_rank == 1;
+  return parallel::can_order(schedule, shape);
 }
 
-parallel::Timeline timeline_of(PlannedSchedule schedule, const PipelineShape& shape) {
-  return run_plans(plan_ranks(schedule, shape), shape);
+parallel::Timeline timeline_of(PipelineSchedule schedule, const PipelineShape& shape) {
+  return run_plans(parallel::plan_ranks(schedule, shape), shape);
 }
 
 std::string text_of(const std::vector<parallel::StageAction>& plan) {
@@ -39,9 +38,9 @@ std::string text_of(const std::vector<parallel::StageAction>& plan) {
   return text::join(names, " ");
 }
 
-PlannedSchedule schedule_named(const std::string& name) {
+PipelineSchedule schedule_named(const std::string& name) {
   for (const auto schedule : all_schedules) {
-    if (name_of(schedule) == name) return schedule;
+    if (parallel::name_of(schedule) == name) return schedule;
   }
   FAIL("no schedule " << name);
   return {};
@@ -57,7 +56,7 @@ TEST_CASE("plans of random pipelines are complete, and their ranks do not wait f
     const PipelineShape shape{.ranks = number(8), .stages_per_rank = number(3), .micro_batches = number(24)};
     const auto schedule = all_schedules[static_cast<std::size_t>(number(4) - 1)];
     if (!fits(schedule, shape)) {
-      CHECK_THROWS_AS(plan_rank(schedule, shape, 0), UsageError);
+      CHECK_THROWS_AS(parallel::plan_rank(schedule, shape, 0), UsageError);
       continue;
     }
     ++planned;
@@ -71,13 +70,14 @@ TEST_CASE("idle shares are those of the formulas") {
     for (int micro = ranks; micro <= 4 * ranks; micro += ranks) {
       const double p = ranks, m = micro;
       const PipelineShape shape{.ranks = ranks, .micro_batches = micro};
-      CHECK_THAT(timeline_of(PlannedSchedule::gpipe, shape).idle_share(), WithinAbs((p - 1) / (m + p - 1), 1e-9));
-      CHECK_THAT(timeline_of(PlannedSchedule::one_f_one_b, shape).idle_share(), WithinAbs((p - 1) / (m + p - 1), 1e-9));
+      CHECK_THAT(timeline_of(PipelineSchedule::gpipe, shape).idle_share(), WithinAbs((p - 1) / (m + p - 1), 1e-9));
+      CHECK_THAT(timeline_of(PipelineSchedule::one_f_one_b, shape).idle_share(),
+                 WithinAbs((p - 1) / (m + p - 1), 1e-9));
       // halves of backward fill all but the way of the first micro-batch to the last rank
-      CHECK_THAT(timeline_of(PlannedSchedule::zero_bubble, shape).idle_share(),
+      CHECK_THAT(timeline_of(PipelineSchedule::zero_bubble, shape).idle_share(),
                  WithinAbs((p - 1) / (3 * m + p - 1), 1e-9));
       const PipelineShape turns{.ranks = ranks, .stages_per_rank = 2, .micro_batches = micro};
-      CHECK_THAT(timeline_of(PlannedSchedule::interleaved, turns).idle_share(),
+      CHECK_THAT(timeline_of(PipelineSchedule::interleaved, turns).idle_share(),
                  WithinAbs((p - 1) / (2 * m + p - 1), 1e-9));
     }
   }
@@ -87,9 +87,9 @@ TEST_CASE("a rank holds as many micro-batches as its schedule says") {
   for (int ranks = 1; ranks <= 5; ++ranks) {
     for (int micro = 1; micro <= 12; ++micro) {
       const PipelineShape shape{.ranks = ranks, .micro_batches = micro};
-      const auto all = timeline_of(PlannedSchedule::gpipe, shape).peaks;
-      const auto few = timeline_of(PlannedSchedule::one_f_one_b, shape).peaks;
-      const auto halves = timeline_of(PlannedSchedule::zero_bubble, shape).peaks;
+      const auto all = timeline_of(PipelineSchedule::gpipe, shape).peaks;
+      const auto few = timeline_of(PipelineSchedule::one_f_one_b, shape).peaks;
+      const auto halves = timeline_of(PipelineSchedule::zero_bubble, shape).peaks;
       for (int rank = 0; rank < ranks; ++rank) {
         const auto at = static_cast<std::size_t>(rank);
         CHECK(all[at] == micro);
@@ -111,7 +111,7 @@ TEST_CASE("orders are those of torch.distributed.pipelining") {
     int rank = 0;
     head >> name >> shape.ranks >> shape.stages_per_rank >> shape.micro_batches >> rank;
     INFO(line);
-    CHECK(text_of(plan_rank(schedule_named(name), shape, rank)) == line.substr(line.find(": ") + 2));
+    CHECK(text_of(parallel::plan_rank(schedule_named(name), shape, rank)) == line.substr(line.find(": ") + 2));
     ++lines;
   }
   CHECK(lines > 100);
@@ -119,7 +119,7 @@ TEST_CASE("orders are those of torch.distributed.pipelining") {
 
 TEST_CASE("plans that cannot run are refused") {
   const PipelineShape shape{.ranks = 2, .micro_batches = 2};
-  auto plans = plan_ranks(PlannedSchedule::one_f_one_b, shape);
+  auto plans = parallel::plan_ranks(PipelineSchedule::one_f_one_b, shape);
   auto missing = plans;
   missing[1].pop_back();
   CHECK_THROWS_WITH(run_plans(missing, shape), ContainsSubstring("Stage 1 does not compute micro-batch 1 once"));
@@ -129,16 +129,18 @@ TEST_CASE("plans that cannot run are refused") {
   auto elsewhere = plans;
   elsewhere[0][0].stage = 1;
   CHECK_THROWS_WITH(run_plans(elsewhere, shape), ContainsSubstring("Rank 0 computes stage 1 of another rank"));
-  CHECK_THROWS_WITH(plan_rank(PlannedSchedule::gpipe, {.ranks = 2, .stages_per_rank = 2, .micro_batches = 2}, 0),
-                    ContainsSubstring("The schedule gpipe got 2 stages a rank"));
-  CHECK_THROWS_WITH(plan_rank(PlannedSchedule::interleaved, {.ranks = 2, .stages_per_rank = 2, .micro_batches = 5}, 0),
-                    ContainsSubstring("5 micro-batches for 2 ranks"));
-  CHECK_THROWS_AS(plan_rank(PlannedSchedule::gpipe, {.ranks = 0}, 0), UsageError);
+  CHECK_THROWS_WITH(
+      parallel::plan_rank(PipelineSchedule::gpipe, {.ranks = 2, .stages_per_rank = 2, .micro_batches = 2}, 0),
+      ContainsSubstring("The schedule gpipe got 2 stages a rank"));
+  CHECK_THROWS_WITH(
+      parallel::plan_rank(PipelineSchedule::interleaved, {.ranks = 2, .stages_per_rank = 2, .micro_batches = 5}, 0),
+      ContainsSubstring("5 micro-batches for 2 ranks"));
+  CHECK_THROWS_AS(parallel::plan_rank(PipelineSchedule::gpipe, {.ranks = 0}, 0), UsageError);
 }
 
 TEST_CASE("a chart shows what each rank does") {
   const PipelineShape shape{.ranks = 2, .micro_batches = 2};
-  CHECK(chart(timeline_of(PlannedSchedule::one_f_one_b, shape)) ==
+  CHECK(chart(timeline_of(PipelineSchedule::one_f_one_b, shape)) ==
         "rank 0:   0   1   .   . [0] [0]   . [1] [1]\n"
         "rank 1:   .   0 [0] [0]   1 [1] [1]   .   .\n");
 }
