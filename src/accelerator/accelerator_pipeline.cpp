@@ -31,12 +31,12 @@ at::Tensor detail::count_tensor(double count) { return at::full({}, count, at::k
 at::Tensor Accelerator::run_pipeline(const ModelBase& model, const detail::MicroBatches& batches,
                                      const PipelineStepOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  return accelerator::pipeline_step(*training_, model.core(), batches, options.micro_batches);
+  return accelerator::pipeline_step(*training_, model.core(), batches, options);
 }
 
 at::Tensor Accelerator::run_pipeline_forward(const ModelBase& model, const detail::MicroBatches& batches,
                                              const PipelineStepOptions& options) {
-  return accelerator::pipeline_forward(*training_, model.core(), batches, options.micro_batches);
+  return accelerator::pipeline_forward(*training_, model.core(), batches, options);
 }
 
 }  // namespace hortator

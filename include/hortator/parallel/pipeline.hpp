@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <hortator/export.hpp>
 #include <optional>
@@ -92,6 +93,9 @@ class HORTATOR_API PipelineLayers {
 struct PipelineStepOptions {
   /// Parts into which the batch is cut along dimension 0. Default: ParallelConfig::micro_batches.
   std::optional<std::int64_t> micro_batches = {};
+  /// A file to which the main process writes when each stage of its pipeline computed each micro-batch of this step,
+  /// beside the plan: `hortator plot FILE -o times.svg`. All ranks give one, or none does.
+  std::filesystem::path times = {};
 };
 
 }  // namespace hortator

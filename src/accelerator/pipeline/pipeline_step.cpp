@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/pipeline/step_times.hpp"
 #include "accelerator/state/random_state.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
@@ -105,12 +106,18 @@ struct StepSums {
 class PipelineRun {
  public:
   PipelineRun(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-              std::optional<std::int64_t> micro_batches)
-      : training_(training), model_(model), stages_(training.channels.stages()), batches_(batches) {
+              const PipelineStepOptions& options)
+      : training_(training),
+        model_(model),
+        stages_(training.channels.stages()),
+        batches_(batches),
+        times_(options.times) {
     require_rows();
     shape_ = stages_ != nullptr ? stages_->shape : parallel::PipelineShape();
     const auto& asked = training.options().parallel.micro_batches;
-    const auto wanted = micro_batches ? *micro_batches : asked.value_or(1) > 1 ? *asked : 4 * shape_.ranks;
+    const auto wanted = options.micro_batches   ? *options.micro_batches
+                        : asked.value_or(1) > 1 ? *asked
+                                                : 4 * shape_.ranks;
     if (wanted < 1) {
       throw UsageError({.what = text::concat("micro_batches is ", wanted),
                         .why = "it is the number of parts into which a batch is cut",
@@ -123,9 +130,9 @@ class PipelineRun {
   core::Range rows_of(int micro_batch) const {
     return core::balanced(batches_.rows, shape_.micro_batches, micro_batch);
   }
+  PipelineSchedule schedule() const { return stages_ != nullptr ? stages_->schedule : PipelineSchedule::one_f_one_b; }
   std::vector<parallel::StageAction> plan() const {
-    const auto schedule = stages_ != nullptr ? stages_->schedule : PipelineSchedule::one_f_one_b;
-    return parallel::plan_rank(schedule, shape_, stages_ != nullptr ? stages_->ranks.index() : 0);
+    return parallel::plan_rank(schedule(), shape_, stages_ != nullptr ? stages_->ranks.index() : 0);
   }
 
   /// Runs the plan; if one stage fails, all throw. @collective over the pipeline
@@ -137,8 +144,12 @@ class PipelineRun {
         {.forward = forward,
          .seed = [&](int micro_batch, std::int64_t position) { numbers.seed(micro_batch, position); },
          .on_failure = [this] { free_companions(); }});
+    if (!times_.empty()) mpi::barrier(training_.host());
     work.run(plan);
     agree(work);
+    if (times_.empty()) return;
+    write_times(times_, schedule(), shape_, work.times(), stages_ != nullptr ? &stages_->ranks : nullptr,
+                training_.host());
   }
 
   /// The sums of the last stage, on all stages. @collective over the pipeline
@@ -179,6 +190,7 @@ class PipelineRun {
   step::ModelCore& model_;
   parallel::StageRanks* stages_;
   const detail::MicroBatches& batches_;
+  std::filesystem::path times_;
   parallel::PipelineShape shape_;
 };
 
@@ -245,10 +257,10 @@ at::Tensor scalar(double value) { return at::full({}, value, at::kDouble); }
 }  // namespace
 
 at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-                         std::optional<std::int64_t> micro_batches) {
+                         const PipelineStepOptions& options) {
   require_supported(training, model);
   auto& control = training.control;
-  PipelineRun run(training, model, batches, micro_batches);
+  PipelineRun run(training, model, batches, options);
   control.expect_scaled_gradients();
   const auto averaged = at::empty({0}, at::TensorOptions().device(training.device()));
   if (!batches.has_counts) {
@@ -272,10 +284,14 @@ at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detai
 }
 
 at::Tensor pipeline_forward(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-                            std::optional<std::int64_t> micro_batches) {
+                            const PipelineStepOptions& options) {
   require_supported(training, model);
+  if (!options.times.empty())
+    throw UsageError({.what = "pipeline_forward() got a file for times",
+                      .why = "times are those of a whole step",
+                      .hint = "give it to pipeline_step()"});
   const at::NoGradGuard no_grad;
-  PipelineRun run(training, model, batches, micro_batches);
+  PipelineRun run(training, model, batches, options);
   auto plan = run.plan();
   std::erase_if(plan, [](const auto& action) { return action.kind != parallel::StageAction::Kind::forward; });
   std::vector<at::Tensor> results;

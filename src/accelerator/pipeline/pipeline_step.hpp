@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <hortator/detail/micro_batches.hpp>
-#include <optional>
+#include <hortator/parallel/pipeline.hpp>
 
 #include "accelerator/training/training.hpp"
 #include "step/model_core.hpp"
@@ -14,11 +14,11 @@ namespace hortator::accelerator {
 /// Forward and backward of a batch in micro-batches, through all stages, as one Training::backward(). Returns the loss
 /// of the whole batch, a mean, on all stages. @collective
 at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-                         std::optional<std::int64_t> micro_batches);
+                         const PipelineStepOptions& options);
 
 /// Forward of a batch in micro-batches, without gradients. Returns the results of all micro-batches, joined along
 /// dimension 0, on all stages. @collective
 at::Tensor pipeline_forward(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-                            std::optional<std::int64_t> micro_batches);
+                            const PipelineStepOptions& options);
 
 }  // namespace hortator::accelerator

@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <chrono>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -13,6 +14,10 @@ namespace hortator::parallel {
 namespace {
 
 using Kind = StageAction::Kind;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// Thrown where a message of a failed stage arrives.
 struct OtherHasFailed {};
@@ -45,7 +50,12 @@ StageTensors gradients_of(const StageTensors& inputs) {
 }  // namespace
 
 void StageWork::run(const std::vector<StageAction>& plan) {
-  for (const auto& action : plan) attempt(action);
+  const auto start = seconds_now();
+  for (const auto& action : plan) {
+    begun_ = seconds_now();
+    attempt(action);
+    times_.push_back({.action = action, .begin = begun_ - start, .end = seconds_now() - start});
+  }
   if (stages_ != nullptr) stages_->links.finish();
 }
 
@@ -129,6 +139,7 @@ StageTensors StageWork::receive(const StageAction& action, Debts& owed) {
   auto tensors = action.kind == Kind::forward ? links.receive_activations(action.stage)
                                               : links.receive_gradients(action.stage + 1);
   owed.receives = false;
+  begun_ = seconds_now();
   if (!tensors) throw OtherHasFailed();
   return *std::move(tensors);
 }

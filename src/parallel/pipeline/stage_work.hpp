@@ -15,6 +15,7 @@
 #include "parallel/pipeline/stage_map.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/stage_ranks.hpp"
+#include "parallel/pipeline/timeline.hpp"
 
 namespace hortator::parallel {
 
@@ -43,6 +44,8 @@ class StageWork {
   bool has_failed() const { return has_failed_; }
   /// What this rank has thrown; null if it has not.
   const std::exception_ptr& error() const { return error_; }
+  /// When each action computed, in seconds from the start of run(): without the time in which it waited for a message.
+  const std::vector<Timeline::Entry>& times() const { return times_; }
 
  private:
   struct Pass {
@@ -73,6 +76,8 @@ class StageWork {
   std::map<std::pair<int, int>, Pass> passes_;  ///< by stage and micro-batch, from forward to backward
   bool has_failed_ = false;
   std::exception_ptr error_;
+  std::vector<Timeline::Entry> times_;
+  double begun_ = 0;  ///< of the current action
 };
 
 }  // namespace hortator::parallel

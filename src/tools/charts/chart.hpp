@@ -17,6 +17,7 @@ struct Series {
   bool has_dots = false;
   bool has_line = true;
   bool dashed = false;
+  double width = 1.6;              ///< of the line
   std::vector<double> marks = {};  ///< x values marked by a vertical line: restarts
 };
 
@@ -27,6 +28,7 @@ struct Panel {
   Scale x_scale = Scale::linear;
   Scale y_scale = Scale::linear;
   bool from_zero = false;  ///< the y axis includes 0
+  int y_ticks = 0;         ///< about as many; 0: by the height
   std::vector<Series> series = {};
 };
 

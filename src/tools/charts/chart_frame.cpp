@@ -25,7 +25,7 @@ ChartFrame::ChartFrame(const Panel& panel, Point corner, double width, double he
     }
   }
   if (panel.from_zero) ys.push_back(0);
-  y_ = axis_of(ys, panel.y_scale, static_cast<int>(height / 60));
+  y_ = axis_of(ys, panel.y_scale, panel.y_ticks > 0 ? panel.y_ticks : static_cast<int>(height / 60));
   const auto labels = labels_of(y_);
   for (const auto& label : labels) y_label_width_ = std::max(y_label_width_, text_width(label, text_size));
 }
@@ -72,7 +72,7 @@ void ChartFrame::draw_series(Canvas& canvas, const Series& series, Colour colour
   std::vector<Point> segment;
   const auto draw_segment = [&] {
     if (series.has_line && segment.size() > 1)
-      canvas.line(segment, {.colour = colour, .width = 1.6, .dashed = series.dashed});
+      canvas.line(segment, {.colour = colour, .width = series.width, .dashed = series.dashed});
     segment.clear();
   };
   for (std::size_t i = 0; i < series.x.size(); ++i) {

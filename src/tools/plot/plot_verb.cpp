@@ -4,6 +4,7 @@
 
 #include "core/text/text.hpp"
 #include "tools/charts/chart.hpp"
+#include "tools/plot/pipeline_times.hpp"
 #include "tools/scale/study_folder.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
@@ -30,7 +31,8 @@ int print_plot_help() {
   std::cout
       << "usage: hortator plot RUN... -o FILE.svg|FILE.png|FILE.pdf [options]\n\n"
          "Plots a metric and the step rate of one or more runs, with a vertical line at each restart. For a study of\n"
-         "hortator scale it plots speed-up and efficiency. SVG is built in; PNG and PDF need a build with Cairo.\n\n"
+         "hortator scale it plots speed-up and efficiency; for a file of pipeline times (PipelineStepOptions::times),\n"
+         "the plan and what was measured. SVG is built in; PNG and PDF need a build with Cairo.\n\n"
          "  hortator plot runs/digits -o digits.svg\n"
          "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the file could not be written\n\n"
@@ -128,7 +130,8 @@ int plot_verb(const Arguments& arguments) {
   }
   const auto& given = values["run"].as<std::vector<std::string>>();
   const auto& name = values["output"].as<std::string>();
-  const auto panels = study_panels(given).value_or(std::vector<Panel>());
+  auto panels = study_panels(given).value_or(std::vector<Panel>());
+  if (given.size() == 1 && fs::is_regular_file(given.front())) panels = panels_of_times(given.front());
   const auto chart = chart_file(
       panels.empty() ? panels_of(runs_of(given), values["metric"].as<std::string>(), values.contains("log-scale"))
                      : panels,

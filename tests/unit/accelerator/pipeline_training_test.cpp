@@ -6,6 +6,7 @@
 #include <torch/nn/modules/embedding.h>
 
 #include <cmath>
+#include <fstream>
 #include <hortator/nn/pipeline.hpp>
 #include <hortator/parallel/local_sgd.hpp>
 #include <hortator/training/gradient_norms.hpp>
@@ -305,6 +306,30 @@ TEST_CASE("norms of batches are saved by the stage that has them", "[pipeline]")
   const auto expected = course_of_one(plan);
   plan.options.parallel = stages(ranks());
   check_near(train(plan), expected);
+}
+
+TEST_CASE("times of a step are written beside the plan", "[pipeline]") {
+  Accelerator accelerator({.parallel = stages(ranks(), PipelineSchedule::zero_bubble)});
+  const test::Folder folder(accelerator, "pipeline_times");
+  Chain net(8);
+  auto model = accelerator.prepare(net);
+  const auto loss = [](auto& model, Words& part) {
+    return at::cross_entropy_loss(model(part.ids).flatten(0, 1), part.targets.flatten());
+  };
+  const auto file = folder.path() / "times.jsonl";
+  accelerator.pipeline_step(model, batch_of(0), loss, {.micro_batches = 4, .times = file});
+  const int actions = ranks() > 1 ? 3 * 4 * ranks() : 2 * 4;  // one stage computes backward as a whole
+  int planned = 0, measured = 0;
+  std::ifstream rows(file);
+  for (std::string row; std::getline(rows, row);) {
+    planned += static_cast<int>(row.starts_with(R"({"times":"planned")"));
+    measured += static_cast<int>(row.starts_with(R"({"times":"measured")"));
+  }
+  CHECK(planned == actions);
+  CHECK(measured == actions);
+  CHECK_THROWS_WITH(accelerator.pipeline_forward(
+                        model, batch_of(1), [](auto& model, Words& part) { return model(part.ids); }, {.times = file}),
+                    ContainsSubstring("times"));
 }
 
 TEST_CASE("pipeline_forward() gives all ranks the outputs of the last stage", "[pipeline]") {

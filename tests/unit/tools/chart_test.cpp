@@ -1,12 +1,18 @@
 #include "tools/charts/chart.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <hortator/error.hpp>
 #include <limits>
 #include <set>
 
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 #include "tools/charts/canvas.hpp"
+#include "tools/plot/pipeline_times.hpp"
 
 using namespace hortator::tools;
 
@@ -166,4 +172,24 @@ TEST_CASE("PNG and PDF charts are drawn by Cairo, and refused in a build without
   const auto pdf = chart_file(panels, "a.pdf");
   CHECK_THAT(pdf, StartsWith("%PDF-"));
   CHECK(pdf.size() > 5000);
+}
+
+TEST_CASE("times of a pipeline are drawn beside the plan, with the share of idle time") {
+  const auto file = std::filesystem::temp_directory_path() / ("pipeline_times_" + std::to_string(::getpid()));
+  const auto row = [](const char* times, int rank, const char* action, double begin, double end) {
+    return hortator::text::concat(R"({"times":")", times, R"(","rank":)", rank, R"(,"action":")", action,
+                                  R"(","stage":0,"micro_batch":0,"begin":)", begin, R"(,"end":)", end, "}\n");
+  };
+  std::ofstream(file) << row("planned", 0, "forward", 0, 1) << row("planned", 1, "forward", 1, 2)
+                      << row("measured", 0, "forward", 0, 1) << row("measured", 1, "backward", 1, 4);
+  const auto panels = panels_of_times(file);
+  REQUIRE(panels.size() == 2);
+  CHECK(panels[0].title == "planned: 2000.0 ms, 50.0 % idle");
+  CHECK(panels[1].title == "measured: 4000.0 ms, 50.0 % idle");
+  CHECK(panels[1].series.at(1).label == "backward");
+  CHECK(panels[1].series.at(1).x == std::vector<double>{1000, 4000});
+  CHECK(panels[1].series.at(1).y == std::vector<double>{1, 1});
+  std::ofstream(file) << "loss 3\n";
+  CHECK_THROWS_WITH(panels_of_times(file), ContainsSubstring("has no times of a pipeline"));
+  std::filesystem::remove(file);
 }

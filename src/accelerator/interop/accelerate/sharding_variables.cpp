@@ -68,7 +68,8 @@ struct UnsupportedVariable {
 
 constexpr auto unsupported = std::to_array<UnsupportedVariable>({
     {"ACCELERATE_USE_MEGATRON_LM", "", "true", "Megatron-LM is a library for Python",
-     "set parallel.tensor, parallel.pipeline and zero.stage, or start the program by hortator launch with the same file"},
+     "set parallel.tensor, parallel.pipeline and zero.stage, or start the program by hortator launch with the same "
+     "file"},
     {"ACCELERATE_USE_SAGEMAKER", "", "true", "SageMaker starts processes without MPI",
      "start the program with mpirun, srun or hortator launch"},
     {"ACCELERATE_TORCH_DEVICE", "", "", "each rank takes a device of its node",
