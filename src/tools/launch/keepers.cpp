@@ -92,7 +92,7 @@ std::vector<std::string> hosts_of(const launching::LaunchRequest& request) {
 KeeperPlan plan_keepers(const launching::LaunchRequest& request, const launching::LaunchEnvironment& environment,
                         const std::filesystem::path& parent) {
   const auto id = text::concat(kept_prefix(), getpid(), '-', static_cast<long long>(core::unix_time() * 1e3));
-  KeeperPlan plan{.folder = parent / id};
+  KeeperPlan plan{.folder = std::filesystem::absolute(parent) / id};
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
   plan.commands = launching::keeper_commands(request, environment,
                                              {.hosts = hosts_of(request),

@@ -147,7 +147,7 @@ std::unique_ptr<Keepers> start_keepers(launching::LaunchRequest& request, const 
                                        const MemorySettings& memory) {
   auto plan = plan_keepers(request, facts, memory.parent);
   const bool is_here = plan.commands.size() == 1 && plan.commands.front().where == "this machine";
-  if (!memory.is_asked_for && !is_here) return nullptr;
+  if (!memory.is_asked_for && (!is_here || access(memory.parent.c_str(), W_OK) != 0)) return nullptr;
   try {
     const auto folder = plan.folder.string();
     auto keepers = std::make_unique<Keepers>(std::move(plan));

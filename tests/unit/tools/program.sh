@@ -247,6 +247,7 @@ run launch -n 1 --memory-checkpoint 5 ./keeping; code_is 2; err_has '--memory-ch
 run launch -n 1 --max-restarts 1 --memory-checkpoint 0 ./keeping; code_is 2; err_has "--memory-checkpoint"; err_has "'0'"
 run launch -n 1 --max-restarts 1 --memory-folder missing --memory-checkpoint 5 ./keeping; code_is 1; err_has 'No such file or directory; name another folder with --memory-folder'
 run launch -n 1 --max-restarts 1 --memory-folder missing ./show; code_is 0
+run job --scheduler slurm -n 1 --memory-checkpoint 5 --dry-run ./show; code_is 2; err_has '--memory-checkpoint does not work with'
 run keep; code_is 2; err_has 'usage: hortator keep FOLDER'
 run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
