@@ -290,8 +290,9 @@ class HORTATOR_API Accelerator : public State {
   /// ranks throw the reason. The Accelerator's destructor waits as well, and hortator::run then ends the program with
   /// that error. @collective
   void wait_for_checkpoint();
-  /// Restores what save_state() saved, from `dir` or from the project's newest checkpoint; there, damaged checkpoints
-  /// are reported and skipped for the newest good one. `dir` may also be a folder that Hugging Face Accelerate saved:
+  /// Restores what save_state() saved, from `dir` or from the newest checkpoint of the project's folder and of the
+  /// nodes' memory (MemoryCheckpointOptions); there, damaged checkpoints are reported and skipped for the newest good
+  /// one. `dir` may also be a folder that Hugging Face Accelerate saved:
   /// the Python run then continues here, with the same objects prepared in the same order. Models, optimizers,
   /// schedules, the scaler, registered objects and PyTorch's random numbers are loaded; for the rest (loader positions,
   /// random numbers of Python and NumPy) a warning is logged. Gradients that wait for an update are dropped. UsageError
@@ -327,7 +328,7 @@ class HORTATOR_API Accelerator : public State {
   /// time_left()), or Ctrl-C asks for it (SIGINT). Call it at a step's end, after optimizer and schedule have stepped.
   /// Becomes true on all ranks at the same step, after the run was saved by save_state() unless SIGKILL would come
   /// first. A program that then returns from hortator::run's body ends with code 75. Always false within gradient
-  /// accumulation and join_uneven_inputs.
+  /// accumulation and join_uneven_inputs. Also takes the checkpoints of AcceleratorOptions::memory_checkpoint.
   ///
   /// The ranks' agreement travels with the gradients; a step without averaged gradients costs one reduction of three
   /// bytes. @collective

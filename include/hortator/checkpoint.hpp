@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,17 @@ struct CheckpointOptions {
   /// save_state() returns when the state is copied and writes it in the background. The next save and
   /// wait_for_checkpoint() wait for it and throw its errors.
   bool asynchronous = false;
+};
+
+/// Checkpoints in the memory of the nodes, from which `hortator launch --max-restarts N` resumes a run after a failure.
+/// They are taken in should_stop(), which the program must call after each step, and load_state() without a folder
+/// finds them. The two newest are kept, until the launcher ends.
+struct MemoryCheckpointOptions {
+  std::int64_t every_steps = 0;  ///< optimizer steps between two of them; 0: none. HORTATOR_MEMORY_CHECKPOINT wins
+  /// The number of other nodes that hold a copy of each node's part, so that as many neighbours may fail.
+  int partner = 1;
+  /// The memory of a node that they may use, for two of them and copies for partners; default: half of what is free.
+  std::optional<std::int64_t> max_bytes = {};
 };
 
 /// Options of Accelerator::save_state.

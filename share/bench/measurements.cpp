@@ -32,6 +32,8 @@ const std::vector<Measurement>& measurements() {
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"loss", "linear_cross_entropy, forward and backward, against cross_entropy of linear", loss},
+      {"memory-checkpoints", "a training step with a checkpoint in memory every 10 steps against the same step without",
+       memory_checkpoints},
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
       {"pipeline", "a step of a model whose layers are on all ranks beside one of the whole model on each rank",

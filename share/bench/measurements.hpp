@@ -45,6 +45,7 @@ std::vector<Result> capture(Accelerator& accelerator, const Plan& plan, const Se
 std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loss(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> memory_checkpoints(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection);

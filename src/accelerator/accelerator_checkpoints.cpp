@@ -8,6 +8,8 @@
 #include "accelerator/interop/accelerate/state.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
+#include "accelerator/state/memory_saving.hpp"
+#include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/verify.hpp"
@@ -30,19 +32,6 @@ namespace fs = std::filesystem;
 using accelerator::Training;
 
 constexpr int max_nodes_of_one_file = 4;
-
-/// The mesh for the manifest: its axes of more than one rank. Replicas or shards alone are called data.
-std::map<std::string, std::int64_t> mesh_of(const parallel::MeshShape& shape) {
-  std::map<std::string, std::int64_t> mesh;
-  for (const auto axis : parallel::all_axes) {
-    if (shape.size(axis) > 1) mesh.emplace(name_of(axis), shape.size(axis));
-  }
-  if (mesh.contains("replicate") && mesh.contains("shard")) return mesh;
-  mesh.erase("replicate");
-  mesh.erase("shard");
-  mesh.emplace("data", shape.data_size());
-  return mesh;
-}
 
 /// Ends the job: other ranks wait for this one inside HDF5 and cannot be reached otherwise.
 [[noreturn]] void end_job(const std::string& problem) {
@@ -147,6 +136,30 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   return result;
 }
 
+/// Loads the newest checkpoint in the memory of the nodes, unless the disk has a newer one. Returns false if there is
+/// none that can be loaded, and adds the reasons to `problems`. @collective
+bool load_from_memory(Training& training, const LoadOptions& options, std::vector<std::string>& problems) {
+  auto* const memory = training.output.memory();
+  if (memory == nullptr) return false;
+  for (const auto& recovery : memory->newer_than(accelerator::updates_on_disk(training))) {
+    LoadResult result;
+    try {
+      result = load_from(training, memory->fetch(recovery), options, /*has_others=*/true);
+    } catch (const accelerator::FetchError& error) {  // the same on all ranks
+      result = {.outcome = LoadOutcome::damaged, .reason = error.what()};
+    }
+    if (result.outcome == LoadOutcome::loaded) {
+      training.output.note_resumed();
+      memory->note_loaded(recovery.updates);
+      log::info("loaded the checkpoint of update ", recovery.updates, " from the memory of the nodes");
+      return true;
+    }
+    if (training.host().rank() == 0) log::warn("a checkpoint in memory was skipped: ", result.reason);
+    problems.push_back(std::move(result.reason));
+  }
+  return false;
+}
+
 /// Whether Hugging Face Accelerate wrote the folder; only rank 0 looks. @collective
 bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
   bool is_one = false;
@@ -223,7 +236,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),
                                        .updates = training_->output.updates(),
-                                       .mesh = mesh_of(training_->channels.mesh().shape()),
+                                       .mesh = accelerator::mesh_of(training_->channels.mesh().shape()),
                                        .metadata = options.metadata,
                                        .end_job = end_job,
                                        .replaces_damaged = project.is_damaged(target),
@@ -252,7 +265,9 @@ bool Accelerator::has_checkpoint() const {
   bool found = false;
   mpi::all_or_none(training_->host(),
                    [&] { found = is_main_process() && !training_->output.project().checkpoints().empty(); });
-  return mpi::broadcast(training_->host(), found);
+  found = mpi::broadcast(training_->host(), found);
+  const auto* memory = training_->output.memory();
+  return found || (memory != nullptr && !memory->newer_than({}).empty());
 }
 
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
@@ -266,12 +281,14 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     load_from_accelerate(*training_, dir, options);
     return log::info("loaded ", dir.string());
   }
-  const auto folders = candidate_folders(*training_, dir);
   std::vector<std::string> problems;
+  if (dir.empty() && load_from_memory(*training_, options, problems)) return;
+  const auto folders = candidate_folders(*training_, dir);
   for (const auto& folder : folders) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
     if (result.outcome == LoadOutcome::loaded) {
       if (dir.empty()) training_->output.note_resumed();
+      if (auto* memory = training_->output.memory()) memory->note_loaded(training_->output.updates());
       return log::info("loaded ", folder.string());
     }
     if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);

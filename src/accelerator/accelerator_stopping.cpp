@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "accelerator/state/memory_saving.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"
@@ -13,7 +14,11 @@ bool Accelerator::should_stop() {
   runtime::survive_seconds_signal();
   auto& stopping = training_->control.stopping();
   if (stopping.is_leaving()) return true;
-  if (!training_->control.is_between_steps() || !stopping.agree_to_stop()) return false;
+  if (!training_->control.is_between_steps()) return false;
+  if (!stopping.agree_to_stop()) {
+    if (stopping.agree_to_other_save()) accelerator::save_in_memory(*training_);
+    return false;
+  }
   if (stopping.agree_that_save_fits()) {
     const auto folder = save_state();
     wait_for_checkpoint();

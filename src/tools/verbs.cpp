@@ -120,8 +120,9 @@ int run(const Arguments& arguments) {
   }
   if (arguments.front().starts_with('-')) return run_without_verb(arguments);
   if (arguments.front() == "help") return run(help_arguments(arguments));
-  const auto& verb = find(verbs(), arguments.front(), "verb");
   const Arguments remaining(arguments.begin() + 1, arguments.end());
+  if (arguments.front() == "keep") return keep_verb(remaining);
+  const auto& verb = find(verbs(), arguments.front(), "verb");
   return verb.run != nullptr ? verb.run(remaining) : run_program(verb, remaining);
 }
 

@@ -19,6 +19,7 @@ struct Verb {
 
 const std::vector<Verb>& verbs();
 
+int keep_verb(const Arguments& arguments);  ///< of `hortator launch` only: not in verbs()
 int config_verb(const Arguments& arguments);
 int launch_verb(const Arguments& arguments);
 int job_verb(const Arguments& arguments);

@@ -46,6 +46,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "exported": "exported models",
     "pipeline": "pipelines",
     "adapters": "LoRA adapters",
+    "memory_checkpoint": "checkpoints in memory",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

@@ -87,6 +87,7 @@ struct AcceleratorOptions {
   std::vector<LogWith> log_with = {"jsonl"};  ///< where log() writes its numbers; see LogWith
   ProjectOptions project = {};
   CheckpointOptions checkpoint = {};
+  MemoryCheckpointOptions memory_checkpoint = {};
   /// The communicator to use instead of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
   std::optional<int> communicator = {};
   /// The time after which a collective that has not completed ends the job; see StateOptions.

@@ -1,6 +1,7 @@
 #include "accelerator/stopping/stopping.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/log.hpp"
 #include "mpi/collectives.hpp"
@@ -18,7 +19,7 @@ parallel::Ballot Stopping::ballot() const {
   const bool is_main = host_.rank() == 0;
   return {.stop_in_minutes = runtime::minutes_signal_received() || (is_main && time_is_nearly_over()),
           .stop_in_seconds = runtime::since_seconds_signal().has_value(),
-          .save = is_main && pace_.is_due()};
+          .save = is_main && (pace_.is_due() || (other_save_is_due_ && other_save_is_due_()))};
 }
 
 // Applies if the scheduler sends no signal: the last save must complete in time.
@@ -35,6 +36,18 @@ bool Stopping::agree_to_stop() {
   const auto asked = votes_.count_stop(host_);
   in_seconds_ = asked.stop_in_seconds;
   return asked.stop_in_minutes || asked.stop_in_seconds;
+}
+
+// With two reasons to save, all ranks ask rank 0 which one it is.
+bool Stopping::agree_to_save() {
+  return votes_.count_save(host_) && (!other_save_is_due_ || mpi::broadcast(host_, pace_.is_due()));
+}
+
+bool Stopping::agree_to_other_save() {
+  if (!other_save_is_due_ || !votes_.has_save()) return false;
+  const auto due = mpi::broadcast(host_, std::array<bool, 2>{other_save_is_due_(), pace_.is_due()});
+  if (!due[1]) votes_.forget_save();
+  return due[0];
 }
 
 bool Stopping::agree_that_save_fits() {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "accelerator/state/save_pace.hpp"
 #include "accelerator/stopping/job_time.hpp"
 #include "checkpoint/write/background_save.hpp"
@@ -23,7 +26,11 @@ class Stopping {
   /// Whether there is time to save; call it after agree_to_stop(). @collective
   bool agree_that_save_fits();
   /// Whether rank 0's clock says that a save is due. @collective as agree_to_stop()
-  bool agree_to_save() { return votes_.count_save(host_); }
+  bool agree_to_save();
+  /// Makes rank 0 vote for a save when `is_due` says so, too. Call it on all ranks.
+  void also_save_when(std::function<bool()> is_due) { other_save_is_due_ = std::move(is_due); }
+  /// Whether that one is due; call it after agree_to_stop(). @collective if any rank has voted for a save
+  bool agree_to_other_save();
   /// Valid on rank 0.
   SaveTimes save_times() const;
 
@@ -40,6 +47,7 @@ class Stopping {
   JobTime job_time_;
   SavePace pace_;
   parallel::StepVotes votes_;
+  std::function<bool()> other_save_is_due_;
   bool in_seconds_ = false;
   bool leaving_ = false;
 };

@@ -28,6 +28,16 @@ void check(const CheckpointOptions& options) {
   }
 }
 
+void check(const MemoryCheckpointOptions& options) {
+  const auto refuse = [](const std::string& what, const char* why) {
+    throw UsageError({.what = "memory_checkpoint." + what, .why = why, .hint = "leave it out for the default"});
+  };
+  if (options.every_steps < 0)
+    refuse(text::concat("every_steps = ", options.every_steps), "it counts the steps between two checkpoints");
+  if (options.partner < 0) refuse(text::concat("partner = ", options.partner), "it counts the nodes that hold a copy");
+  if (options.max_bytes.value_or(1) < 1) refuse(text::concat("max_bytes = ", *options.max_bytes), "no checkpoint fits");
+}
+
 void check_together(const AcceleratorOptions& options) {
   if (options.reproducible && options.zero.stage.value_or(0) > 0) {
     throw UsageError({.what = text::concat("reproducible = true with zero.stage = ", *options.zero.stage),
@@ -92,6 +102,7 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   options.mixed_precision = step::choose_precision(options.mixed_precision, core::process_variables());
   parallel::check(options.ddp);
   check(options.checkpoint);
+  check(options.memory_checkpoint);
   observe::check_trackers(options.log_with);
   check(options.zero);
   parallel::check(options.parallel, options.zero);

@@ -45,6 +45,8 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
     at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
     at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
+  if (const auto* memory = output.memory())
+    control.stopping().also_save_when([this, memory] { return memory->is_due(output.updates()); });
   connect();
 }
 

@@ -167,16 +167,8 @@ formats::Replacement begin(const mpi::Communicator& comm, const fs::path& folder
   return replacement;
 }
 
-SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
-                 const SaveOptions& options) {
-  mpi::all_or_none(comm, [&] {
-    require_storable(snapshot.common);
-    require_storable(snapshot.own);
-    require_free_names(snapshot.common);
-    require_shards(snapshot, comm.size(), comm.rank());
-    require_texts(options.metadata);
-  });
-  auto replacement = options.begun ? *options.begun : replacement_of(comm, folder, options.replaces_damaged);
+SaveTask plan(const mpi::Communicator& comm, formats::Replacement replacement, const Snapshot& snapshot,
+              const SaveOptions& options) {
   StateDescription description = {.common = common_outline(snapshot)};
   require_same(comm, description.common);
   description.own = all_outlines(comm, outline_of(snapshot.own));
@@ -184,13 +176,30 @@ SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Sn
       make_layout(description.common, description.own, files_of(options, snapshot, comm.size()), ranges_of(snapshot));
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the layout of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
-  SaveTask task = {
+  return {
       .replacement = std::move(replacement),
       .description = std::move(description),
       .layout = std::move(layout),
       .rank = comm.rank(),
       .sources = std::move(sources),
       .facts = {.step = options.step, .updates = options.updates, .mesh = options.mesh, .metadata = options.metadata}};
+}
+
+void require_complete(const mpi::Communicator& comm, const Snapshot& snapshot, const SaveOptions& options) {
+  mpi::all_or_none(comm, [&] {
+    require_storable(snapshot.common);
+    require_storable(snapshot.own);
+    require_free_names(snapshot.common);
+    require_shards(snapshot, comm.size(), comm.rank());
+    require_texts(options.metadata);
+  });
+}
+
+SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
+                 const SaveOptions& options) {
+  require_complete(comm, snapshot, options);
+  auto replacement = options.begun ? *options.begun : replacement_of(comm, folder, options.replaces_damaged);
+  auto task = plan(comm, std::move(replacement), snapshot, options);
   try {
     make_files(comm, task, options);
   } catch (...) {

@@ -53,6 +53,14 @@ struct SaveOptions {
 /// @collective
 formats::Replacement begin(const mpi::Communicator& comm, const std::filesystem::path& folder, bool replaces_damaged);
 
+/// Throws UsageError on all ranks, naming the entry, unless each rank's state can be stored. @collective
+void require_complete(const mpi::Communicator& comm, const Snapshot& snapshot, const SaveOptions& options);
+
+/// Agrees with all ranks on what is saved and by which rank. `replacement` may be another folder on other nodes, where
+/// files are those of a node. Creates nothing. @collective
+SaveTask plan(const mpi::Communicator& comm, formats::Replacement replacement, const Snapshot& snapshot,
+              const SaveOptions& options);
+
 /// Agrees with all ranks on what is saved, where and by which rank, then creates the temporary folder with empty files.
 /// If anything fails on any rank, all ranks throw the same error and nothing is left. @collective
 SaveTask prepare(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,

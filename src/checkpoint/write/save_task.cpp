@@ -68,6 +68,22 @@ std::vector<formats::ViewedTensor> tensors_of_view(const Manifest& manifest) {
   return tensors;
 }
 
+// What the program's hooks have written must be on the disk as the rest is.
+void settle_files_of_hooks(const fs::path& folder) {
+  if (!fs::exists(folder)) return;
+  if (fs::is_empty(folder)) {
+    fs::remove(folder);
+    return;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) formats::RawFile::open_for_reading(entry.path()).sync();
+    if (entry.is_directory()) formats::sync_folder(entry.path());
+  }
+  formats::sync_folder(folder);
+}
+
+}  // namespace
+
 Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports) {
   const auto layout = with_offsets(task.layout, reports);
   std::vector<Manifest::Dataset> datasets;
@@ -93,22 +109,6 @@ Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& report
     put_values(manifest.values, task.description.own[rank], rank_folder(static_cast<int>(rank)) + "/");
   return manifest;
 }
-
-// What the program's hooks have written must be on the disk as the rest is.
-void settle_files_of_hooks(const fs::path& folder) {
-  if (!fs::exists(folder)) return;
-  if (fs::is_empty(folder)) {
-    fs::remove(folder);
-    return;
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) formats::RawFile::open_for_reading(entry.path()).sync();
-    if (entry.is_directory()) formats::sync_folder(entry.path());
-  }
-  formats::sync_folder(folder);
-}
-
-}  // namespace
 
 std::string pack(const RankReport& report) {
   std::string bytes;

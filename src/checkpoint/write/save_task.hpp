@@ -54,6 +54,9 @@ struct SaveTask {
 /// The ranges of bytes of file number `file` that hold tensors.
 std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file);
 
+/// The manifest of what all ranks have written.
+Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports);
+
 /// Writes the manifest and puts the folder in place. Rank 0 calls it once every rank's part is on the disk.
 void commit(const SaveTask& task, const std::vector<RankReport>& reports);
 

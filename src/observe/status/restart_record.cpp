@@ -25,6 +25,7 @@ void visit_restart(AnyRecord& record, const Visit& visit) {
   visit("problem", record.problem);
   visit("step", record.step);
   visit("step_tolerance", record.step_tolerance);
+  visit("memory_checkpoint", record.memory_checkpoint);
   visit("signature", record.signature);
   visit("is_restarted", record.is_restarted);
   visit("delay", record.delay);

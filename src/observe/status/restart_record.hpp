@@ -28,7 +28,9 @@ struct RestartRecord {
   std::string problem = {};
   std::int64_t step = 0;
   std::int64_t step_tolerance = 0;  ///< how many updates `step` may be behind
-  std::string signature = {};       ///< of the error, equal for equal ones
+  /// The number of the newest checkpoint in this node's memory, which grows with each one; -1: none.
+  std::int64_t memory_checkpoint = -1;
+  std::string signature = {};  ///< of the error, equal for equal ones
   bool is_restarted = false;
   double delay = 0;          ///< seconds before the restart
   std::string refused = {};  ///< why it was not restarted; empty if it was

@@ -29,6 +29,9 @@ class StepVotes {
   /// What any rank has voted for since the last call. @collective unless gradients were reduced since then
   Ballot count_stop(const mpi::Communicator& host);
   bool count_save(const mpi::Communicator& host);
+  /// Whether a vote for a save has arrived that count_save() has not returned. Local; the same on all ranks.
+  bool has_save() const { return verdict_.save; }
+  void forget_save() { verdict_.save = false; }
 
   /// Adds to this rank's ballots that a loss was bad, until forget_losses().
   void report_bad_loss(bool is_bad) { bad_loss_ = is_bad; }

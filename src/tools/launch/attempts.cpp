@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -91,8 +92,12 @@ RestartPlan Attempts::judge(const AttemptEnd& attempt) {
                                 .attempt = static_cast<int>(failed_.size()) + 1,
                                 .exit_code = attempt.end.code,
                                 .was_signalled = attempt.end.was_signalled,
-                                .report = cut_report(attempt.report)};
-  take(record, diagnosis_of(attempt, record, failed_));
+                                .report = cut_report(attempt.report),
+                                .memory_checkpoint = attempt.memory_checkpoint};
+  const auto diagnosis = diagnosis_of(attempt, record, failed_);
+  take(record, diagnosis);
+  const auto lost = launching::lost_host(attempt.report);
+  suspects_.push_back(lost.empty() ? diagnosis.suspect_host : lost);
   const auto plan = plan_restart(record, failed_, limits_);
   record.is_restarted = plan.restarts;
   record.delay = plan.delay;
@@ -103,6 +108,13 @@ RestartPlan Attempts::judge(const AttemptEnd& attempt) {
   failed_.push_back(record);
   if (limits_.in_total > 0) print_decision(record, plan, limits_.in_total - static_cast<int>(failed_.size()));
   return plan;
+}
+
+std::optional<launching::BadHost> Attempts::bad_host() const {
+  if (suspects_.empty() || suspects_.back().empty()) return {};
+  return launching::BadHost{.name = suspects_.back(),
+                            .is_lost = !launching::lost_host(failed_.back().report).empty(),
+                            .failures = static_cast<int>(std::ranges::count(suspects_, suspects_.back()))};
 }
 
 }  // namespace hortator::tools

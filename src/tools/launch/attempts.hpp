@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "launch/restarts/spare_hosts.hpp"
 #include "observe/status/restart_record.hpp"
 #include "tools/launch/restart_plan.hpp"
 #include "tools/launch/supervise.hpp"
@@ -12,8 +16,9 @@ namespace hortator::tools {
 /// How an attempt has ended, as the launcher knows it.
 struct AttemptEnd {
   LauncherEnd end = {};
-  std::filesystem::path folder = {};  ///< of the run; empty: its program did not begin
-  std::string report = {};            ///< what mpirun or srun printed about the end
+  std::filesystem::path folder = {};    ///< of the run; empty: its program did not begin
+  std::string report = {};              ///< what mpirun or srun printed about the end
+  std::int64_t memory_checkpoint = -1;  ///< the number of the newest one in this node's memory
 };
 
 /// The failed attempts of one launch.
@@ -25,10 +30,14 @@ class Attempts {
   /// prints what was decided if restarts were asked for.
   RestartPlan judge(const AttemptEnd& attempt);
 
+  /// The host that the last attempt speaks against; nothing if it speaks against none.
+  std::optional<launching::BadHost> bad_host() const;
+
  private:
   RestartLimits limits_;
   std::string launch_;  ///< names this launch
   std::vector<observe::RestartRecord> failed_;
+  std::vector<std::string> suspects_;  ///< the host that each attempt speaks against; empty: none
 };
 
 }  // namespace hortator::tools

@@ -146,6 +146,23 @@ int nodes_at_hand() {
   return is_known ? static_cast<int>(nodes) : 1;
 }
 
+std::vector<std::string> hosts_at_hand() {
+  if (variable("SLURM_JOB_ID")) return {};
+  const auto job = launching::read_pbs(variable, core::read_whole);
+  return job ? job->hosts : std::vector<std::string>();
+}
+
+std::vector<std::string> remote_shell() {
+  for (const auto* name : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
+    const auto agent = variable(name);
+    if (!agent) continue;
+    auto arguments = text::split(*agent, ' ');
+    std::erase(arguments, "");
+    return arguments;
+  }
+  return {"ssh", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"};
+}
+
 void note_assumed_ranks(const launching::LaunchRequest& request) {
   if (request.one_for_each.empty()) return;
   std::cerr << "hortator: no number of ranks was given: one for each " << request.one_for_each << ", "

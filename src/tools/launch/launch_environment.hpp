@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/command.hpp"
 #include "launch/settings/settings.hpp"
@@ -21,6 +22,12 @@ std::optional<int> count_remaining_nodes();
 
 /// The nodes of the allocation in which this process runs; 1 outside of one.
 int nodes_at_hand();
+
+/// The hosts of a job of PBS; empty outside of one.
+std::vector<std::string> hosts_at_hand();
+
+/// The command that starts another one on a host: that of Open MPI's settings, otherwise ssh without questions.
+std::vector<std::string> remote_shell();
 
 /// Prints how many ranks there are if the user gave no number.
 void note_assumed_ranks(const launching::LaunchRequest& request);

@@ -35,11 +35,16 @@ void print_launch_help() {
          "once.\n\n"
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
-         "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
+         "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n"
+         "  hortator launch -n 4 --max-restarts 9 --memory-checkpoint 10 ./train\n\n"
          "A failed run is restarted from its newest checkpoint up to --max-restarts times, unless the rules of\n"
          "`hortator why` say that this cannot help: a rank that fails twice at the same step with the same error has "
          "a\n"
          "bug. restarts.jsonl in the run folder lists the attempts, and `hortator watch` shows them.\n\n"
+         "With --memory-checkpoint STEPS, a program that calls should_stop() after each step also keeps a checkpoint "
+         "in\n"
+         "the memory of its nodes, and of a neighbour of each, every STEPS steps. A restart loads the newest one of\n"
+         "memory and disk. The memory is given back when the launch ends.\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
       << launch_options().named << synonym_help(launch_options());
@@ -87,6 +92,11 @@ int launch_verb(const Arguments& arguments) {
   const auto settings = settings_of(values, launching::Scope::launch);
   auto request = read_request(values, settings);
   check_program(request.program);
+  if (settings.number("memory_checkpoint") && *settings.number("max_restarts") == 0) {
+    throw UsageError({.what = "--memory-checkpoint without --max-restarts",
+                      .why = "checkpoints in memory end with the launch, and only its restarts load them",
+                      .hint = "add --max-restarts N"});
+  }
   note_assumed_ranks(request);
   const auto facts = detect_environment(settings);
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
@@ -99,8 +109,10 @@ int launch_verb(const Arguments& arguments) {
     std::cout << launching::shell_line(command) << "\n";
     return 0;
   }
-  return run_ranks(std::move(request), facts,
-                   {.in_total = *settings.number("max_restarts"), .per_hour = *settings.number("restarts_per_hour")});
+  return run_ranks(
+      std::move(request), facts,
+      {.in_total = *settings.number("max_restarts"), .per_hour = *settings.number("restarts_per_hour")},
+      {.parent = *settings.word("memory_folder"), .is_asked_for = settings.number("memory_checkpoint").has_value()});
 }
 
 }  // namespace hortator::tools

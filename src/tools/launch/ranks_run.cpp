@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <hortator/error.hpp>
 #include <iostream>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "core/time.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/launch/attempts.hpp"
+#include "tools/launch/keepers.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/supervise.hpp"
@@ -124,25 +127,58 @@ void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchE
             << text::count(request.ranks, "rank") << "\n";
 }
 
+void leave_out(launching::LaunchRequest& request, const launching::BadHost& host) {
+  auto without = launching::without_host(request, host);
+  if (!without) return;
+  std::cerr << "hortator: the host " << host.name << (host.is_lost ? " was lost" : " is suspect")
+            << " and is left out: continuing with " << text::count(without->ranks, "rank") << " on " << without->hosts
+            << "\n";
+  request = *std::move(without);
+}
+
 // A run that has finished or stopped on purpose has not failed.
 bool has_failed(const LauncherEnd& end) { return end.code != 0 && end.code != stopped_code; }
 
 void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
+// Without a request of the launch, the program may still ask for checkpoints in memory: it then reports that no keeper
+// has made a folder for them.
+std::unique_ptr<Keepers> start_keepers(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts,
+                                       const MemorySettings& memory) {
+  auto plan = plan_keepers(request, facts, memory.parent);
+  const bool is_here = plan.commands.size() == 1 && plan.commands.front().where == "this machine";
+  if (!memory.is_asked_for && (!is_here || access(memory.parent.c_str(), W_OK) != 0)) return nullptr;
+  try {
+    const auto folder = plan.folder.string();
+    auto keepers = std::make_unique<Keepers>(std::move(plan));
+    request.variables.push_back("HORTATOR_KEPT_MEMORY=" + folder);
+    return keepers;
+  } catch (const Error&) {
+    if (memory.is_asked_for) throw;
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
-              const RestartLimits& restarts) {
+              const RestartLimits& restarts, const MemorySettings& memory) {
   if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
   pass_deadline(request);
+  const auto keepers = restarts.in_total > 0 ? start_keepers(request, facts, memory) : nullptr;
   Attempts attempts(restarts);
   while (true) {
-    const auto attempt = run_once(request, facts);
+    auto attempt = run_once(request, facts);
     if (!has_failed(attempt.end)) return attempt.end.code;
+    if (keepers) attempt.memory_checkpoint = keepers->newest_checkpoint();
     const auto plan = attempts.judge(attempt);
     if (!plan.restarts) return attempt.end.code;
     wait_for(plan.delay);
     drop_lost_nodes(request, facts);
+    if (const auto host = attempts.bad_host()) leave_out(request, *host);
+    if (keepers) {
+      for (const auto& host : keepers->renew()) leave_out(request, {.name = host, .is_lost = true});
+    }
   }
 }
 

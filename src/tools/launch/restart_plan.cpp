@@ -25,13 +25,19 @@ BackOff back_off(std::string_view error_class) {
   return {};
 }
 
+// Runs that end within a second write no status: then checkpoints in memory show that there was progress.
+bool has_got_no_further(const observe::RestartRecord& attempt, const observe::RestartRecord& before) {
+  return attempt.step <= before.step && attempt.memory_checkpoint <= before.memory_checkpoint;
+}
+
 // How many attempts in a row, this one included, have ended no later than the one before.
 int attempts_without_progress(const observe::RestartRecord& failed,
                               const std::vector<observe::RestartRecord>& earlier) {
   int count = 0;
-  auto step = failed.step;
-  for (auto before = earlier.rbegin(); before != earlier.rend() && step <= before->step; ++before, ++count)
-    step = before->step;
+  const auto* attempt = &failed;
+  for (auto before = earlier.rbegin(); before != earlier.rend() && has_got_no_further(*attempt, *before);
+       ++before, ++count)
+    attempt = &*before;
   return count;
 }
 

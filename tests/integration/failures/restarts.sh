@@ -5,6 +5,7 @@ hortator=$1 restarting=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+export HORTATOR_MEMORY_FOLDER=$work
 failures=0
 
 wrong() {

@@ -235,8 +235,20 @@ sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || 
 grep -q told out || wrong 'SIGUSR1 did not reach the rank'
 # shellcheck disable=SC2016
 program third 'echo run >>runs.txt; [ "$(wc -l <runs.txt)" -ge 3 ] || exit 3'
-run launch -n 1 --max-restarts 2 ./third; code_is 0; err_has 'restarting it from its newest checkpoint'
-rm runs.txt; run launch -n 1 --max-restarts 1 ./third; code_is 3
+mkdir kept
+run launch -n 1 --max-restarts 2 --memory-folder kept ./third; code_is 0; err_has 'restarting it from its newest checkpoint'
+rm runs.txt; run launch -n 1 --max-restarts 1 --memory-folder kept ./third; code_is 3
+# checkpoints in memory: a folder for the time of the launch, which programs find
+# shellcheck disable=SC2016
+program keeping 'echo "every $HORTATOR_MEMORY_CHECKPOINT"; stat -c "mode %a" "$HORTATOR_KEPT_MEMORY"'
+run launch -n 1 --max-restarts 1 --memory-folder kept --memory-checkpoint 5 ./keeping; code_is 0; out_has 'every 5'; out_has 'mode 700'
+[ -z "$(ls kept)" ] || wrong 'the folder for checkpoints in memory is left'
+run launch -n 1 --memory-checkpoint 5 ./keeping; code_is 2; err_has '--memory-checkpoint without --max-restarts'
+run launch -n 1 --max-restarts 1 --memory-checkpoint 0 ./keeping; code_is 2; err_has "--memory-checkpoint"; err_has "'0'"
+run launch -n 1 --max-restarts 1 --memory-folder missing --memory-checkpoint 5 ./keeping; code_is 1; err_has 'No such file or directory; name another folder with --memory-folder'
+run launch -n 1 --max-restarts 1 --memory-folder missing ./show; code_is 0
+run job --scheduler slurm -n 1 --memory-checkpoint 5 --dry-run ./show; code_is 2; err_has '--memory-checkpoint does not work with'
+run keep; code_is 2; err_has 'usage: hortator keep FOLDER'
 run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
 
@@ -257,6 +269,7 @@ run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
 run bench paging --json --size 40MB --blocks 1; code_is 0
 for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
 compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
+run bench memory-checkpoints --json --blocks 1 --steps 10; code_is 0; out_has '"name":"memory-checkpoints"'
 run bench ema --json --blocks 1 --steps 1; code_is 0; out_has '"name":"ema"'
 run bench gathers; code_is 2; err_has 'hortator bench gathers runs on one node'
 run bench tensor --json --blocks 1; code_is 0; out_has '"case":"attention"'

@@ -67,6 +67,12 @@ TEST_CASE("the wait grows only while there is no progress") {
   CHECK(delay("killed", {5, 5, 5, 5}) == 4);
   CHECK(delay("killed", {5, 5, 5, 8}) == 0);
   CHECK(delay("killed", {0, 5, 5}) == 1);
+  auto before = failed(0, 0, "killed");
+  auto after = before;
+  before.memory_checkpoint = 3;
+  after.memory_checkpoint = 4;
+  CHECK(tools::plan_restart(after, {before}, many).delay == 0);
+  CHECK(tools::plan_restart(before, {before}, many).delay == 1);
   for (const char* error_class : {"network", "storage", "device", "node", "busy", "space"}) {
     CHECK(delay(error_class, {5}) == 5);
     CHECK(delay(error_class, {5, 9}) == 5);
@@ -79,6 +85,7 @@ TEST_CASE("the wait grows only while there is no progress") {
 TEST_CASE("the rows of restarts.jsonl are read back") {
   auto record = failed(1.5, 7);
   record.launch = "l";
+  record.memory_checkpoint = 12;
   record.report = "line\nline \xff";
   record.refused = "no";
   const auto row = to_row(record);
@@ -89,6 +96,7 @@ TEST_CASE("the rows of restarts.jsonl are read back") {
   CHECK(back->launch == "l");
   CHECK(back->time == 1.5);
   CHECK(back->step == 7);
+  CHECK(back->memory_checkpoint == 12);
   CHECK(back->is_restarted);
   CHECK(back->error_class == "crash");
   CHECK(back->refused == "no");

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "accelerator/training/training.hpp"
+
+namespace hortator::accelerator {
+
+/// Takes a checkpoint in the memory of the nodes. Call it where the run could be saved and stopped. @collective
+void save_in_memory(Training& training);
+
+/// The updates after which the newest readable checkpoint of the project on disk was saved; nothing if there is none.
+/// Only rank 0 looks. @collective
+std::optional<std::int64_t> updates_on_disk(const Training& training);
+
+}  // namespace hortator::accelerator

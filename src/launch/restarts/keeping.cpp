@@ -1,0 +1,71 @@
+#include "launch/restarts/keeping.hpp"
+
+#include <algorithm>
+
+#include "core/text/text.hpp"
+#include "launch/job/quote.hpp"
+
+namespace hortator::launching {
+namespace {
+
+void add(std::vector<std::string>& hosts, std::string_view name) {
+  if (!name.empty() && std::ranges::count(hosts, name) == 0) hosts.emplace_back(name);
+}
+
+std::string_view without_domain(std::string_view host) { return host.substr(0, host.find('.')); }
+
+bool is_this_host(std::string_view host, const KeeperRequest& keepers) {
+  return host == "localhost" || host == "127.0.0.1" || without_domain(host) == without_domain(keepers.this_host);
+}
+
+// A lost node ends neither the step nor the other keepers.
+KeeperCommand by_srun(int nodes, const KeeperRequest& keepers) {
+  KeeperCommand command{
+      .command = {"srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0", "--export=ALL",
+                  text::concat("--nodes=", nodes), text::concat("--ntasks=", nodes), "--ntasks-per-node=1"},
+      .keepers = nodes,
+      .where = "the nodes of the allocation"};
+  command.command.insert(command.command.end(), keepers.keeper.begin(), keepers.keeper.end());
+  return command;
+}
+
+KeeperCommand on_host(const std::string& host, const KeeperRequest& keepers) {
+  KeeperCommand command{.command = keepers.remote_shell, .where = host};
+  command.command.push_back(host);
+  command.command.push_back(shell_line(keepers.keeper));  // the remote shell parses it
+  return command;
+}
+
+}  // namespace
+
+std::vector<std::string> hosts_of_list(std::string_view hosts) {
+  std::vector<std::string> names;
+  for (const auto& one : text::split(std::string(hosts), ',')) add(names, text::split(one, ':').front());
+  return names;
+}
+
+std::vector<std::string> hosts_of_file(std::string_view content) {
+  std::vector<std::string> names;
+  for (const auto& line : text::split(std::string(content), '\n')) {
+    const auto entry = std::string_view(line).substr(0, line.find('#'));
+    const auto begin = entry.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos) continue;
+    const auto name = entry.substr(begin);
+    add(names, name.substr(0, name.find_first_of(" \t\r:")));
+  }
+  return names;
+}
+
+std::vector<KeeperCommand> keeper_commands(const LaunchRequest& request, const LaunchEnvironment& environment,
+                                           const KeeperRequest& keepers) {
+  if (environment.in_slurm) return {by_srun(request.nodes.value_or(keepers.nodes), keepers)};
+  std::vector<KeeperCommand> commands;
+  if (keepers.hosts.empty()) return {{.command = keepers.keeper, .where = "this machine"}};
+  for (const auto& host : keepers.hosts) {
+    commands.push_back(is_this_host(host, keepers) ? KeeperCommand{.command = keepers.keeper, .where = "this machine"}
+                                                   : on_host(host, keepers));
+  }
+  return commands;
+}
+
+}  // namespace hortator::launching

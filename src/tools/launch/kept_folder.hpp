@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace hortator::tools {
+
+/// A keeper's folder for checkpoints in memory. Its lock is held until the keeper ends, however it ends.
+class KeptFolder {
+ public:
+  /// Makes the folder, for this user only, or takes over that of a keeper that was killed. First removes the folders of
+  /// this user beside it whose launchers and keepers were killed. Throws Error if the folder cannot be made, or belongs
+  /// to another user or to a keeper that runs.
+  explicit KeptFolder(std::filesystem::path folder);
+  ~KeptFolder();
+  KeptFolder(const KeptFolder&) = delete;
+  KeptFolder& operator=(const KeptFolder&) = delete;
+
+  /// Removes it, with everything in it. Retries while ranks that are about to end still write there.
+  void remove() const;
+
+ private:
+  std::filesystem::path folder_;
+  int lock_ = -1;
+};
+
+/// The folder's name begins so; the user's number and the launch follow.
+std::string kept_prefix();
+
+}  // namespace hortator::tools

@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# survive.sh HORTATOR SURVIVING DRILL [N]: runs that fail and resume from checkpoints in memory. DRILL:
+#   kills N    N times a random rank is killed at a random time: the losses are those of a run that was not killed, each step once
+#   keeper     the keeper is killed, then a rank
+#   launcher   the launcher is killed: nothing is left
+#   abandoned  launcher and keeper are killed: the next launch removes what they left
+#   full       the memory is too small: the run resumes from the disk
+#   node       a node's memory is lost: its partner has a copy
+#   copies     both copies are lost: the run resumes from the disk
+set -uo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=tests/integration/failures/leftovers.sh
+. "$here/leftovers.sh"
+# shellcheck source=tests/support/ranks_of.sh
+. "$here/../../support/ranks_of.sh"
+hortator=$1 surviving=$2 drill=$3 times=${4:-1}
+steps=60 every=3
+work=$(mktemp -d)
+launcher='' killed=''
+trap '[ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+mkdir memory
+export HORTATOR_MEMORY_FOLDER=$work/memory
+mark_processes
+RANDOM=${SEED:=$RANDOM}
+echo "seed $SEED"
+
+complain() {
+  echo "failed (SEED=$SEED): $1" >&2
+  tail -n 50 out err resumed.txt >&2
+  exit 1
+}
+
+# launch ARGUMENT...: of the program, in the background
+launch() {
+  "$hortator" launch -n 2 --max-restarts 1000 --memory-checkpoint $every "$surviving" "$@" >>out 2>>err &
+  launcher=$!
+}
+finish() {
+  wait "$launcher" || complain "the run ended with code $?"
+  launcher=
+  grep -q "finished after $steps steps" out || complain 'the run has not finished'
+}
+keeper() { pgrep -P "$launcher" -f ' keep '; }
+mpirun() { pgrep -n -P "$launcher"; } # a keeper is started before
+ranks() { ranks_of "$(mpirun)" -f "$surviving"; }
+steps_begun() { [ -f steps.txt ] && wc -l <steps.txt || echo 0; }
+# No step begins after this one, until another number is set or the file is removed.
+hold_at() { echo "$1" >hold.new && mv hold.new hold; }
+# Waits for that many more steps of the program.
+wait_for_steps() {
+  local goal
+  goal=$(($(steps_begun) + $1))
+  for _ in $(seq 3000); do
+    [ "$(steps_begun)" -lt "$goal" ] || return 0
+    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
+    sleep 0.02
+  done
+  complain 'the program makes no progress'
+}
+kill_a_rank() {
+  local found=() before=$killed
+  until [ ${#found[@]} -gt 0 ]; do
+    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
+    killed=$(mpirun)
+    [ "$killed" = "$before" ] || mapfile -t found < <(ranks 2>/dev/null)
+  done
+  kill -KILL "${found[$((RANDOM % ${#found[@]}))]}" 2>/dev/null
+}
+nothing_is_left() {
+  local left
+  for _ in $(seq 100); do
+    left=$(find memory -mindepth 1; marked_processes)
+    [ -n "$left" ] || return 0
+    sleep 0.1
+  done
+  complain "left behind: $left"
+}
+# The steps and losses are those of a run that was not killed.
+same_losses() {
+  local killed
+  killed=$(cat loss.csv)
+  mkdir reference && cd reference || exit 1
+  "$hortator" launch -n 2 "$surviving" $steps >out 2>err || complain 'the run without kills has failed'
+  cd .. || exit 1
+  [ "$(cut -d, -f1 loss.csv)" = "$(seq $steps)" ] || complain "a step is missing or there twice: $(cut -d, -f1 loss.csv | uniq -c)"
+  [ "$killed" = "$(cat reference/loss.csv)" ] || complain "the losses differ: $(diff loss.csv reference/loss.csv | head -n 6)"
+}
+# No restart has gone back further than to the last checkpoint in memory.
+lost_few_steps() {
+  local most
+  most=$(awk 'NR > 1 && $1 <= last && last + 1 - $1 > most { most = last + 1 - $1 } { last = $1 } END { print most + 0 }' steps.txt)
+  [ "$most" -le $every ] || complain "$most steps were lost at once"
+}
+
+case $drill in
+  kills)
+    steps=$((times * 25))
+    hold_at 25
+    launch $steps
+    for i in $(seq "$times"); do
+      # mostly in the steps, sometimes in the start
+      [ $((RANDOM % 5)) -eq 0 ] || wait_for_steps 5
+      sleep "0.$(printf %02d $((RANDOM % 15)))"
+      kill_a_rank
+      hold_at $((i * 25 + 25))
+    done
+    rm hold
+    finish
+    [ "$(grep -c 'the run ended with exit code .*; restarting it' err)" = "$times" ] || complain 'not each kill was followed by a restart'
+    lost_few_steps
+    same_losses
+    nothing_is_left
+    ;;
+  keeper)
+    hold_at 13
+    launch $steps
+    wait_for_steps 13
+    kill -KILL "$(keeper)"
+    kill_a_rank
+    rm hold
+    finish
+    lost_few_steps
+    same_losses
+    nothing_is_left
+    ;;
+  launcher)
+    hold_at 13
+    launch $steps
+    wait_for_steps 13
+    [ -n "$(find memory -name 'checkpoint_*')" ] || complain 'there is no checkpoint in memory'
+    [ "$(stat -c %a memory/hortator-*)" = 700 ] || complain 'other users may read the memory'
+    kill -KILL "$launcher"
+    wait "$launcher" 2>/dev/null
+    launcher=
+    nothing_is_left
+    ;;
+  abandoned)
+    hold_at 13
+    launch $steps
+    wait_for_steps 13
+    kill -KILL "$launcher" "$(keeper)"
+    wait "$launcher" 2>/dev/null
+    [ -n "$(find memory -name 'checkpoint_*')" ] || complain 'there is no checkpoint in memory'
+    until [ -z "$(marked_processes)" ]; do sleep 0.1; done
+    rm -rf hold runs steps.txt loss.csv
+    launch $steps
+    finish
+    [ "$(tail -n 1 resumed.txt)" = 0 ] || complain 'a launch has resumed from the memory of another'
+    nothing_is_left
+    ;;
+  full)
+    echo 20 >save_every
+    hold_at 34
+    launch $steps 5000
+    wait_for_steps 34
+    kill_a_rank
+    rm hold
+    finish
+    grep -q 'No checkpoints are kept in memory from now on: A checkpoint in this node.s memory needs .* and its limit of 4.9 KiB has .* left' err || complain 'the lack of memory is not reported'
+    [ "$(tail -n 1 resumed.txt)" = 20 ] || complain "resumed after step $(tail -n 1 resumed.txt), expected 20"
+    same_losses
+    nothing_is_left
+    ;;
+  node | copies)
+    export HORTATOR_TEST_RANKS_A_NODE=1
+    expected=33
+    if [ "$drill" = copies ]; then
+      echo 20 >save_every
+      expected=20
+    fi
+    hold_at 34
+    launch $steps
+    wait_for_steps 34
+    mapfile -t found < <(ranks)
+    kill -STOP "$launcher" # no restart before the memory is lost
+    kill -KILL "${found[@]}"
+    rm -rf memory/*/node1
+    [ "$drill" = node ] || rm -rf memory/*/node0
+    rm hold
+    kill -CONT "$launcher"
+    finish
+    [ "$(tail -n 1 resumed.txt)" = $expected ] || complain "resumed after step $(tail -n 1 resumed.txt), expected $expected"
+    same_losses
+    nothing_is_left
+    ;;
+  *) complain "unknown drill $drill" ;;
+esac
