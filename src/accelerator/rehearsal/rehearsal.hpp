@@ -1,0 +1,12 @@
+#pragma once
+
+namespace hortator::accelerator {
+
+class Training;
+
+/// Call it when an optimizer is about to make an update. In a rehearsal, and where HORTATOR_MEMORY_REPORT asks for it,
+/// the second one writes what one update and the memory until then have been; a rehearsal then ends the program, on
+/// this rank. Returns at once in ordinary runs.
+void note_update_in_rehearsal(const Training& training);
+
+}  // namespace hortator::accelerator
