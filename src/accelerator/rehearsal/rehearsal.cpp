@@ -120,7 +120,7 @@ Json report(const Training& training, double flops) {
           {"traffic", traffic_json(shape, comm::noted_traffic())},
           {"set_up_traffic", traffic_json(shape, rehearsal().before)},
           {"groups", groups_json(shape)},
-          {"stage_outputs", parallel::noted_stage_message()},
+          {"stage_outputs", parallel::noted_stage_messages()},
           {"computed_in_full", machine::operators_computed_in_full()}};
 }
 

@@ -204,7 +204,8 @@ constexpr std::array rules = {
     NamedRule{"aten::vdot", scalar_of_first},
     NamedRule{"aten::flip", first_alone},
     NamedRule{"aten::roll", first_alone},
-    NamedRule{"aten::glu_jvp", first_alone},
+    NamedRule{"aten::relu", first_alone},
+    NamedRule{"aten::abs", first_alone},
 };
 
 }  // namespace

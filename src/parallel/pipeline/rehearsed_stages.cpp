@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <hortator/error.hpp>
 #include <map>
+#include <utility>
 
 #include "comm/rehearsed/traffic.hpp"
 #include "core/environment/environment.hpp"
@@ -22,8 +23,9 @@ struct SentTensor {
 using SentMessage = std::vector<SentTensor>;
 
 struct SentMessages {
-  std::map<int, SentMessage> by_stage;
-  SentMessage newest;
+  std::map<int, std::vector<SentMessage>> to_stage;  ///< in the order in which they were sent
+  std::map<int, std::size_t> gradients_from;         ///< how many have come back
+  std::map<int, std::size_t> activations_of;         ///< how many a stage has got
 };
 
 // Used by the training thread only.
@@ -54,14 +56,27 @@ SentMessage message_of(const std::string& text) {
   return message;
 }
 
+// "3*MESSAGE|1*MESSAGE": equal ones that follow each other once.
+std::vector<SentMessage> messages_of(const std::string& text) {
+  std::vector<SentMessage> messages;
+  for (const auto& run : text::split(text, '|')) {
+    const auto star = run.find('*');
+    if (star == std::string::npos) continue;
+    messages.insert(messages.end(), std::stoul(run.substr(0, star)), message_of(run.substr(star + 1)));
+  }
+  return messages;
+}
+
 at::Tensor received(const SentTensor& sent, c10::Device device) {
   return at::empty(sent.sizes, at::TensorOptions().dtype(static_cast<at::ScalarType>(sent.type)).device(device));
 }
 
-SentMessage inputs_of_first_stage() {
-  auto& messages = sent_messages();
-  if (!messages.newest.empty()) return messages.newest;
-  if (const auto given = core::variable("HORTATOR_STAGE_INPUTS")) return message_of(*given);
+// What the first stage sends in its order: this rank's own messages, or those of the first stage's rehearsal.
+const std::vector<SentMessage>& messages_of_first_stage() {
+  const auto& own = sent_messages().to_stage;
+  if (!own.empty() && own.begin()->first == 1) return own.begin()->second;
+  static const auto given = messages_of(core::variable("HORTATOR_STAGE_INPUTS").value_or(""));
+  if (!given.empty()) return given;
   throw Error({.what = "A rehearsal of a stage of a pipeline does not know the shapes of its inputs",
                .why = "the stage before it would send them",
                .hint = "rehearse a rank of the first stage, and pass what it sends (hortator rehearse does)"});
@@ -80,8 +95,7 @@ void note_stage_message(int stage, const std::vector<at::Tensor>& tensors) {
                        .requires_grad = tensor.requires_grad(),
                        .sizes = tensor.sizes().vec()});
   }
-  sent_messages().newest = message;
-  sent_messages().by_stage[stage] = std::move(message);
+  sent_messages().to_stage[stage].push_back(std::move(message));
 }
 
 void note_stage_traffic(const mpi::Communicator& ranks, const std::vector<at::Tensor>& tensors) {
@@ -91,20 +105,41 @@ void note_stage_traffic(const mpi::Communicator& ranks, const std::vector<at::Te
   comm::note_traffic(mpi::rehearsed_members(ranks), "send", bytes, bytes);
 }
 
-std::vector<at::Tensor> rehearsed_activations(int /*stage*/, c10::Device device) {
+std::vector<at::Tensor> rehearsed_activations(int stage, c10::Device device) {
+  const auto& messages = messages_of_first_stage();
+  const auto number = sent_messages().activations_of[stage]++;
   std::vector<at::Tensor> tensors;
-  for (const auto& one : inputs_of_first_stage())
+  for (const auto& one : messages[number % messages.size()])
     tensors.push_back(one.type < 0 ? at::Tensor() : received(one, device).requires_grad_(one.requires_grad));
   return tensors;
 }
 
 std::vector<at::Tensor> rehearsed_gradients(int stage, c10::Device device) {
+  const auto number = sent_messages().gradients_from[stage]++;
   std::vector<at::Tensor> gradients;
-  for (const auto& one : sent_messages().by_stage[stage])
+  for (const auto& one : sent_messages().to_stage[stage].at(number))
     gradients.push_back(one.type < 0 || !one.requires_grad ? at::Tensor() : received(one, device));
   return gradients;
 }
 
-std::string noted_stage_message() { return text_of(sent_messages().newest); }
+std::string noted_stage_messages() {
+  const auto& all = sent_messages().to_stage;
+  if (all.empty()) return "";
+  std::vector<std::string> runs;
+  std::string before;
+  std::size_t count = 0;
+  const auto end_run = [&] {
+    if (count > 0) runs.push_back(text::concat(count, '*', before));
+    count = 0;
+  };
+  for (const auto& message : all.begin()->second) {
+    auto text = text_of(message);
+    if (text != before) end_run();
+    before = std::move(text);
+    ++count;
+  }
+  end_run();
+  return text::join(runs, "|");
+}
 
 }  // namespace hortator::parallel

@@ -27,7 +27,7 @@ std::uint64_t bytes_at(const Json& object, const char* name) {
 }
 
 void add_row(std::ostringstream& out, const std::string& name, const std::string& value) {
-  out << "  " << std::left << std::setw(16) << name << value << '\n';
+  out << "  " << std::left << std::setw(26) << name << value << '\n';
 }
 
 std::string operators_text(const Json& memory) {
@@ -53,7 +53,7 @@ void add_traffic(std::ostringstream& out, const Json& report) {
   out << "this rank sends in one update:\n";
   for (const auto& row : rows) {
     add_row(out, row.value("axis", ""),
-            text::concat(units::bytes(bytes_at(row, "sent")), " to ", row.value("ranks", 0) - 1, " others, ",
+            text::concat(units::bytes(bytes_at(row, "sent")), " among ", row.value("ranks", 0), " ranks, ",
                          row.value("calls", 0), " x ", row.value("verb", "")));
   }
 }

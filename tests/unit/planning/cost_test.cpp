@@ -53,8 +53,7 @@ TEST_CASE("the bubble and what is held are those of the schedules themselves") {
         CHECK(bubble(schedule, ranks, shape.micro_batches) == Approx(timeline.idle_share()).margin(0.03));
         const double stages = shape.stages_per_rank;
         const double held = held_micro_batches(schedule, ranks, shape.micro_batches);
-        CHECK(held ==
-              Approx(timeline.peaks.front() / stages).margin(schedule == Schedule::interleaved ? 1.0 : 0.0));
+        CHECK(held == Approx(timeline.peaks.front() / stages).margin(schedule == Schedule::interleaved ? 1.0 : 0.0));
       }
     }
   }
