@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_of(const std::function<void()>& work) {
+double duration_of(const std::function<void()>& work) {
   const auto begin = Clock::now();
   work();
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -35,8 +35,8 @@ void wait_for(const at::Tensor& tensor) { static_cast<void>(tensor.flatten()[0].
 // The fastest of several repeats, since other work on the machine only slows it down.
 double fastest(int repeats, const std::function<void()>& work) {
   work();
-  double best = seconds_of(work);
-  for (int i = 1; i < repeats; ++i) best = std::min(best, seconds_of(work));
+  double best = duration_of(work);
+  for (int i = 1; i < repeats; ++i) best = std::min(best, duration_of(work));
   return best;
 }
 
@@ -69,14 +69,14 @@ planning::Link link_of(comm::Communicator& over, c10::Device device) {
 
 double written_per_second(const std::filesystem::path& file) {
   const std::string block(std::size_t{16} << 20, 'x');
-  const int descriptor = open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  const int descriptor = ::open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
   if (descriptor < 0) throw Error({.what = text::concat(text::quote(file.string()), " cannot be written")});
-  const double seconds = seconds_of([&] {
+  const double seconds = duration_of([&] {
     for (int i = 0; i < 4; ++i)
-      if (write(descriptor, block.data(), block.size()) < 0) break;
+      if (::write(descriptor, block.data(), block.size()) < 0) break;
     fsync(descriptor);
   });
-  close(descriptor);
+  ::close(descriptor);
   std::filesystem::remove(file);
   return 4 * static_cast<double>(block.size()) / seconds;
 }

@@ -135,6 +135,10 @@ void write_report(const Training& training, double flops) {
 
 }  // namespace
 
+void end_rehearsal_before_writing() {
+  if (mpi::rehearsed_world()) throw runtime::EarlyEnd();
+}
+
 void note_update_in_rehearsal(const Training& training) {
   if (!machine::counts_memory()) return;
   auto& now = rehearsal();

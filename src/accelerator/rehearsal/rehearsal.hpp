@@ -9,4 +9,8 @@ class Training;
 /// this rank. Returns at once in ordinary runs.
 void note_update_in_rehearsal(const Training& training);
 
+/// Call it before files of the user's are written. A rehearsal has nothing to write there: it ends the program. Returns
+/// at once in ordinary runs.
+void end_rehearsal_before_writing();
+
 }  // namespace hortator::accelerator
