@@ -68,6 +68,7 @@ RehearsedRank run_as(const RehearsalPlan& plan, int rank, const std::string& sta
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   RehearsedRank result{
       .rank = rank, .code = code, .output = end_of(core::read_whole(log).value_or("")), .seconds = seconds};
+  if (result.output.empty()) result.output = text::concat("hortator: the program printed nothing, exit code ", code);
   if (const auto json = core::read_whole(report)) {
     auto parsed = core::parse_record<nlohmann::ordered_json>(*json);
     if (parsed.is_object()) result.report = std::move(parsed);
