@@ -172,5 +172,5 @@ TEST_CASE("an unknown verb is reported with the nearest one") {
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
       ContainsSubstring(
-          "known are: config, launch, job, sweep, new, doctor, test, watch, why, plot, scale, env, checkpoint, "));
+          "known are: config, launch, job, sweep, new, doctor, test, watch, why, plot, scale, plan, rehearse, env, checkpoint, "));
 }
