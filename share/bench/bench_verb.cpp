@@ -2,6 +2,7 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "bench/machine.hpp"
 #include "bench/measurements.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
@@ -35,6 +36,7 @@ tools::Options known_options() {
 std::string listing() {
   std::vector<tools::Verb> rows;
   for (const auto& measurement : measurements()) rows.push_back({measurement.name, measurement.summary, nullptr});
+  rows.push_back({"machine", "memory, rates and links, as the file that hortator plan --machine reads", nullptr});
   return tools::listing(rows);
 }
 
@@ -44,7 +46,8 @@ int print_help() {
                "Blocks of Hortator and of the baseline alternate. ratio = time of Hortator / time of the baseline:\n"
                "the median over neighbouring blocks, and its 95 % confidence interval (with 6 blocks or more).\n\n"
                "  hortator bench step\n"
-               "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"
+               "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n"
+               "  hortator launch --nodes 2 --ranks-per-node 8 hortator bench machine > machine.json\n\n"
             << listing() << "\nexit code: 0 measured; 1 an error; 2 wrong usage\n\n"
             << known_options().named;
   return 0;
@@ -89,9 +92,22 @@ void print(const std::vector<Result>& results, bool as_json) {
   }
 }
 
+// Prints the machine file. Takes no options but --help.
+int machine_file(const tools::Arguments& arguments) {
+  tools::Options none;
+  none.named.add_options()("help,h", "print this help");
+  if (tools::parse(arguments, none).contains("help")) return print_help();
+  return tools::run_temporarily("hortator-bench", ".", [](const auto&, const auto& folder) {
+    Accelerator accelerator;
+    const auto machine = measure_machine(accelerator, folder);
+    if (accelerator.is_main_process()) std::cout << planning::to_json(machine);
+  });
+}
+
 int bench_verb(const tools::Arguments& arguments) {
   if (arguments.empty()) throw UsageError({.what = "The bench verb is missing", .hint = "valid verbs: " + listing()});
   if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
+  if (arguments.front() == "machine") return machine_file({arguments.begin() + 1, arguments.end()});
   const auto& measurement = find_measurement(arguments.front());
   const auto values = tools::parse({arguments.begin() + 1, arguments.end()}, known_options());
   if (values.contains("help")) return print_help();

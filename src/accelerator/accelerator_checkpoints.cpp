@@ -22,6 +22,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/late_failure.hpp"
 
@@ -225,6 +226,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
+  if (mpi::rehearsed_world()) return target;  // the other ranks' parts do not exist
   warn_of_lost_gradients(*training_);
   join_local_steps(*training_);
   const accelerator::BegunSave begun(*training_, target);

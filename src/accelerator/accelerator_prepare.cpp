@@ -4,6 +4,7 @@
 #include <typeinfo>
 
 #include "accelerator/protection/refused_gradients.hpp"
+#include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
 #include "accelerator/training/prepared_before.hpp"
@@ -139,8 +140,10 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                 if (auto* const recording = control.session()->recording())
                   recording->require([&control] { return !control.has_lent_weights(); });
                 training->synchronise_gradients();
-                if (const auto optimizer = itself->lock(); optimizer && max_norm)
-                  accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
+                const auto optimizer = itself->lock();
+                if (optimizer && max_norm) accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
+                if (optimizer == training->prepared.optimizers().front())
+                  accelerator::note_update_in_rehearsal(*training);
               },
           .cleared = [training = training_.get()](const auto& parameters) { training->note_cleared(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,

@@ -1,6 +1,7 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 
+#include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/activity/activity.hpp"
 #include "core/call_site.hpp"
@@ -30,6 +31,7 @@ formats::NamedTensors tensors_in(const StateDict& state) {
 void Accelerator::save(const StateDict& tensors, const std::filesystem::path& file, const SaveFileOptions& options) {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
+  accelerator::end_rehearsal_before_writing();
   const bool writes = options.on_each_node ? is_local_main_process() : is_main_process();
   mpi::all_or_none(training_->host(), [&] {
     if (!writes) return;

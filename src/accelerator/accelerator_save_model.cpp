@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/training.hpp"
@@ -274,6 +275,7 @@ void add_stages(std::map<const void*, formats::TensorSlice>& slices, const Train
 void Accelerator::save_module(const torch::nn::Module& module, const std::filesystem::path& dir,
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
+  accelerator::end_rehearsal_before_writing();
   const auto& host = training_->host();
   // A torch.save file is written by one rank, which needs all of its tensors.
   const auto model = accelerator::find_model(*training_, module);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "mpi/collectives.hpp"
+#include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
 namespace {
@@ -37,6 +38,7 @@ std::vector<std::size_t> lengths_of(const std::vector<std::uint64_t>& sizes, std
 
 std::vector<std::uint64_t> all_to_all(const Communicator& comm, const std::vector<std::uint64_t>& numbers) {
   const CollectiveScope here(comm, {.verb = "all_to_all", .bytes = sizeof(std::uint64_t)});
+  if (is_rehearsed(comm)) return numbers;
   std::vector<std::uint64_t> received(numbers.size());
   check(MPI_Alltoall(numbers.data(), 1, MPI_UINT64_T, received.data(), 1, MPI_UINT64_T, comm.get()), "MPI_Alltoall");
   return received;
@@ -45,6 +47,7 @@ std::vector<std::uint64_t> all_to_all(const Communicator& comm, const std::vecto
 std::vector<std::string> all_to_all(const Communicator& comm, const std::vector<std::string>& parts,
                                     std::uint64_t max_bytes_per_call) {
   const CollectiveScope here(comm, {.verb = "all_to_all", .has_same_bytes = false});
+  if (is_rehearsed(comm)) return parts;
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<std::uint64_t> out(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) out[rank] = parts.at(rank).size();

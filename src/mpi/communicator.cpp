@@ -2,12 +2,16 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
 namespace {
@@ -56,6 +60,38 @@ void check(int code, std::string_view operation, std::source_location where) {
                  where);
 }
 
+struct Communicator::Family {
+  explicit Family(MPI_Comm comm) { check(MPI_Comm_group(comm, &ranks), "MPI_Comm_group"); }
+  ~Family() {
+    if (is_usable()) MPI_Group_free(&ranks);
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  MPI_Group ranks = MPI_GROUP_NULL;
+
+  /// A communicator whose other ranks do not exist: rehearsed_world.hpp. Local.
+  static Communicator rehearsed(std::vector<int> members, const Communicator* parent) {
+    MPI_Comm own = MPI_COMM_NULL;
+    check(MPI_Comm_dup(MPI_COMM_SELF, &own), "MPI_Comm_dup");
+    Communicator made(own, parent);
+    if (members.size() < 2) return made;
+    made.rank_ = static_cast<int>(std::ranges::find(members, rehearsed_world()->rank) - members.begin());
+    made.size_ = static_cast<int>(members.size());
+    detail::set_members(own, std::move(members));
+    return made;
+  }
+
+  static Communicator rehearsed_copy(MPI_Comm other) {
+    auto members = detail::members_of(other);
+    if (other == MPI_COMM_WORLD) {
+      members.resize(static_cast<std::size_t>(rehearsed_world()->ranks));
+      std::iota(members.begin(), members.end(), 0);
+    }
+    return rehearsed(std::move(members), nullptr);
+  }
+};
+
 Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 
 // Open MPI makes a null pointer of a Fortran handle that does not exist; MPICH reports it in the next call.
@@ -75,21 +111,11 @@ Communicator Communicator::duplicate(MPI_Comm other) {
                       .why = "all ranks of a run have numbers in one group",
                       .hint = "merge the groups with MPI_Intercomm_merge"});
   }
+  if (rehearsed_world()) return Family::rehearsed_copy(other);
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");
   return Communicator(copy);
 }
-
-struct Communicator::Family {
-  explicit Family(MPI_Comm comm) { check(MPI_Comm_group(comm, &ranks), "MPI_Comm_group"); }
-  ~Family() {
-    if (is_usable()) MPI_Group_free(&ranks);
-  }
-  Family(const Family&) = delete;
-  Family& operator=(const Family&) = delete;
-
-  MPI_Group ranks = MPI_GROUP_NULL;
-};
 
 Communicator::Communicator(MPI_Comm owned, const Communicator* parent) : comm_(owned) {
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
@@ -125,10 +151,12 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 }
 
 void Communicator::free() noexcept {
+  if (rehearsed_world()) detail::drop_members(comm_);
   if (comm_ != MPI_COMM_NULL && is_usable()) MPI_Comm_free(&comm_);
 }
 
 int Communicator::family_rank(int rank) const {
+  if (is_rehearsed(*this)) return rehearsed_members(*this).at(static_cast<std::size_t>(rank));
   MPI_Group own = MPI_GROUP_NULL;
   int found = MPI_UNDEFINED;
   check(MPI_Comm_group(comm_, &own), "MPI_Comm_group");
@@ -139,6 +167,8 @@ int Communicator::family_rank(int rank) const {
 
 Communicator Communicator::split(int color, int key) const {
   const CollectiveScope here(*this, {.verb = "split"});
+  if (is_rehearsed(*this))
+    return Family::rehearsed(detail::members_with_color(rehearsed_members(*this), color, rank_), this);
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
   return Communicator(part, this);
@@ -146,6 +176,11 @@ Communicator Communicator::split(int color, int key) const {
 
 // Only these ranks call it: it must not change a sequence number that the others would have to change as well.
 Communicator Communicator::first(int count) const {
+  if (is_rehearsed(*this)) {
+    auto members = rehearsed_members(*this);
+    members.resize(static_cast<std::size_t>(count));
+    return Family::rehearsed(std::move(members), this);
+  }
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group part = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
@@ -160,6 +195,12 @@ Communicator Communicator::first(int count) const {
 
 Communicator Communicator::node() const {
   const CollectiveScope here(*this, {.verb = "split by node"});
+  if (is_rehearsed(*this)) {
+    const auto node_of = [](int rank) { return rank / rehearsed_world()->ranks_of_a_node; };
+    auto members = rehearsed_members(*this);
+    std::erase_if(members, [&](int rank) { return node_of(rank) != node_of(rehearsed_world()->rank); });
+    return Family::rehearsed(std::move(members), this);
+  }
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
   return Communicator(part, this);

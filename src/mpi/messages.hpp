@@ -31,6 +31,7 @@ class Messages {
   int rank() const { return ranks_.rank(); }
   int size() const { return ranks_.size(); }
   int rank_of(Peer peer) const;
+  const Communicator& ranks() const { return ranks_; }
 
   /// Starts to send. `bytes` must stay unchanged as long as `keeps` lives, which is released when they have left.
   void send(Peer to, int tag, std::span<const std::byte> bytes, std::shared_ptr<const void> keeps);

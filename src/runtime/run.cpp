@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "mpi/environment.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/ending/early_end.hpp"
 #include "runtime/ending/failure.hpp"
@@ -29,7 +30,7 @@ namespace {
 int end_job(const std::exception_ptr& thrown) {
   const auto failure = runtime::describe(thrown);
   runtime::report(failure);
-  if (runtime::current_run().world_size > 1) mpi::abort_job(failure.exit_code);
+  if (runtime::current_run().world_size > 1 && !mpi::rehearsed_world()) mpi::abort_job(failure.exit_code);
   mpi::finalize_if_ours();
   return failure.exit_code;
 }

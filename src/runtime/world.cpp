@@ -16,6 +16,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
@@ -41,13 +42,16 @@ mpi::Communicator open_communicator(const StateOptions& options) {
 
 std::vector<machine::CpuSet> sets_of_node(const mpi::Communicator& node, const machine::CpuSet& cpus) {
   std::vector<machine::CpuSet> sets;
+  if (mpi::is_rehearsed(node)) return {cpus};  // the other ranks would have others
   for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(cpus)))
     sets.push_back(machine::from_ranges(ranges));
   return sets;
 }
 
 machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machine::CpuSet& cpus) {
-  return machine::plan_threads(sets_of_node(node, cpus), node.rank(), core::asked_threads(core::process_variables()));
+  const auto sets = sets_of_node(node, cpus);
+  const int own = mpi::is_rehearsed(node) ? 0 : node.rank();
+  return machine::plan_threads(sets, own, core::asked_threads(core::process_variables()));
 }
 
 // Logs one line for the whole job. Nothing is changed: the launcher's settings ask for it.
@@ -136,7 +140,7 @@ std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const Stat
 
 std::unique_ptr<Watchdog> make_watchdog(const World& world) {
   const auto& comm = world.comm();
-  if (comm.size() == 1) return nullptr;
+  if (comm.size() == 1 || mpi::is_rehearsed(comm)) return nullptr;
   bool in_debug_mode = false;
   mpi::all_or_none(comm, [&] { in_debug_mode = asked_for_debug_mode(core::process_variables()); });
   auto run = mpi::broadcast(comm, std::string_view(comm.rank() == 0 ? new_run_id() : ""));
@@ -163,6 +167,10 @@ World::World(const StateOptions& options)
   mpi::all_or_none(comm_, [&] { check_streams_if_asked(device_, core::process_variables()); });
   threads_ = plan_own_threads(node_, cpus_);
   at::set_num_threads(threads_.threads);
+  if (mpi::rehearsed_world()) {
+    collective_timeout_ = agreed_limit(comm_, options);
+    return;
+  }
   warn_if_crowded(*this);
   warn_of_spinning(*this);
   warn_of_environment(topology_);

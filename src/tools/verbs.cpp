@@ -86,6 +86,8 @@ const std::vector<Verb>& verbs() {
       {"why", "says where and why a run failed, and whether a restart can help", why_verb},
       {"plot", "plots the loss and the step rate of runs", plot_verb},
       {"scale", "measures a program on several numbers of ranks and reports its scaling", scale_verb},
+      {"plan", "finds the settings with which a program fits into memory and is fastest", plan_verb},
+      {"rehearse", "runs a program as one rank of many, without the others: memory, traffic, errors", rehearse_verb},
       {"env", "prints versions, machine and environment for a bug report"},
       {"checkpoint", "lists, verifies, compares, imports and exports checkpoints"},
       {"estimate-memory", "estimates the memory that a model needs, from its files"},

@@ -28,6 +28,8 @@ int watch_verb(const Arguments& arguments);
 int why_verb(const Arguments& arguments);
 int plot_verb(const Arguments& arguments);
 int scale_verb(const Arguments& arguments);
+int plan_verb(const Arguments& arguments);
+int rehearse_verb(const Arguments& arguments);
 int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
 int checkpoint_verb(const Arguments& arguments);

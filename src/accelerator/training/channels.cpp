@@ -3,6 +3,7 @@
 #include "accelerator/state/random_state.hpp"
 #include "comm/backends/make_communicator.hpp"
 #include "core/log.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "parallel/mesh/mesh_plan.hpp"
 #include "runtime/draw_together.hpp"
 
@@ -61,6 +62,17 @@ void Channels::connect_experts() {
   experts_ = std::make_shared<parallel::TensorRanks>(group);
 }
 
+namespace {
+
+// The ranks with the same layers. @collective
+mpi::Communicator of_stage(const mpi::Communicator& host, const parallel::MeshShape& shape) {
+  const auto stage_of = [&shape](int rank) { return shape.index(parallel::Axis::pipeline, rank); };
+  const mpi::ColorsOfAll colors(stage_of);
+  return host.split(stage_of(host.rank()), host.rank());
+}
+
+}  // namespace
+
 // @collective
 void Channels::connect_stages(const ParallelConfig& axes) {
   if (mesh_->shape().size(parallel::Axis::pipeline) == 1) return;
@@ -72,7 +84,7 @@ void Channels::connect_stages(const ParallelConfig& axes) {
   stages_.reset(new parallel::StageRanks{.schedule = schedule,
                                          .shape = {.ranks = group.size(), .stages_per_rank = stages},
                                          .ranks = group,
-                                         .with_same_layers = host().split(group.index(), host().rank()),
+                                         .with_same_layers = of_stage(host(), mesh_->shape()),
                                          .links = parallel::StageLinks(group.host, device())});
 }
 

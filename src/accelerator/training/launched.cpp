@@ -131,11 +131,11 @@ std::optional<RecomputeLayersOptions> recomputed_layers(const core::Variables& v
   return options;
 }
 
-// Each run of a study starts from scratch in a folder of its own: in the program's folder it would resume the user's
-// run and replace its checkpoints.
+// Each run of a study, and each rehearsal, starts from scratch in a folder of its own: in the program's folder it would
+// resume the user's run and replace its checkpoints.
 ProjectOptions placed(ProjectOptions project, const core::Variables& variables) {
   const auto is_set = [&](const char* name) { return !variables(name).value_or("").empty(); };
-  if (!is_set("HORTATOR_MEASURE") || !is_set("HORTATOR_RUN_DIR")) return project;
+  if ((!is_set("HORTATOR_MEASURE") && !is_set("HORTATOR_REHEARSE")) || !is_set("HORTATOR_RUN_DIR")) return project;
   project.dir = *variables("HORTATOR_RUN_DIR");
   project.logging_dir.clear();
   return project;

@@ -5,6 +5,7 @@
 #include "comm/decorators/checked_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"
 #include "comm/decorators/watched_communicator.hpp"
+#include "comm/rehearsed/rehearsed_communicator.hpp"
 #include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
@@ -12,6 +13,7 @@
 #include "machine/device/device.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "runtime/debug_mode.hpp"
 
 namespace hortator::comm {
@@ -42,6 +44,8 @@ BackendChoice choose(const mpi::Communicator& world, c10::Device device) {
 std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device,
                                              std::chrono::milliseconds patience) {
   const auto [backend, is_staged] = choose(world, device);
+  if (mpi::is_rehearsed(world))
+    return std::make_unique<RehearsedCommunicator>(mpi::Communicator::duplicate(world.get()), backend->traits, device);
   if (!is_staged) return backend->make(world, device, patience);
   if (world.rank() == 0) {
     log::warn(c10::DeviceTypeName(device.type()), " tensors travel through the host's memory because ",

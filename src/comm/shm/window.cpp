@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "machine/shapes/counted_memory.hpp"
 #include "runtime/identity/shared_name.hpp"
 
 namespace hortator::comm {
@@ -39,8 +40,9 @@ at::Tensor NodeWindow::make(std::int64_t elements, at::ScalarType type, bool is_
                                               runtime::shared_name("window"))});
   std::byte* begin = segment->memory.part(is_common ? 0 : node_.rank());
   if (bytes > 0) segments_[begin] = segment;
+  machine::note_memory(begin, segment->memory.part_bytes(), "shared window");
   return at::from_blob(
-      begin, {elements}, [segment](void*) {}, at::TensorOptions().dtype(type));
+      begin, {elements}, [segment](void* data) { machine::forget_memory(data); }, at::TensorOptions().dtype(type));
 }
 
 std::optional<WindowPosition> NodeWindow::find(const at::Tensor& tensor) const {

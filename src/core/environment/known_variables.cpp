@@ -25,7 +25,7 @@ constexpr auto of_launches_and_processes = std::to_array<std::string_view>({
     "DEVICE", "SHARE_DEVICES", "DEBUG_STREAMS", "COMMUNICATOR", "GATHER_AHEAD", "GATHER_CAST", "TIMEOUT", "DEADLINE", "STOP_MARGIN",
     "KILL_GRACE", "LOG_LEVEL", "ESTIMATE", "ENERGY_ROOT", "METRICS_SECONDS", "COMMENT_SECONDS",
     // Set by Hortator itself, by its module and by its scripts
-    "RUN_NOTE", "KEPT_MEMORY", "STOPPED_CODE", "MEASURE", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
+    "RUN_NOTE", "KEPT_MEMORY", "STOPPED_CODE", "MEASURE", "REHEARSE", "MEMORY_REPORT", "STAGE_INPUTS", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
 });
 // clang-format on
 

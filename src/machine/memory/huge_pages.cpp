@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "machine/memory/system_memory.hpp"
+#include "machine/shapes/counted_memory.hpp"
 
 namespace hortator::machine {
 namespace {
@@ -30,9 +31,11 @@ Pages map_pages(std::size_t bytes) {
 at::DataPtr owner_of(std::byte* begin, std::size_t bytes) {
   const auto give_back = [](void* context) {
     const auto* const pages = static_cast<const Pages*>(context);
+    forget_memory(pages->begin);
     unmap_memory(pages->begin, pages->bytes);
     delete pages;
   };
+  note_memory(begin, bytes, "");
   return {begin, new Pages{.begin = begin, .bytes = bytes}, give_back, at::Device(at::kCPU)};
 }
 

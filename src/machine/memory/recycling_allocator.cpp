@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/log.hpp"
+#include "machine/shapes/counted_memory.hpp"
 
 namespace hortator::machine {
 namespace {
@@ -63,6 +64,7 @@ Shared& shared() {
 }
 
 void install(Shared& shared) {
+  if (counts_memory()) return;
   auto* present = c10::GetCPUAllocator();
   if (present == shared.allocator) return;
   shared.allocator = new Allocator(*present);

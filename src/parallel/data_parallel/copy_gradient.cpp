@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "machine/memory/stream_copy.hpp"
+#include "machine/shapes/counted_memory.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -20,7 +21,7 @@ void copy_gradient(const at::Tensor& target, const at::Tensor& gradient) {
   // stream_copy uses one thread; LibTorch is faster where a rank has many.
   const bool is_bytewise = at::get_num_threads() <= 2 && is_plain(target) && is_plain(gradient) &&
                            target.scalar_type() == gradient.scalar_type() && target.numel() == gradient.numel() &&
-                           target.nbytes() >= large_bytes;
+                           target.nbytes() >= large_bytes && !machine::reserves_memory();
   if (is_bytewise) return machine::stream_copy(target.mutable_data_ptr(), gradient.const_data_ptr(), target.nbytes());
   target.copy_(gradient.detach());
 }

@@ -3,35 +3,42 @@
 #include <utility>
 
 #include "comm/self/self_communicator.hpp"
+#include "mpi/rehearsed_world.hpp"
 
 namespace hortator::parallel {
+namespace {
+
+std::function<int(const MeshShape& shape, int rank)> along(Axis axis) {
+  return [axis](const MeshShape& shape, int rank) { return shape.group(axis, rank); };
+}
+
+}  // namespace
 
 Mesh::Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device)
-    : shape_(shape), all_(all), device_(device), data_(make_group(shape.data_size(), shape.data_group(all.index()))) {
+    : shape_(shape), all_(all), device_(device), data_(make_group(shape.data_size(), &MeshShape::data_group)) {
   if (shape.size(Axis::context) > 1)
-    averaging_.emplace(make_group(shape.averaging_size(), shape.averaging_group(all.index())));
+    averaging_.emplace(make_group(shape.averaging_size(), &MeshShape::averaging_group));
 }
 
 const RankGroup& Mesh::connect_replicas() {
   if (shape_.size(Axis::context) == 1) return connect(Axis::replicate);
-  if (!replicas_) replicas_.emplace(make_group(shape_.replicas_size(), shape_.replicas_group(all_.index())));
+  if (!replicas_) replicas_.emplace(make_group(shape_.replicas_size(), &MeshShape::replicas_group));
   return replicas_->ranks;
 }
 
 const RankGroup& Mesh::connect_experts() {
-  if (!experts_) experts_.emplace(make_group(shape_.experts(), shape_.expert_group(all_.index()), Sharing::no));
+  if (!experts_) experts_.emplace(make_group(shape_.experts(), &MeshShape::expert_group, Sharing::no));
   return experts_->ranks;
 }
 
 const RankGroup& Mesh::connect_holders() {
-  if (!holders_) holders_.emplace(make_group(shape_.holders_size(), shape_.holders_group(all_.index())));
+  if (!holders_) holders_.emplace(make_group(shape_.holders_size(), &MeshShape::holders_group));
   return holders_->ranks;
 }
 
 const RankGroup& Mesh::connect_expert_shards() {
   if (shape_.expert_shards_size() == shape_.holders_size()) return connect_holders();
-  if (!expert_shards_)
-    expert_shards_.emplace(make_group(shape_.expert_shards_size(), shape_.expert_shards_group(all_.index())));
+  if (!expert_shards_) expert_shards_.emplace(make_group(shape_.expert_shards_size(), &MeshShape::expert_shards_group));
   return expert_shards_->ranks;
 }
 
@@ -42,13 +49,13 @@ const RankGroup& Mesh::connect_expert_replicas() {
 
 const RankGroup& Mesh::connect(Axis axis) {
   auto& group = along_[static_cast<std::size_t>(axis)];
-  if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index())));
+  if (!group) group.emplace(make_group(shape_.size(axis), along(axis)));
   return group->ranks;
 }
 
 const RankGroup& Mesh::connect_layer(Axis axis) {
   auto& group = layers_[static_cast<std::size_t>(axis)];
-  if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index()), Sharing::no));
+  if (!group) group.emplace(make_group(shape_.size(axis), along(axis), Sharing::no));
   return group->ranks;
 }
 
@@ -59,10 +66,12 @@ void Mesh::connect_layers() {
   }
 }
 
-// Ranks with the same `number` are in one group. @collective
-Mesh::Group Mesh::make_group(int size, int number, Sharing sharing) const {
+// Ranks with the same number are in one group. @collective
+Mesh::Group Mesh::make_group(int size, const GroupNumber& number_of, Sharing sharing) const {
   if (size == all_.size() && (size == 1 || sharing == Sharing::with_all)) return {.ranks = all_};
   const bool is_alone = size == 1;
+  const int number = number_of(shape_, all_.index());
+  const mpi::ColorsOfAll colors([this, &number_of](int rank) { return number_of(shape_, rank); });
   const auto part_of = [&](const comm::Communicator& all, c10::Device device) {
     return is_alone ? std::make_unique<comm::SelfCommunicator>(device) : all.split(number, all_.index());
   };

@@ -3,6 +3,7 @@
 #include <c10/core/Device.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,7 +64,9 @@ class Mesh {
   };
   enum class Sharing { with_all, no };
   bool is_plain() const { return shape_.data_size() == shape_.ranks() && shape_.experts() == 1; }
-  Group make_group(int size, int number, Sharing sharing = Sharing::with_all) const;
+  /// A number that exactly the ranks of a group share, for each rank.
+  using GroupNumber = std::function<int(const MeshShape& shape, int rank)>;
+  Group make_group(int size, const GroupNumber& number_of, Sharing sharing = Sharing::with_all) const;
 
   MeshShape shape_;
   RankGroup all_;

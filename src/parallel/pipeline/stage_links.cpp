@@ -10,6 +10,8 @@
 #include <span>
 
 #include "core/text/text.hpp"
+#include "mpi/rehearsed_world.hpp"
+#include "parallel/pipeline/rehearsed_stages.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -74,20 +76,24 @@ std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
 StageLinks::StageLinks(const mpi::Communicator& ranks, c10::Device device) : messages_(ranks), device_(device) {}
 
 void StageLinks::send_activations(int stage, const std::optional<StageTensors>& tensors) {
+  if (mpi::rehearsed_world() && tensors) note_stage_message(stage, *tensors);
   send(mpi::Messages::Peer::next, 2 * stage, tensors);
 }
 std::optional<StageTensors> StageLinks::receive_activations(int stage) {
+  if (mpi::rehearsed_world()) return rehearsed_activations(stage, device_);
   return receive(mpi::Messages::Peer::previous, 2 * stage);
 }
 void StageLinks::send_gradients(int stage, const std::optional<StageTensors>& gradients) {
   send(mpi::Messages::Peer::previous, 2 * stage + 1, gradients);
 }
 std::optional<StageTensors> StageLinks::receive_gradients(int stage) {
+  if (mpi::rehearsed_world()) return rehearsed_gradients(stage, device_);
   return receive(mpi::Messages::Peer::next, 2 * stage + 1);
 }
 
 void StageLinks::send(mpi::Messages::Peer to, int tag, const std::optional<StageTensors>& tensors) {
   const at::NoGradGuard no_grad;
+  if (mpi::rehearsed_world()) note_stage_traffic(messages_.ranks(), tensors.value_or(StageTensors()));
   const auto header = std::make_shared<Header>(tensors ? describe(*tensors) : Header{.failed = 1});
   messages_.send(to, tag, std::as_bytes(std::span(header.get(), 1)), header);
   if (!tensors) return;

@@ -11,6 +11,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
@@ -117,8 +118,10 @@ void StagedModule::connect_shared() {
   for (const auto& [name, tensor] : parameters_) {
     if (ranks_of(name).size() > 1) by_ranks[ranks_of(name)].push_back(tensor);
   }
-  for (auto& [ranks, parameters] : by_ranks) {
+  for (auto& [of_set, parameters] : by_ranks) {
+    const auto& ranks = of_set;
     const bool is_one = std::ranges::find(ranks, ranks_.index()) != ranks.end();
+    const mpi::ColorsOfAll colors([&ranks](int rank) { return std::ranges::find(ranks, rank) != ranks.end() ? 0 : 1; });
     auto group = ranks_.on_device.split(is_one ? 0 : 1, ranks_.index());
     if (is_one) shared_.push_back({.parameters = parameters, .ranks = std::move(group)});
   }

@@ -4,7 +4,11 @@
 #include <cstdlib>
 #include <exception>
 
+#include "core/environment/environment.hpp"
+#include "machine/shapes/counted_memory.hpp"
+#include "machine/shapes/shape_operators.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
@@ -18,11 +22,21 @@ void finalize_at_exit() {
   if (users == 0 && !last_left_by_exception) mpi::finalize_if_ours();
 }
 
+void start_rehearsal_if_asked() {
+  if (mpi::rehearsed_world()) {
+    machine::count_memory(machine::CountedMemory::reserved);
+    machine::compute_shapes_only();
+  } else if (core::variable("HORTATOR_MEMORY_REPORT")) {
+    machine::count_memory(machine::CountedMemory::used);
+  }
+}
+
 }  // namespace
 
 void start_mpi() {
   if (!mpi::is_usable()) check_startable(launcher(), mpi::library_version());
   mpi::ensure_initialized();
+  start_rehearsal_if_asked();
   [[maybe_unused]] static const int registered = std::atexit(finalize_at_exit);
 }
 

@@ -1,0 +1,32 @@
+#!/bin/bash
+# plan.sh BIN: what a plan recommends runs in a rehearsal and fits; what does not fit is not recommended.
+# shellcheck source=tests/integration/rehearsal/common.sh
+. "$(dirname "$0")/common.sh"
+
+program=("$bin/gpt" --text text.txt --steps 3 --batch-size 32 --cpu --run-dir run)
+cat >machine.json <<'END'
+{"name": "test", "ranks_per_node": 4, "memory": 1000000000, "flops_fp32": 1e12, "flops_16bit": 4e12,
+ "within_node": {"bytes_per_second": 1e10, "latency": 1e-6}, "between_nodes": {"bytes_per_second": 1e9, "latency": 1e-5},
+ "disk_bytes_per_second": 1e9}
+END
+"$bin/hortator" plan -n 8 --machine machine.json --rehearse 4 --json -- "${program[@]}" >plan.json || fail "a plan that fits"
+"$bin/hortator" plan -n 8 --machine machine.json --rehearse 2 --why tensor -- "${program[@]}" >plan.txt || fail "the plan's text"
+grep -q "hortator launch --nodes 2 --ranks-per-node 4" plan.txt || fail "no launch line: $(cat plan.txt)"
+grep -qE "^(tensor|the best run with tensor)" plan.txt || fail "no answer to --why: $(cat plan.txt)"
+python3 - <<'END' || fail "the plan: $(cat plan.json)"
+import json
+plan = json.load(open("plan.json"))
+best = plan["best"]
+assert best and all(run["rehearsed"] and run["memory"]["total"] <= 1e9 for run in best)
+assert all(run["data"] * run["tensor"] * run["context"] * run["pipeline"] == 8 for run in best)
+assert [run["throughput"] for run in best] == sorted((run["throughput"] for run in best), reverse=True)
+END
+code=0
+"$bin/hortator" plan -n 8 --machine machine.json --memory 1MB --rehearse 2 -- "${program[@]}" >none.txt || code=$?
+[[ $code == 1 ]] || fail "a plan that does not fit: exit code $code"
+grep -q "No run fits" none.txt || fail "no reason: $(cat none.txt)"
+"$bin/hortator" plan -n 8 --machine text.txt -- "${program[@]}" 2>bad.txt && fail "a bad machine file"
+grep -q "text.txt: the file is not a JSON object" bad.txt || fail "a bad machine file: $(cat bad.txt)"
+"$bin/hortator" plan -- "${program[@]}" 2>bad.txt && fail "no size"
+grep -q "either --ranks or --nodes" bad.txt || fail "no size: $(cat bad.txt)"
+exit $((fails > 0))
