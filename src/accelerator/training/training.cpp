@@ -46,6 +46,15 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
     at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
   connect();
+  if (!launched_.options.record.operators.empty()) mpi::all_or_none(host(), [this] { start_recording(); });
+}
+
+void Training::start_recording() {
+  recording = std::make_unique<observe::StepRecording>(
+      options().record,
+      observe::StepRecording::Tensors{.parameters = [this] { return prepared.named_parameters(); },
+                                      .stepped = [this] { return prepared.stepped(); }},
+      host().rank(), host().size());
 }
 
 void Training::connect() {
