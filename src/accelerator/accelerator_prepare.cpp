@@ -99,22 +99,25 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   if (!chosen.evaluation_mode && !options().ddp.find_unused_parameters) accelerator::require_own_parameters(module);
   const auto& recomputed = training_->launched().recomputed;
   if (!chosen.evaluation_mode && recomputed) recompute_as_launched(module, *recomputed);
-  const bool learns = !chosen.evaluation_mode && !options().reproducible;
+  const auto work = chosen.evaluation_mode   ? step::ModelWork::evaluation
+                    : options().reproducible ? step::ModelWork::sharding
+                                             : step::ModelWork::training;
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
-    place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
+    place(module, device(), !chosen.evaluation_mode && sharding != nullptr && sharding->pages_parameters());
   // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   const auto name = text::concat("model ", training_->prepared.models().size());
   auto model =
       step::ModelCore::prepare(module, name, training_->control.session(), accelerator::model_binding(*training_, name),
-                               training_->prepared.parameters(), learns);
+                               training_->prepared.parameters(), work);
   model->compute_in(training_->control.precision(), training_->options().autocast);
   if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
     parallel::join_synchronized_norms(module, training_->channels.shared_statistics());
   }
   training_->prepared.add_model(model);
+  if (training_->recording) training_->recording->note_prepared();
   return model;
 }
 
@@ -142,8 +145,14 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
                 training->synchronise_gradients();
                 const auto optimizer = itself->lock();
                 if (optimizer && max_norm) accelerator::clip_norm(*training, optimizer->parameters(), *max_norm);
-                if (optimizer == training->prepared.optimizers().front())
-                  accelerator::note_update_in_rehearsal(*training);
+                if (!training->prepared.is_first(optimizer.get())) return;
+                if (training->recording) training->recording->before_update();
+                accelerator::note_update_in_rehearsal(*training);
+              },
+          .stepped =
+              [training = training_.get(), itself] {
+                if (training->recording && training->prepared.is_first(itself->lock().get()))
+                  training->recording->after_update();
               },
           .cleared = [training = training_.get()](const auto& parameters) { training->note_cleared(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
@@ -155,10 +164,12 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
   if (forgets_on_save) prepared->note_forgets_on_save();
   if (training_->channels.zero()) {
     const auto& sharding = training_->channels.zero()->sharding();
-    prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());
+    const bool are_whole = !sharding.scatters_gradients() || options().reproducible;
+    prepared->shard(are_whole, sharding.moments, training_->host());
   }
   training_->control.scale_gradients_of(*prepared);
   training_->prepared.add_optimizer(prepared);
+  if (training_->recording) training_->recording->note_prepared();
   return prepared;
 }
 

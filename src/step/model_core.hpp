@@ -26,6 +26,13 @@
 
 namespace hortator::step {
 
+/// What a model communicates after prepare().
+enum class ModelWork {
+  training,    ///< gradients and buffers
+  sharding,    ///< parameters, where they are sharded; the caller sums gradients
+  evaluation,  ///< nothing
+};
+
 /// A prepared model; handles (Model) share it.
 class ModelCore {
  public:
@@ -48,12 +55,11 @@ class ModelCore {
 
   /// Gives all ranks rank 0's weights, shards parameters where `parallel.sharding` asks for it, and installs the
   /// gradient hooks. Keeps `module` alive if a shared_ptr owns it, and borrows it otherwise. Gradients of `taken`
-  /// parameters are averaged by a model that was prepared before. A model that does not learn communicates in this call
-  /// only. @collective
+  /// parameters are averaged by a model that was prepared before. @collective
   static std::shared_ptr<ModelCore> prepare(torch::nn::Module& module, std::string name,
                                             std::shared_ptr<const AcceleratorSession> session,
                                             const parallel::DataParallel& parallel, const TensorSet& taken = {},
-                                            bool learns = true);
+                                            ModelWork work = ModelWork::training);
 
   /// Stores what prepare() has built. Does not communicate.
   explicit ModelCore(Components components);

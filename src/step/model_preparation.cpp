@@ -227,23 +227,25 @@ std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::ShardedModel* 
 std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::string name,
                                               std::shared_ptr<const AcceleratorSession> session,
                                               const parallel::DataParallel& parallel, const TensorSet& taken,
-                                              bool learns) {
+                                              ModelWork work) {
+  const bool learns = work == ModelWork::training;
+  const bool shards = work != ModelWork::evaluation;
   parallel::replicate(module, parallel.first_weights(), parallel.first_weights_host(),
-                      passed_through(parallel, learns));
+                      passed_through(parallel, shards));
   auto staged = stage(module, parallel);
   if (staged && parallel.tensor == nullptr) make_stages(module, parallel, *staged);
-  if (!is_in_parts(module, parallel, learns)) make_all_values(module, parallel);
-  auto divided = divide(module, parallel, learns, staged.get());
+  if (!is_in_parts(module, parallel, shards)) make_all_values(module, parallel);
+  auto divided = divide(module, parallel, shards, staged.get());
   if (learns) parallel::count_tokens_over(module, parallel.counted);
   const parallel::PartsOnly each_rank_has;
   parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
   auto parameters = distinct_parameters(module);
   auto untaken = without(taken, parameters);
   auto own = learning(untaken);
-  auto sharded = learns ? shard(parallel, untaken, divided.get()) : nullptr;
+  auto sharded = shards ? shard(parallel, untaken, divided.get()) : nullptr;
   auto averaged = learns ? to_average(parallel, std::move(untaken)) : std::vector<parallel::NamedParameter>();
   auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), parallel);
-  auto scatter = make_scatter(sharded.get(), parallel, *reducer);
+  auto scatter = make_scatter(learns ? sharded.get() : nullptr, parallel, *reducer);
   return std::make_shared<ModelCore>(Components{.module = module,
                                                 .name = std::move(name),
                                                 .session = std::move(session),

@@ -84,6 +84,7 @@ const std::vector<Verb>& verbs() {
       {"test", "tests this installation on the nodes of an allocation", test_verb},
       {"watch", "shows the progress of a run, once or continuously", watch_verb},
       {"why", "says where and why a run failed, and whether a restart can help", why_verb},
+      {"compare-runs", "names the first operator that computes something else in another run", compare_runs_verb},
       {"plot", "plots the loss and the step rate of runs", plot_verb},
       {"scale", "measures a program on several numbers of ranks and reports its scaling", scale_verb},
       {"plan", "finds the settings with which a program fits into memory and is fastest", plan_verb},

@@ -26,6 +26,7 @@ int job_verb(const Arguments& arguments);
 int sweep_verb(const Arguments& arguments);
 int watch_verb(const Arguments& arguments);
 int why_verb(const Arguments& arguments);
+int compare_runs_verb(const Arguments& arguments);
 int plot_verb(const Arguments& arguments);
 int scale_verb(const Arguments& arguments);
 int plan_verb(const Arguments& arguments);

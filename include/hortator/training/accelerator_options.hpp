@@ -49,6 +49,14 @@ struct ProjectOptions {
   std::filesystem::path logging_dir = {};       ///< folder of the trackers' files; default: logs/ in dir
 };
 
+/// The operators of one step, written so that `hortator compare-runs` can compare two runs. Each rank records the name,
+/// shapes, hashes and norms of what its operators read and compute, which takes about twice the time of the step; no
+/// other step takes longer.
+struct RecordOptions {
+  std::filesystem::path operators = {};  ///< the folder; empty: nothing is recorded
+  std::int64_t step = 1;                 ///< the number of the update that ends the step, from 1
+};
+
 /// How a run is trained, and where it writes its files. Environment variables, which `hortator launch` sets, can supply
 /// some options that are not set here.
 struct AcceleratorOptions {
@@ -75,7 +83,8 @@ struct AcceleratorOptions {
   /// ranks has virtual_shards batches of batch_size, and each iteration of a loop computes one of them. Optimizers do
   /// nothing until a rank has computed all its shards. Gradients are summed along one tree; random numbers depend on
   /// (seed, step, shard); BatchNorm's statistics are those of the shard. Uses one thread for each rank. Gradients are
-  /// ready at clip_grad_norm_() or step().
+  /// ready at clip_grad_norm_() or step(). ZeRO's stages give the same bits as stage 0; each rank keeps whole gradients
+  /// until the update at all of them.
   bool reproducible = false;
   int virtual_shards = 8;
   ScheduleStep schedule_step = ScheduleStep::per_process;
@@ -88,6 +97,7 @@ struct AcceleratorOptions {
   ProjectOptions project = {};
   CheckpointOptions checkpoint = {};
   MemoryCheckpointOptions memory_checkpoint = {};
+  RecordOptions record = {};  ///< HORTATOR_RECORD_OPERATORS and HORTATOR_RECORD_STEP fill in what is not set
   /// The communicator to use instead of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
   std::optional<int> communicator = {};
   /// The time after which a collective that has not completed ends the job; see StateOptions.

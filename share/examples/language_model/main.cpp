@@ -10,6 +10,8 @@
 #include <hortator/hortator.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "../support/axes.hpp"
 #include "../support/loss_log.hpp"
@@ -27,7 +29,7 @@ struct Options {
                seed = 0;
   example::Axes axes;
   double learning_rate = 0, weight_decay = 0;
-  std::string precision;
+  std::string precision, reproducible;
   hortator::LoraOptions lora;
   std::string quantise;
   bool trains_adapter = false, has_adapter_options = false;
@@ -65,6 +67,8 @@ std::optional<Options> parse(int argc, char** argv) {
   found.warmup_steps = options.number("warmup-steps", 0, "steps in which the rate rises", 0);
   found.weight_decay = options.real("weight-decay", 0, "of AdamW");
   found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
+  found.reproducible = options.choice("reproducible", {"no", "mesh"},
+                                      "mesh: the same bits on 1, 2, 4 or 8 ranks, at each stage of ZeRO");
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
   found.axes = example::Axes::parse_with_pipeline(options);
   parse_adapter(options, found);
@@ -141,6 +145,7 @@ void train(const Options& options) {
                                      .data = {.split_batches = true},
                                      .zero = {.stage = static_cast<int>(options.zero)},
                                      .parallel = options.axes.config(),
+                                     .reproducible = options.reproducible == "mesh",
                                      .schedule_step = hortator::ScheduleStep::per_update,
                                      .project = {.dir = options.run_dir}});
   hortator::set_seed(static_cast<std::uint64_t>(options.seed));
@@ -163,16 +168,18 @@ void train(const Options& options) {
   const auto last_step =
       options.stop_after > 0 ? std::min(options.steps, schedule.steps() + options.stop_after) : options.steps;
 
+  std::vector<at::Tensor> losses;  // of this rank's batches of the step, each a sum and a number of tokens
   while (schedule.steps() < last_step) {
     for (auto& batch : accelerator.progress(loader, "language_model")) {
-      const auto loss = backward(accelerator, model, batch);
+      losses.push_back(backward(accelerator, model, batch));
       accelerator.clip_grad_norm_(model.parameters(), 1.0);
       optimizer.step();
       schedule.step();
       optimizer.zero_grad();
+      if (!accelerator.sync_gradients()) continue;  // with --reproducible a step has several batches on a rank
 
       const auto step = schedule.steps();
-      const auto sums = accelerator.reduce(loss).cpu();
+      const auto sums = accelerator.gather(at::stack(std::exchange(losses, {}))).sum(0).cpu();
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
       if (log) log->add(step, {mean});

@@ -63,6 +63,7 @@ void observe_batches(LoaderBinding& binding, Training& training, std::size_t loa
     binding.before_batch = [&training, session, loader](const BatchTurn& turn) {
       session->check_alive("loader");
       training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+      if (training.recording && turn.place >= 0) training.recording->begin_part(static_cast<int>(turn.place));
     };
   } else if (training.data().size() < training.host().size()) {
     const auto numbers = std::make_shared<ReadingNumbers>(training);

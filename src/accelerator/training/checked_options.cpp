@@ -39,10 +39,10 @@ void check(const MemoryCheckpointOptions& options) {
 }
 
 void check_together(const AcceleratorOptions& options) {
-  if (options.reproducible && options.zero.stage.value_or(0) > 0) {
-    throw UsageError({.what = text::concat("reproducible = true with zero.stage = ", *options.zero.stage),
-                      .why = "gradients are summed along one tree over whole gradients",
-                      .hint = "use stage 0"});
+  if (options.reproducible && options.zero.int8_gathers) {
+    throw UsageError({.what = "reproducible = true with zero.int8_gathers",
+                      .why = "parameters are rounded in blocks, which depend on the number of ranks",
+                      .hint = "leave int8_gathers out"});
   }
   if (options.reproducible && options.parallel.tensor.value_or(1) > 1) {
     throw UsageError({.what = text::concat("reproducible = true with parallel.tensor = ", *options.parallel.tensor),

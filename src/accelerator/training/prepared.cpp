@@ -107,6 +107,31 @@ step::ParameterNames Prepared::stepped_names() const {
   return names;
 }
 
+Prepared::NamedTensors Prepared::named_parameters() const {
+  NamedTensors named;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    const auto prefix = models_.size() == 1 ? "" : std::to_string(i) + '/';
+    for (const auto& [name, tensor] : models_[i]->parameters()) named.emplace_back(prefix + name, tensor);
+  }
+  return named;
+}
+
+Prepared::NamedTensors Prepared::stepped() const {
+  const auto names = stepped_names();
+  NamedTensors named;
+  for (const auto& optimizer : optimizers_) {
+    for (const auto& group : optimizer->optimizer().param_groups()) {
+      for (const auto& parameter : group.params()) {
+        const auto found = names.find(parameter.unsafeGetTensorImpl());
+        if (found == names.end()) continue;
+        const auto& name = found->second;
+        named.emplace_back(models_.size() == 1 ? name.substr(name.find('/') + 1) : name, parameter);
+      }
+    }
+  }
+  return named;
+}
+
 step::TensorSet Prepared::parameters() const {
   step::TensorSet parameters;
   for (const auto& model : models_) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "accelerator/state/state_hooks.hpp"
@@ -97,6 +98,15 @@ class Prepared {
   step::ParameterNames parameter_names() const;
   /// The parameters' names, also by the slices that optimizers step in place of the parameters.
   step::ParameterNames stepped_names() const;
+  using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+  /// The parameters of all models, by their names in the module where there is one model.
+  NamedTensors named_parameters() const;
+  /// What optimizers step, by the same names.
+  NamedTensors stepped() const;
+  /// Whether it was prepared before all other optimizers.
+  bool is_first(const step::OptimizerCore* optimizer) const {
+    return !optimizers_.empty() && optimizers_.front().get() == optimizer;
+  }
   /// The parameters of all models.
   step::TensorSet parameters() const;
   /// Those of the parameters whose gradients count in norms on this rank: without those of other stages, and those that

@@ -48,6 +48,15 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
   if (const auto* memory = output.memory())
     control.stopping().also_save_when([this, memory] { return memory->is_due(output.updates()); });
   connect();
+  if (!launched_.options.record.operators.empty()) mpi::all_or_none(host(), [this] { start_recording(); });
+}
+
+void Training::start_recording() {
+  recording = std::make_unique<observe::StepRecording>(
+      options().record,
+      observe::StepRecording::Tensors{.parameters = [this] { return prepared.named_parameters(); },
+                                      .stepped = [this] { return prepared.stepped(); }},
+      host().rank(), host().size());
 }
 
 void Training::connect() {

@@ -14,6 +14,7 @@
 #include "accelerator/training/prepared.hpp"
 #include "accelerator/training/run_output.hpp"
 #include "accelerator/training/step_control.hpp"
+#include "observe/operators/step_recording.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {
@@ -42,6 +43,7 @@ class Training {
   RunOutput output;
   StepControl control;
   Channels channels;
+  std::unique_ptr<observe::StepRecording> recording;  ///< null unless the options ask for it
 
   const AcceleratorOptions& options() const { return launched_.options; }
   const LaunchedOptions& launched() const { return launched_; }
@@ -98,6 +100,7 @@ class Training {
 
  private:
   void connect();  ///< @collective
+  void start_recording();
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
   void run_pass(const at::Tensor& start, bool retain_graph);      ///< @collective

@@ -69,6 +69,11 @@ void OptimizerCore::step() {
   if (!hooks_.gradients_synchronised()) return;
   hooks_.synchronise();
   if (auto* recording = session_->recording()) return record_step(*recording);
+  step_synchronised();
+  if (hooks_.stepped) hooks_.stepped();
+}
+
+void OptimizerCore::step_synchronised() {
   if (scaled_ && scaled_->is_late()) return step_ahead();
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) {

@@ -23,6 +23,7 @@ namespace hortator::step {
 struct OptimizerHooks {
   std::function<bool()> gradients_synchronised;  ///< whether they are in this micro-step
   std::function<void()> synchronise;             ///< finishes gradients in transfer (plain loss.backward())
+  std::function<void()> stepped = {};            ///< called at the end of each step
   std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< called when these parameters' gradients are cleared
   StepKernel kernel = StepKernel::fused;
   Protection* protection = nullptr;  ///< null unless updates are protected
@@ -115,6 +116,7 @@ class OptimizerCore {
   void check_alive() const { session_->check_alive("optimizer"); }
 
  private:
+  void step_synchronised();
   void step_ahead();
   void step_now(const std::function<void()>& kernels);
   bool arrive_at_step();

@@ -114,6 +114,8 @@ TEST_CASE("what the launcher asks to offload applies where the program says noth
   CHECK(with({{"HORTATOR_INT8_GATHERS", "true"}}, {.zero = {.stage = 3}}).zero.int8_gathers);
   CHECK(!with({{"HORTATOR_INT8_GATHERS", "0"}}).zero.int8_gathers);
   CHECK(with({{"HORTATOR_INT8_GATHERS", "0"}}, {.zero = {.int8_gathers = true}}).zero.int8_gathers);
+  CHECK(with({{"HORTATOR_RECORD_OPERATORS", "runs/two"}, {"HORTATOR_RECORD_STEP", "3"}}).record.step == 3);
+  CHECK(with({{"HORTATOR_RECORD_OPERATORS", "runs/two"}}, {.record = {.operators = "own"}}).record.operators == "own");
   CHECK_THROWS_WITH(with({{"HORTATOR_INT8_GATHERS", "8"}}), ContainsSubstring("HORTATOR_INT8_GATHERS"));
 
   const auto fsdp = with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_OFFLOAD_PARAMS", "True"}}).zero;

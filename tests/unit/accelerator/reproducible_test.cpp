@@ -51,12 +51,14 @@ struct Setting {
   bool weighted = false;
   std::int64_t samples = 51;  // the last step is padded
   std::uint64_t seed = 11;
+  int stage = 0;  // of ZeRO
 };
 
 // The usual training loop.
 Run run_training(const Setting& setting, std::optional<int> communicator) {
   at::manual_seed(5);  // numbers drawn before the run is seeded do not matter
   Accelerator accelerator({.gradient_accumulation_steps = setting.accumulate,
+                           .zero = {.stage = setting.stage},
                            .reproducible = true,
                            .virtual_shards = setting.shards,
                            .communicator = communicator});
@@ -89,6 +91,7 @@ Run run_training(const Setting& setting, std::optional<int> communicator) {
       }
     }
   }
+  accelerator.free_memory();  // whole parameters
   for (const auto& parameter : net->parameters()) run.state.push_back(parameter.detach().clone());
   for (const auto& buffer : net->buffers()) run.state.push_back(buffer.clone());
   run.drawn_afterwards = at::randn({1}).item<float>();
@@ -107,16 +110,21 @@ int handle_of(MPI_Comm comm) { return static_cast<int>(MPI_Comm_c2f(comm)); }
 
 }  // namespace
 
-TEST_CASE("one rank and all ranks get bitwise the same losses and weights") {
+TEST_CASE("one rank and all ranks get bitwise the same losses and weights, at each stage of ZeRO") {
   const State state;
   const auto setting = GENERATE(Setting{}, Setting{.shards = 8, .samples = 70}, Setting{.accumulate = 2},
                                 Setting{.accumulate = 3, .weighted = true}, Setting{.weighted = true});
   const auto single = run_training(setting, handle_of(MPI_COMM_SELF));
-  const auto parallel = run_training(setting, {});
-  for (const auto& [step_and_shard, loss] : parallel.losses) CHECK(single.losses.at(step_and_shard) == loss);
-  CHECK(single.losses.size() == parallel.losses.size() * static_cast<std::size_t>(state.num_processes()));
-  CHECK(equal(single.state, parallel.state));
-  CHECK(single.drawn_afterwards == parallel.drawn_afterwards);
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("ZeRO stage " << stage);
+    auto staged = setting;
+    staged.stage = stage;
+    const auto parallel = run_training(staged, {});
+    for (const auto& [step_and_shard, loss] : parallel.losses) CHECK(single.losses.at(step_and_shard) == loss);
+    CHECK(single.losses.size() == parallel.losses.size() * static_cast<std::size_t>(state.num_processes()));
+    CHECK(equal(single.state, parallel.state));
+    CHECK(single.drawn_afterwards == parallel.drawn_afterwards);
+  }
 }
 
 TEST_CASE("matrix products on a device are made deterministic, unless the user has configured them") {

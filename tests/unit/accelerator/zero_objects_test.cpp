@@ -30,7 +30,7 @@ TEST_CASE("options that ZeRO does not support are refused before anything is tra
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 4}}), ContainsSubstring("zero.stage is 4"));
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1, .shard_group = -2}}),
                     ContainsSubstring("zero.shard_group is -2"));
-  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1}, .reproducible = true}),
+  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 3, .int8_gathers = true}, .reproducible = true}),
                     ContainsSubstring("reproducible = true"));
   CHECK_THROWS_WITH(
       Accelerator({.ddp = {.comm_hook = DDPCommunicationHookType::bf16, .error_feedback = true}, .zero = {.stage = 2}}),

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# mesh.sh LANGUAGE_MODEL MPIEXEC NUMPROC_FLAG [PREFLAG...]: with --reproducible mesh, losses and weights have the same bits on 1, 2 and 4 ranks
+# at each stage of ZeRO, and after a resume on another mesh; without it they have not.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+program=$1 mpiexec=$2 ranks_flag=$3
+preflags=("${@:4}")
+cd "$scratch"
+mkdir model
+cat >model/config.json <<'JSON'
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 256, "hidden_size": 16, "intermediate_size": 24,
+ "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 64, "tie_word_embeddings": true}
+JSON
+for i in $(seq 90); do echo "$i galleys keep time, and $((i * i)) rowers hear the hortator"; done >text
+common=(--model model --random-weights --text text --bytes --documents line --batch-size 16 --context-length 24 --learning-rate 1e-2 --cpu --steps 6)
+# train RANKS FOLDER OPTION...
+train() {
+  run "$mpiexec" "$ranks_flag" "$1" "${preflags[@]}" "$program" "${common[@]}" --run-dir "$2" "${@:3}"
+  expect_code 0
+}
+# same FOLDER: the losses and the saved weights are those of the first run
+same() {
+  cmp -s one/loss.csv "$1/loss.csv" || wrong "the losses of $1 differ: $(paste one/loss.csv "$1/loss.csv")"
+  cmp -s one/model/model.safetensors "$1/model/model.safetensors" || wrong "the weights of $1 differ"
+}
+
+train 1 one --reproducible mesh
+[ "$(wc -l <one/loss.csv)" = 7 ] || wrong 'loss.csv does not have one row per step'
+for mesh in '2 0' '2 1' '2 2' '2 3' '4 0' '4 3' '1 3'; do
+  read -r ranks stage <<<"$mesh"
+  train "$ranks" "ranks$ranks-zero$stage" --reproducible mesh --zero "$stage"
+  same "ranks$ranks-zero$stage"
+done
+
+# A run that moves from mesh to mesh.
+train 1 moved --reproducible mesh --stop-after 2
+train 4 moved --reproducible mesh --stop-after 1 --zero 3
+train 2 moved --reproducible mesh --stop-after 2 --zero 2
+train 2 moved --reproducible mesh
+same moved
+
+# Sums in another order are seen in these digits.
+train 1 plain-one
+train 4 plain-four
+! cmp -s plain-one/model/model.safetensors plain-four/model/model.safetensors || wrong 'other orders of sums give the same weights: this test proves nothing'
+
+run "$mpiexec" "$ranks_flag" 2 "${preflags[@]}" "$program" "${common[@]}" --run-dir refused --reproducible mesh --tensor 2
+expect_code 2
+expect_line 'reproducible = true with parallel.tensor = 2'
