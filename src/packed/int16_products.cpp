@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -39,8 +40,12 @@ void round_block(const PackedLayout& layout, const float* x, std::int16_t* short
     largest = std::max(largest, std::abs(x[i]));
     sum += x[i];
   }
+  if (!std::isfinite(sum)) {  // as it would be in float32: no number of 16 bits is NaN
+    scale = sum = std::numeric_limits<float>::quiet_NaN();
+    return std::fill_n(shorts, block, std::int16_t{0}), void();
+  }
   scale = largest / largest_int16;
-  const auto factor = largest > 0 ? largest_int16 / largest : 0.0F;
+  const auto factor = scale > 0 ? largest_int16 / largest : 0.0F;
   const bool is_split = layout.format != WeightFormat::int8;
   for (std::int64_t i = 0; i < block; ++i) {
     const auto at = is_split ? i / 2 + i % 2 * (block / 2) : i;

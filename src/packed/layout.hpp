@@ -30,6 +30,7 @@ struct PackedLayout {
   std::int64_t bytes() const { return scale_bytes() + number_bytes(); }
   /// Whether rows consist of whole groups, so that they begin at a byte and with a scale of their own.
   bool has_whole_groups() const { return format == WeightFormat::int8 || inputs % group == 0; }
+  friend bool operator==(const PackedLayout&, const PackedLayout&) = default;
 };
 
 /// The parts of the array.

@@ -225,4 +225,11 @@ at::Tensor product(const PackedLayout& layout, const at::Tensor& x, const at::Te
   return y.view(sizes);
 }
 
+at::Tensor rows_at(const PackedLayout& layout, const at::Tensor& weight, const at::Tensor& numbers) {
+  const paging::Hold present(std::span(&weight, 1), paging::Access::read);
+  auto sizes = numbers.sizes().vec();
+  sizes.push_back(layout.inputs);
+  return unpacked_rows_at(layout, weight, numbers.reshape({-1})).view(sizes);
+}
+
 }  // namespace hortator::packed

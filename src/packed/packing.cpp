@@ -45,7 +45,7 @@ void pack_int8_row(const float* row, std::int64_t inputs, float& scale, std::uin
   scale = largest_of(row, inputs);
   const float factor = 127.0F / scale;
   for (std::int64_t i = 0; i < inputs; ++i) {
-    const auto number = scale > 0 ? std::nearbyint(row[i] * factor) : 0.0F;
+    const auto number = std::isfinite(factor) ? std::nearbyint(row[i] * factor) : 0.0F;
     numbers[i] = static_cast<std::uint8_t>(static_cast<std::int8_t>(number));
   }
 }

@@ -24,6 +24,10 @@ struct Options {
   std::filesystem::path checkpoint = {};  ///< its folder or GGUF file; empty: the model of the example gpt
   std::filesystem::path adapter = {};     ///< a folder of peft's layout, for the checkpoint
   std::string quantise = {};              ///< "int8", "int4" or "nf4"; empty: weights as they are
+  std::string quantise_scores = {};       ///< the same for the layer that scores tokens; empty: int8 with quantise
+  std::filesystem::path save = {};        ///< folder to which the model is written, packed if it is
+  std::filesystem::path perplexity = {};  ///< a text to measure
+  std::int64_t speed = 0;                 ///< tokens to generate for a measurement; 0: none
   int tensor = 1;                         ///< ranks among which its layers are divided; 1: the launcher's value
   int pipeline = 1;                       ///< ranks that have consecutive layers; 1: the launcher's value
   hortator::models::GenerateOptions generation;

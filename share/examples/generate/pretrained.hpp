@@ -16,6 +16,12 @@
 
 namespace generate {
 
+/// The checkpoint's model with its weights packed and its adapter as the options say. Local.
+std::shared_ptr<hortator::models::PretrainedModel> loaded(const Options& options);
+
+/// Writes the model to the folder that the options name.
+void save(const Options& options);
+
 /// A text to continue, and its number among all of the run: equal texts have different random tokens.
 struct NumberedPrompt {
   std::string text = {};

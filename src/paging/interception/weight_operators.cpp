@@ -202,9 +202,11 @@ bool changes_products(const at::Tensor& weight) {
   return false;
 }
 
-bool is_packed(const at::Tensor& weight) {
-  return find_at(weight).computes[static_cast<std::size_t>(WeightLayer::packed)] != nullptr;
+std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer) {
+  return find_at(weight).computes[static_cast<std::size_t>(layer)];
 }
+
+bool is_packed(const at::Tensor& weight) { return operator_of(weight, WeightLayer::packed) != nullptr; }
 
 std::vector<std::int64_t> sizes_of_weight(const at::Tensor& weight) {
   const auto found = find_at(weight);

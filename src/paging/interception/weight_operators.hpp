@@ -59,6 +59,9 @@ enum class WeightLayer { adapters, packed };
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
 void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
 
+/// What is attached to a weight in this layer; null if nothing is.
+std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer);
+
 /// Whether the weight's memory holds a packed form of it.
 bool is_packed(const at::Tensor& weight);
 /// The sizes of a weight, also of a packed one.
