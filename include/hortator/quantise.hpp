@@ -15,17 +15,18 @@ namespace hortator {
 
 /// How a weight is kept in fewer bits.
 enum class WeightFormat {
-  int8,  ///< whole numbers from -127 to 127, and the largest absolute value of each row
-  int4,  ///< whole numbers from 0 to 15, and the scale and the smallest value of each group of a row
-  nf4    ///< QLoRA's 16 values for normally distributed weights, and the largest absolute value of each group
+  int8,        ///< whole numbers from -127 to 127, and the largest absolute value of each row
+  int4,        ///< whole numbers from 0 to 15, and the scale and the smallest value of each group of a row
+  nf4,         ///< QLoRA's 16 values for normally distributed weights, and the largest absolute value of each group
+  int8_groups  ///< whole numbers from -127 to 127, and the scale of each group of a row
 };
 
-/// "int8", "int4" or "nf4". Throws UsageError for others.
+/// "int8", "int4", "nf4" or "int8_groups". Throws UsageError for others.
 HORTATOR_API WeightFormat parse_weight_format(std::string_view name);
 
 struct QuantiseOptions {
   WeightFormat format = WeightFormat::int8;
-  std::int64_t group = 64;  ///< of int4 and nf4: 16, 32, 64, 128, ...; bitsandbytes' blocksize
+  std::int64_t group = 64;  ///< 16, 32, 64, 128, ...; bitsandbytes' blocksize. int8 has none
   /// Layers that stay as they are, by name or the end of a name from a dot on. (llm_int8_skip_modules)
   std::vector<std::string> skip = {};
   /// The format of the layer that scores a language model's tokens, and of the embedding that shares its weight.

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
-#include <bit>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -24,13 +23,19 @@ void unpack_int8_row(const PackedLayout& layout, const PackedBytes& parts, std::
     to[i] = static_cast<float>(static_cast<std::int8_t>(numbers[i])) * largest * int8_step;
 }
 
+void unpack_int8_groups(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
+  const auto* numbers = parts.numbers + row * layout.inputs;
+  const auto* scales = parts.floats + row * layout.groups_of_row();
+  for (std::int64_t i = 0; i < layout.inputs; ++i)
+    to[i] = static_cast<float>(static_cast<std::int8_t>(numbers[i])) * scales[i / layout.group];
+}
+
 void unpack_int4_row(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
   const auto* numbers = parts.numbers + row * layout.row_bytes();
   const auto* pairs = parts.pairs + row * layout.groups_of_row();
   for (std::int64_t i = 0; i < layout.inputs; ++i) {
     const auto pair = pairs[i / layout.group];
-    const auto scale = std::bit_cast<float>(pair & 0xFFFF0000U), smallest = std::bit_cast<float>(pair << 16U);
-    to[i] = static_cast<float>(nibble_at(numbers, i)) * scale + smallest;
+    to[i] = static_cast<float>(nibble_at(numbers, i)) * scale_of(pair) + smallest_of(pair);
   }
 }
 
@@ -45,6 +50,7 @@ using UnpackRow = void (*)(const PackedLayout&, const PackedBytes&, std::int64_t
 
 UnpackRow unpack_of(const PackedLayout& layout) {
   if (layout.format == WeightFormat::int8) return unpack_int8_row;
+  if (layout.format == WeightFormat::int8_groups) return unpack_int8_groups;
   return layout.format == WeightFormat::int4 ? unpack_int4_row : unpack_nf4_row;
 }
 

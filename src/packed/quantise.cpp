@@ -26,8 +26,9 @@ WeightFormat parse_weight_format(std::string_view name) {
   if (name == "int8") return WeightFormat::int8;
   if (name == "int4") return WeightFormat::int4;
   if (name == "nf4") return WeightFormat::nf4;
-  throw UsageError(
-      {.what = text::concat("Expected int8, int4 or nf4 as the format of weights, got ", text::quote(name))});
+  if (name == "int8_groups") return WeightFormat::int8_groups;
+  throw UsageError({.what = text::concat("Expected int8, int4, nf4 or int8_groups as the format of weights, got ",
+                                         text::quote(name))});
 }
 
 QuantiseOptions quantise_options(const BnbQuantizationConfig& config) {

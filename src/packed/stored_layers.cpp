@@ -12,6 +12,7 @@
 
 #include "adapters/layers.hpp"
 #include "core/text/text.hpp"
+#include "packed/gguf_layers.hpp"
 #include "packed/packing.hpp"
 #include "packed/stored_weights.hpp"
 #include "weights/module_weights.hpp"
@@ -29,9 +30,13 @@ at::Tensor bytes_of_text(const std::string& text) {
   return bytes;
 }
 
+const char* name_of(WeightFormat format) {
+  return format == WeightFormat::nf4 ? "nf4" : format == WeightFormat::int4 ? "int4" : "int8_groups";
+}
+
 at::Tensor state_of(const PackableLayer& layer) {
   const auto& layout = layer.layout;
-  const nlohmann::ordered_json state = {{"quant_type", layout.format == WeightFormat::nf4 ? "nf4" : "int4"},
+  const nlohmann::ordered_json state = {{"quant_type", name_of(layout.format)},
                                         {"blocksize", layout.group},
                                         {"dtype", type_name(layer.type)},
                                         {"shape", {layout.outputs, layout.inputs}}};
@@ -62,6 +67,14 @@ void require_shape(const PackableLayer& layer, const weights::WeightSource& sour
                     .why = "the file is of another model"});
 }
 
+std::map<std::string, StoredLayer> stored_layers_of(const weights::WeightSource& source) {
+  if (const auto* stored = dynamic_cast<const StoredWeights*>(&source)) return stored->layers();
+  std::map<std::string, StoredLayer> layers;
+  if (const auto* gguf = dynamic_cast<const GgufLayers*>(&source))
+    for (const auto& [name, layout] : gguf->layers()) layers.emplace(name, StoredLayer{.layout = layout});
+  return layers;
+}
+
 }  // namespace
 
 std::map<std::string, at::Tensor> stored_tensors(const std::string& name, const at::Tensor& weight) {
@@ -77,11 +90,14 @@ std::map<std::string, at::Tensor> stored_tensors(const std::string& name, const 
             {beginning + "SCB", scales.clone().view(at::kFloat)},
             {beginning + "weight_format", at::zeros({}, at::kByte)}};
   }
-  const bool is_nf4 = layout.format == WeightFormat::nf4;
+  const bool is_nf4 = layout.format == WeightFormat::nf4, is_int4 = layout.format == WeightFormat::int4;
   std::map<std::string, at::Tensor> tensors = {
       {name, numbers.view({-1, 1})},
-      {name + ".absmax", scales.clone().view(is_nf4 ? at::kFloat : at::kBFloat16)},
-      {name + (is_nf4 ? nf4_state : int4_state), state_of(*layer)}};
+      {name + ".absmax", scales.clone().view(is_int4 ? at::kHalf : at::kFloat)},
+      {name + (is_nf4    ? nf4_state
+               : is_int4 ? int4_state
+                         : int8_state),
+       state_of(*layer)}};
   constexpr std::int64_t values = 16;
   if (is_nf4) tensors.emplace(name + ".quant_map", at::from_blob(const_cast<float*>(nf4_values()), {values}).clone());
   return tensors;
@@ -92,7 +108,8 @@ std::string quantization_config(const torch::nn::Module& module) {
   for (const auto& item : module.named_parameters())
     if (const auto layer = packed_layer_of(item.value()); layer && !format) format = layer->layout.format;
   if (!format) return {};
-  if (*format == WeightFormat::int4) return R"({"quant_method": "hortator", "format": "int4"})";
+  const bool is_ours = *format == WeightFormat::int4 || *format == WeightFormat::int8_groups;
+  if (is_ours) return nlohmann::json({{"quant_method", "hortator"}, {"format", name_of(*format)}}).dump();
   nlohmann::ordered_json config = {{"quant_method", "bitsandbytes"},
                                    {"load_in_8bit", *format == WeightFormat::int8},
                                    {"load_in_4bit", *format == WeightFormat::nf4}};
@@ -116,13 +133,20 @@ std::unique_ptr<weights::WeightSource> with_packed_layers(std::unique_ptr<weight
   return std::make_unique<StoredWeights>(std::move(source));
 }
 
+std::unique_ptr<weights::WeightSource> with_layers_of_file(std::unique_ptr<weights::WeightSource> source) {
+  auto* gguf = dynamic_cast<weights::GgufWeights*>(source.get());
+  if (gguf == nullptr) return with_packed_layers(std::move(source));
+  [[maybe_unused]] const auto* same = source.release();
+  return std::make_unique<GgufLayers>(std::unique_ptr<weights::GgufWeights>(gguf));
+}
+
 std::vector<PackableLayer> layers_packed_in(const weights::WeightSource& source, const torch::nn::Module& module,
                                             const Renaming& rename) {
-  const auto* stored = dynamic_cast<const StoredWeights*>(&source);
-  if (stored == nullptr) return {};
+  const auto stored = stored_layers_of(source);
+  if (stored.empty()) return {};
   const auto layers = adapters::layers_of(module).layers;
   std::vector<PackableLayer> packed;
-  for (const auto& [name, one] : stored->layers()) {
+  for (const auto& [name, one] : stored) {
     auto layer = layer_named(layers, rename(name), one);
     if (!layer)
       throw UsageError({.what = text::concat("The weight ", text::quote(name), " of ", source.path(),
@@ -130,8 +154,7 @@ std::vector<PackableLayer> layers_packed_in(const weights::WeightSource& source,
                         .why = "only weights of linear layers and embeddings are packed",
                         .hint = "compare the model with the one that was saved"});
     require_shape(*layer, source);
-    if (one.layout.format == WeightFormat::int8 && layer->weight.is_floating_point())
-      layer->type = layer->weight.scalar_type();
+    if (!one.scales.defined() && layer->weight.is_floating_point()) layer->type = layer->weight.scalar_type();
     packed.push_back(std::move(*layer));
   }
   return packed;

@@ -111,10 +111,12 @@ StoredWeights::StoredWeights(std::unique_ptr<WeightSource> source) : source_(std
     const auto state = name.find(".quant_state.");
     if (state != std::string::npos) {
       const auto weight = name.substr(0, state);
-      const bool is_nf4 = name.ends_with(nf4_state);
-      if (!is_nf4 && !name.ends_with(int4_state))
+      const std::map<std::string, WeightFormat> known = {
+          {nf4_state, WeightFormat::nf4}, {int4_state, WeightFormat::int4}, {int8_state, WeightFormat::int8_groups}};
+      const auto format = known.find(name.substr(state));
+      if (format == known.end())
         refuse(*source_, weight, text::concat("is packed as ", text::quote(name.substr(state + 1))));
-      add_four_bits(weight, name, is_nf4 ? WeightFormat::nf4 : WeightFormat::int4);
+      add_groups(weight, name, format->second);
       add_beside(weight);
       beside_weights.insert(name);
     } else if (name.ends_with(".SCB")) {
@@ -127,7 +129,7 @@ StoredWeights::StoredWeights(std::unique_ptr<WeightSource> source) : source_(std
     if (!beside_weights.contains(name)) names_.push_back(name);
 }
 
-void StoredWeights::add_four_bits(const std::string& weight, const std::string& state_name, WeightFormat format) {
+void StoredWeights::add_groups(const std::string& weight, const std::string& state_name, WeightFormat format) {
   const auto state = state_of(*source_, weight, state_name);
   const auto shape = shape_in(*source_, weight, state);
   StoredLayer layer{
@@ -135,7 +137,7 @@ void StoredWeights::add_four_bits(const std::string& weight, const std::string& 
       .type = shape.type};
   const auto& layout = layer.layout;
   if (format == WeightFormat::int4) {
-    layer.scales = as_bytes(beside(*source_, weight, weight + ".absmax", at::kBFloat16, 2 * layout.scales()));
+    layer.scales = as_bytes(beside(*source_, weight, weight + ".absmax", at::kHalf, 2 * layout.scales()));
   } else {
     const bool is_nested = state.contains("nested_blocksize");
     layer.scales = as_bytes(is_nested ? unpacked_scales(*source_, weight, state, layout.scales())

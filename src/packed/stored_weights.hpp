@@ -21,6 +21,7 @@ struct StoredLayer {
 /// The suffixes of names beside WEIGHT.
 inline constexpr const char* nf4_state = ".quant_state.bitsandbytes__nf4";
 inline constexpr const char* int4_state = ".quant_state.hortator__int4";
+inline constexpr const char* int8_state = ".quant_state.hortator__int8";
 
 /// A source with the tensors of packed weights joined.
 class StoredWeights final : public weights::WeightSource {
@@ -39,7 +40,7 @@ class StoredWeights final : public weights::WeightSource {
   void require_unchanged() const override { source_->require_unchanged(); }
 
  private:
-  void add_four_bits(const std::string& weight, const std::string& state, WeightFormat format);
+  void add_groups(const std::string& weight, const std::string& state, WeightFormat format);
   void add_int8(const std::string& layer);
 
   std::unique_ptr<weights::WeightSource> source_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <hortator/bigmodel/dispatch.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/generate.hpp>
 #include <hortator/models/tokenizer.hpp>
@@ -101,6 +102,35 @@ double seconds_of_token(models::PretrainedModel& model, std::int64_t tokens) {
   return best;
 }
 
+void measure_model(const Options& options, const hortator::State& state, models::PretrainedModel& model) {
+  const at::NoGradGuard no_grad;
+  if (!options.perplexity.empty()) {
+    const auto tokens = tokens_of(options);
+    state.print("perplexity ", rounded(perplexity_of(model, tokens), 3), " of ", tokens.size(), " tokens");
+  }
+  if (options.speed == 0) return;
+  const auto seconds = seconds_of_token(model, options.speed), bytes = bytes_of_token(model);
+  const auto bandwidth = memory_bandwidth();
+  state.print(rounded(1 / seconds, 1), " tokens a second; ", rounded(bytes / 1e6, 1),
+              " MB of weights a token, which memory at ", rounded(bandwidth / 1e9, 1), " GB/s allows ",
+              rounded(bandwidth / bytes, 1), " times a second");
+}
+
+/// The model with all its weights on disk.
+void measure_on_disk(const Options& options, const hortator::State& state) {
+  auto empty = hortator::init_empty_weights(
+      [&] { return models::from_config(options.checkpoint, {.dtype = options.bf16 ? at::kBFloat16 : at::kFloat}); });
+  empty->eval();
+  const hortator::DeviceMap on_disk = {{"", hortator::DevicePlacement::disk()}};
+  auto model = hortator::load_checkpoint_and_dispatch(
+      state, empty, options.checkpoint,
+      {.device_map = on_disk, .offload_folder = options.disk, .quantise = packing(options)});
+  const auto together = model.together();
+  measure_model(options, state, *model.unwrap());
+  const auto counters = model.counters();
+  state.print(rounded(static_cast<double>(counters.on_disk) / 1e6, 1), " MB of weights on disk");
+}
+
 }  // namespace
 
 void measure(const Options& options) {
@@ -108,19 +138,10 @@ void measure(const Options& options) {
   if (state.num_processes() > 1)
     throw hortator::UsageError(
         {.what = "--perplexity and --speed: expected one rank, got " + std::to_string(state.num_processes())});
+  if (!options.disk.empty()) return measure_on_disk(options, state);
   const auto model = loaded(options);
   model->to(state.device());
-  const at::NoGradGuard no_grad;
-  if (!options.perplexity.empty()) {
-    const auto tokens = tokens_of(options);
-    state.print("perplexity ", rounded(perplexity_of(*model, tokens), 3), " of ", tokens.size(), " tokens");
-  }
-  if (options.speed == 0) return;
-  const auto seconds = seconds_of_token(*model, options.speed), bytes = bytes_of_token(*model);
-  const auto bandwidth = memory_bandwidth();
-  state.print(rounded(1 / seconds, 1), " tokens a second; ", rounded(bytes / 1e6, 1),
-              " MB of weights a token, which memory at ", rounded(bandwidth / 1e9, 1), " GB/s allows ",
-              rounded(bandwidth / bytes, 1), " times a second");
+  measure_model(options, state, *model);
 }
 
 }  // namespace generate

@@ -23,7 +23,7 @@ auto into(std::optional<T>& value) {
 }
 
 struct Paths {
-  std::string prompts, answers, keep, weights, checkpoint, adapter, ids, logits, hidden, save, perplexity;
+  std::string prompts, answers, keep, weights, checkpoint, adapter, ids, logits, hidden, save, perplexity, disk;
 };
 
 po::options_description described(Options& options, Paths& paths) {
@@ -47,11 +47,16 @@ po::options_description described(Options& options, Paths& paths) {
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("adapter", po::value(&paths.adapter)->value_name("DIR"),
       "with --model: a LoRA adapter, a folder of peft's layout (adapter_config.json, adapter_model.safetensors)");
-  add("quantise", po::value(&options.quantise)->value_name("int8|int4|nf4"),
-      "with --model: keep the weights of linear layers in 8 or 4 bits");
+  add("quantise", po::value(&options.quantise)->value_name("int8|int4|nf4|int8_groups|file"),
+      "with --model: keep the weights of linear layers in 8 or 4 bits; file: as a GGUF file of Q8_0, Q4_0 or Q4_1 has "
+      "them");
+  add("quantise-group", into(options.quantise_group)->value_name("N"), "with --quantise: weights that share a scale");
   add("quantise-scores", po::value(&options.quantise_scores)->value_name("int8|int4|nf4|no"),
       "with --quantise: the same for the layer that scores tokens and an embedding that shares its weight; int8 if not "
       "given");
+  add("bf16", po::bool_switch(&options.bf16), "with --model: weights and computation in bfloat16");
+  add("disk", po::value(&paths.disk)->value_name("DIR"),
+      "with --perplexity or --speed: all weights stay on disk, packed ones in a file in this folder");
   add("save", po::value(&paths.save)->value_name("DIR"),
       "with --model: write the model to this folder, with --quantise in 8 or 4 bits, for --model DIR");
   add("perplexity", po::value(&paths.perplexity)->value_name("FILE"),
@@ -138,6 +143,7 @@ Options parse_options(int argc, const char* const* argv) {
   options.checkpoint = paths.checkpoint;
   options.adapter = paths.adapter;
   options.save = paths.save;
+  options.disk = paths.disk;
   options.perplexity = paths.perplexity;
   options.ids = paths.ids;
   options.logits = paths.logits;
@@ -155,10 +161,13 @@ Options parse_options(int argc, const char* const* argv) {
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
   check(options.pipeline > 0, "--pipeline: expected a whole number from 1");
   check(options.quantise.empty() || !paths.checkpoint.empty(), "--quantise: expected --model DIR as well");
-  check(options.quantise_scores.empty() || !options.quantise.empty(),
-        "--quantise-scores: expected --quantise int8, int4 or nf4 as well");
+  check(options.quantise_scores.empty() || (!options.quantise.empty() && options.quantise != "file"),
+        "--quantise-scores: expected --quantise int8, int4, nf4 or int8_groups as well");
   check(options.speed >= 0, "--speed: expected a whole number from 1");
   const bool measures = options.speed > 0 || !paths.perplexity.empty();
+  check(paths.disk.empty() || (measures && options.quantise != "file"),
+        "--disk: expected --perplexity or --speed as well, and not --quantise file");
+  check(!options.bf16 || !paths.checkpoint.empty(), "--bf16: expected --model DIR as well");
   check(!(measures || !paths.save.empty()) || !paths.checkpoint.empty(),
         "--save, --perplexity and --speed: expected --model DIR as well");
   check(!measures || (paths.ids.empty() && paths.prompts.empty() && !options.interactive && paths.save.empty()),

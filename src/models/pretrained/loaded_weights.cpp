@@ -105,11 +105,13 @@ class LoadedWeights {
   LoadedWeights(PretrainedModel& model, const Architecture& architecture, const WeightsToLoad& weights)
       : architecture_(architecture),
         options_(weights),
-        source_(packed::with_packed_layers(weights::open_weights(weights.folder))),
+        source_(opened(weights)),
         weights_(weights::weights_of(model)),
         parts_(stored_parts(weights_, source_->names())),
         rename_(renaming_of(architecture, source_->names())),
-        packed_(packed::layers_packed_in(*source_, model, rename_)) {}
+        packed_(packed::layers_packed_in(*source_, model, rename_)) {
+    for (auto& layer : packed_) layer.type = weights.dtype;
+  }
 
   std::vector<std::string> load() {
     const auto matching = weights::match(wanted(), *source_, rename_);
@@ -127,6 +129,12 @@ class LoadedWeights {
 
  private:
   using Pairs = std::vector<weights::Matching::Pair>;
+
+  static std::unique_ptr<weights::WeightSource> opened(const WeightsToLoad& weights) {
+    auto source = weights::open_weights(weights.folder);
+    return weights.keep_packed ? packed::with_layers_of_file(std::move(source))
+                               : packed::with_packed_layers(std::move(source));
+  }
 
   void fill_now(const Pairs& loads) const {
     std::vector<at::Tensor> filled;

@@ -160,6 +160,7 @@ std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& fo
                                     {.folder = folder,
                                      .dtype = options.dtype,
                                      .may_replace_head = options.num_labels.has_value(),
+                                     .keep_packed = options.keep_packed,
                                      .are_read_later = is_deferred});
   if (!missing.empty()) {
     log::warn("new weights, which the files in ", folder, " do not have: ", text::join(missing),

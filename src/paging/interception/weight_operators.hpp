@@ -52,7 +52,7 @@ class WeightOperator {
 };
 
 /// The order in which the operators of one weight run: each one's plain() is the next.
-enum class WeightLayer { adapters, packed };
+enum class WeightLayer { adapters, packed, fp8 };
 
 /// From now on operators on `weight`, and on views of it, are given to `computes`, wherever its memory is
 /// (refresh_weights). Replaces what is attached in this layer. Ends with the weight, which is not kept alive.

@@ -57,7 +57,8 @@ at::Tensor logits_of(M& model) {
   return model.forward({.input_ids = at::arange(12).view({2, 6}) * 7}).logits;
 }
 
-constexpr WeightFormat packed_formats[] = {WeightFormat::int8, WeightFormat::int4, WeightFormat::nf4};
+constexpr WeightFormat packed_formats[] = {WeightFormat::int8, WeightFormat::int4, WeightFormat::nf4,
+                                           WeightFormat::int8_groups};
 
 }  // namespace
 

@@ -111,8 +111,8 @@ TEST_CASE("flags of accelerate launch do what its table says") {
   CHECK(settings.word("zero_stage") == "3");
   CHECK(settings.number("nodes") == 2);
   CHECK(settings.word("hostfile") == "h");
-  CHECK_THROWS_WITH(settings_in({"--mixed_precision", "fp8", "./x"}),
-                    ContainsSubstring("expected one of no, fp16, bf16, got 'fp8'"));
+  CHECK_THROWS_WITH(settings_in({"--mixed_precision", "fp4", "./x"}),
+                    ContainsSubstring("expected one of no, fp16, bf16, fp8, got 'fp4'"));
   CHECK_THROWS_WITH(settings_in({"--use_megatron_lm", "./x"}), ContainsSubstring("Megatron-LM is not supported"));
   CHECK_THROWS_WITH(settings_in({"--nonsense", "./x"}), ContainsSubstring("Unknown option '--nonsense'"));
 }
