@@ -131,7 +131,8 @@ HORTATOR_INT16_TARGET inline __m512 of_halves(float first, float second) {
   return _mm512_mask_blend_ps(0xFF00, _mm512_set1_ps(first), _mm512_set1_ps(second));
 }
 
-template <bool is_nf4, std::int64_t rows>
+/// `has_halves`: groups of 32, so that a block has two.
+template <bool is_nf4, bool has_halves, std::int64_t rows>
 HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_t begin, std::int64_t end) {
   const auto inputs = all.layout.inputs, blocks = inputs / block, group = all.layout.group;
   const auto mask = _mm256_set1_epi8(15);
@@ -147,22 +148,26 @@ HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_
       auto even = _mm512_cvtepu8_epi16(_mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
       auto odd = _mm512_cvtepu8_epi16(_mm256_and_si256(bytes, mask));
       const auto first = (output * inputs + i * block) / group;
-      const auto second = (output * inputs + i * block + half_block) / group;
+      [[maybe_unused]] const auto second = (output * inputs + i * block + half_block) / group;
       __m512 scales;
       float smallest[2] = {};
       if constexpr (is_nf4) {
         even = _mm512_permutexvar_epi16(even, table);
         odd = _mm512_permutexvar_epi16(odd, table);
-        scales = of_halves(all.parts.floats[first] / largest_int16, all.parts.floats[second] / largest_int16);
+        scales = _mm512_set1_ps(all.parts.floats[first] / largest_int16);
+        if constexpr (has_halves)
+          scales = of_halves(all.parts.floats[first] / largest_int16, all.parts.floats[second] / largest_int16);
       } else {
-        // the scale and the smallest value of both groups at once
-        const auto pairs =
-            _mm_set_epi32(0, 0, static_cast<int>(all.parts.pairs[second]), static_cast<int>(all.parts.pairs[first]));
-        alignas(16) std::array<float, 4> values{};
-        _mm_store_ps(values.data(), _mm_cvtph_ps(pairs));
-        scales = of_halves(values[1], values[3]);
-        smallest[0] = values[0] + middle * values[1];
-        smallest[1] = values[2] + middle * values[3];
+        const auto pair = all.parts.pairs[first];
+        const auto scale = _cvtsh_ss(static_cast<std::uint16_t>(pair >> 16U));
+        scales = _mm512_set1_ps(scale);
+        smallest[0] = smallest[1] = _cvtsh_ss(static_cast<std::uint16_t>(pair)) + middle * scale;
+        if constexpr (has_halves) {
+          const auto other = all.parts.pairs[second];
+          const auto other_scale = _cvtsh_ss(static_cast<std::uint16_t>(other >> 16U));
+          scales = of_halves(scale, other_scale);
+          smallest[1] = _cvtsh_ss(static_cast<std::uint16_t>(other)) + middle * other_scale;
+        }
         even = _mm512_sub_epi16(even, _mm512_set1_epi16(middle));  // both addends stay small
         odd = _mm512_sub_epi16(odd, _mm512_set1_epi16(middle));
       }
@@ -181,10 +186,12 @@ HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_
 using MultiplyInt16 = void (*)(const Int16Product&, std::int64_t, std::int64_t);
 
 template <std::int64_t rows>
-MultiplyInt16 multiply_of_format(WeightFormat format) {
+MultiplyInt16 multiply_of_format(WeightFormat format, bool has_halves) {
   if (format == WeightFormat::int8) return multiply_bytes<false, rows>;
   if (format == WeightFormat::int8_groups) return multiply_bytes<true, rows>;
-  return format == WeightFormat::nf4 ? multiply_nibbles<true, rows> : multiply_nibbles<false, rows>;
+  if (format == WeightFormat::nf4)
+    return has_halves ? multiply_nibbles<true, true, rows> : multiply_nibbles<true, false, rows>;
+  return has_halves ? multiply_nibbles<false, true, rows> : multiply_nibbles<false, false, rows>;
 }
 
 }  // namespace
@@ -208,10 +215,11 @@ at::Tensor int16_product(const PackedLayout& layout, const at::Tensor& x, const 
                          .scales = shorts.scales.data(),
                          .sums = shorts.sums.data(),
                          .y = y.mutable_data_ptr<float>()};
-  const auto multiply = rows == 1   ? multiply_of_format<1>(layout.format)
-                        : rows == 2 ? multiply_of_format<2>(layout.format)
-                        : rows == 3 ? multiply_of_format<3>(layout.format)
-                                    : multiply_of_format<4>(layout.format);
+  const bool has_halves = layout.group % block != 0;
+  const auto multiply = rows == 1   ? multiply_of_format<1>(layout.format, has_halves)
+                        : rows == 2 ? multiply_of_format<2>(layout.format, has_halves)
+                        : rows == 3 ? multiply_of_format<3>(layout.format, has_halves)
+                                    : multiply_of_format<4>(layout.format, has_halves);
   const auto grain = std::max<std::int64_t>(1, at::internal::GRAIN_SIZE / layout.inputs);
   at::parallel_for(0, layout.outputs, grain, [&](std::int64_t begin, std::int64_t end) { multiply(all, begin, end); });
   return y;
