@@ -54,6 +54,7 @@
 #include <hortator/training/collectives.hpp>
 #include <hortator/training/ema.hpp>
 #include <hortator/training/find_batch_size.hpp>
+#include <hortator/training/fp8.hpp>
 #include <hortator/training/grad_scaler.hpp>
 #include <hortator/training/gradient_norms.hpp>
 #include <hortator/training/logger.hpp>

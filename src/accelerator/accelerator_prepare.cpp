@@ -1,8 +1,10 @@
 #include <c10/util/Type.h>
 
 #include <algorithm>
+#include <hortator/training/fp8.hpp>
 #include <typeinfo>
 
+#include "accelerator/options/fp8_settings.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/training/bindings.hpp"
@@ -14,6 +16,7 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"
 #include "machine/memory/freed_memory.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"
 #include "step/optimizer/optimizer_state.hpp"
@@ -88,6 +91,19 @@ void recompute_as_launched(torch::nn::Module& module, const RecomputeLayersOptio
   }
 }
 
+/// Unless the program has called fp8() itself.
+void compute_in_fp8(torch::nn::Module& module, const ParallelConfig& parallel) {
+  if (parallel.tensor > 1)
+    throw UsageError({.what = "mixed_precision fp8 was asked for with parallel.tensor",
+                      .why = "each rank would scale its part of a weight by other factors",
+                      .hint = "use bf16, or other axes than tensor"});
+  const auto has_fp8 = [](const at::Tensor& parameter) {
+    return paging::operator_of(parameter, paging::WeightLayer::fp8) != nullptr;
+  };
+  if (std::ranges::none_of(module.parameters(), has_fp8))
+    detail::fp8(module, accelerator::fp8_settings(core::process_variables()));
+}
+
 // Once per process, so that what the user sets in the allocator later is kept.
 void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = machine::keep_freed_memory(); }
 
@@ -107,6 +123,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
     place(module, device(), !chosen.evaluation_mode && sharding != nullptr && sharding->pages_parameters());
   // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
+  if (mixed_precision() == Precision::fp8) compute_in_fp8(module, options().parallel);
   const auto name = text::concat("model ", training_->prepared.models().size());
   auto model =
       step::ModelCore::prepare(module, name, training_->control.session(), accelerator::model_binding(*training_, name),

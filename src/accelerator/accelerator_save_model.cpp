@@ -142,10 +142,11 @@ class Saving {
 
   static void require_values(const weights::ModuleWeight& weight) {
     if (paging::is_packed(weight.tensor)) {
-      throw UsageError({.what = text::concat("save_model() got a model whose parameter ", text::quote(weight.name),
-                                             " was packed by quantise()"),
-                        .why = "its own values are gone, and other programs do not know the packed ones",
-                        .hint = "keep the folder from which the model came, and save adapters by save_adapter()"});
+      throw UsageError(
+          {.what = text::concat("save_model() got a model whose parameter ", text::quote(weight.name),
+                                " was packed by quantise()"),
+           .why = "only models::save_pretrained() writes packed weights",
+           .hint = "call save_pretrained() on one rank before prepare(); save adapters by save_adapter()"});
     }
     if (!weight.tensor.is_meta()) return;
     throw UsageError(

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+#include <limits>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -18,9 +18,9 @@ namespace hortator::packed {
 #ifdef __x86_64__
 namespace {
 
-#define HORTATOR_INT16_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")]]
+#define HORTATOR_INT16_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")]]
 
-constexpr std::int64_t block = 64;
+constexpr std::int64_t block = 64, half_block = 32;
 constexpr std::int64_t bytes_ahead = 1024;  // that are asked for before they are needed, also of the next rows
 constexpr float largest_int16 = 32767;
 constexpr int middle = 8;  // of the numbers of int4
@@ -29,19 +29,24 @@ constexpr int middle = 8;  // of the numbers of int4
 struct Int16Rows {
   std::vector<std::int16_t> shorts;  ///< [rows, inputs]; for numbers of 4 bits the even ones of a block come first
   std::vector<float> scales;         ///< [rows, blocks]
-  std::vector<float> sums;           ///< [rows, blocks], of the inputs themselves
+  std::vector<float> sums;           ///< [rows, blocks, 2], of the inputs of each half of a block
 };
 
-void round_block(const PackedLayout& layout, const float* x, std::int16_t* shorts, float& scale, float& sum) {
+void round_block(const PackedLayout& layout, const float* x, std::int16_t* shorts, float& scale, float* sums) {
   float largest = 0;
-  sum = 0;
+  sums[0] = sums[1] = 0;
   for (std::int64_t i = 0; i < block; ++i) {
     largest = std::max(largest, std::abs(x[i]));
-    sum += x[i];
+    sums[i / half_block] += x[i];
+  }
+  if (!std::isfinite(sums[0] + sums[1])) {  // as it would be in float32: no number of 16 bits is NaN
+    scale = sums[0] = std::numeric_limits<float>::quiet_NaN();
+    std::fill_n(shorts, block, std::int16_t{0});
+    return;
   }
   scale = largest / largest_int16;
-  const auto factor = largest > 0 ? largest_int16 / largest : 0.0F;
-  const bool is_split = layout.format != WeightFormat::int8;
+  const auto factor = scale > 0 ? largest_int16 / largest : 0.0F;
+  const bool is_split = !layout.is_int8();
   for (std::int64_t i = 0; i < block; ++i) {
     const auto at = is_split ? i / 2 + i % 2 * (block / 2) : i;
     shorts[at] = static_cast<std::int16_t>(std::nearbyint(x[i] * factor));
@@ -52,9 +57,9 @@ Int16Rows rounded(const PackedLayout& layout, const float* x, std::int64_t rows)
   const auto blocks = static_cast<std::size_t>(rows * layout.inputs / block);
   Int16Rows all{.shorts = std::vector<std::int16_t>(blocks * block),
                 .scales = std::vector<float>(blocks),
-                .sums = std::vector<float>(blocks)};
+                .sums = std::vector<float>(2 * blocks)};
   for (std::size_t i = 0; i < blocks; ++i)
-    round_block(layout, x + i * block, all.shorts.data() + i * block, all.scales[i], all.sums[i]);
+    round_block(layout, x + i * block, all.shorts.data() + i * block, all.scales[i], all.sums.data() + 2 * i);
   return all;
 }
 
@@ -78,9 +83,10 @@ HORTATOR_INT16_TARGET inline __m512 block_product(__m512i first, __m512i second,
   return _mm512_add_ps(_mm512_cvtepi32_ps(one), _mm512_cvtepi32_ps(_mm512_dpwssd_epi32(zero, second, other)));
 }
 
-template <std::int64_t rows>
+/// `has_groups`: int8_groups, whose groups are whole halves of blocks.
+template <bool has_groups, std::int64_t rows>
 HORTATOR_INT16_TARGET void multiply_bytes(const Int16Product& all, std::int64_t begin, std::int64_t end) {
-  const auto inputs = all.layout.inputs, blocks = inputs / block;
+  const auto inputs = all.layout.inputs, blocks = inputs / block, group = all.layout.group;
   for (auto output = begin; output < end; ++output) {
     const auto* numbers = all.parts.numbers + output * inputs;
     __m512 sums[rows] = {};
@@ -89,13 +95,26 @@ HORTATOR_INT16_TARGET void multiply_bytes(const Int16Product& all, std::int64_t 
       __builtin_prefetch(of_block + bytes_ahead, 0, 2);
       const auto first = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_block)));
       const auto second = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_block) + 1));
+      const auto at = output * inputs + i * block;
       for (std::int64_t row = 0; row < rows; ++row) {
-        const auto product = block_product<false>(first, second, all.shorts + row * inputs + i * block);
-        sums[row] = _mm512_fmadd_ps(product, _mm512_set1_ps(all.scales[row * blocks + i]), sums[row]);
+        const auto* shorts = all.shorts + row * inputs + i * block;
+        const auto of_x = _mm512_set1_ps(all.scales[row * blocks + i]);
+        if constexpr (has_groups) {
+          const auto zero = _mm512_setzero_si512();
+          const auto one = _mm512_cvtepi32_ps(_mm512_dpwssd_epi32(zero, first, _mm512_loadu_si512(shorts)));
+          const auto other =
+              _mm512_cvtepi32_ps(_mm512_dpwssd_epi32(zero, second, _mm512_loadu_si512(shorts + half_block)));
+          const auto of_halves = _mm512_fmadd_ps(one, _mm512_set1_ps(all.parts.floats[at / group]),
+                                                 other * _mm512_set1_ps(all.parts.floats[(at + half_block) / group]));
+          sums[row] = _mm512_fmadd_ps(of_halves, of_x, sums[row]);
+        } else {
+          sums[row] = _mm512_fmadd_ps(block_product<false>(first, second, shorts), of_x, sums[row]);
+        }
       }
     }
+    const auto of_row = has_groups ? 1.0F : all.parts.floats[output] * int8_step;
     for (std::int64_t row = 0; row < rows; ++row)
-      all.y[row * all.layout.outputs + output] = _mm512_reduce_add_ps(sums[row]) * all.parts.floats[output] * int8_step;
+      all.y[row * all.layout.outputs + output] = _mm512_reduce_add_ps(sums[row]) * of_row;
   }
 }
 
@@ -107,7 +126,13 @@ HORTATOR_INT16_TARGET inline __m512i nf4_in_int16() {
   return _mm512_load_si512(table.data());
 }
 
-template <bool is_nf4, std::int64_t rows>
+/// What the 16 partial sums of a block are multiplied by: its halves may be two groups.
+HORTATOR_INT16_TARGET inline __m512 of_halves(float first, float second) {
+  return _mm512_mask_blend_ps(0xFF00, _mm512_set1_ps(first), _mm512_set1_ps(second));
+}
+
+/// `has_halves`: groups of 32, so that a block has two.
+template <bool is_nf4, bool has_halves, std::int64_t rows>
 HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_t begin, std::int64_t end) {
   const auto inputs = all.layout.inputs, blocks = inputs / block, group = all.layout.group;
   const auto mask = _mm256_set1_epi8(15);
@@ -122,23 +147,35 @@ HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_
       const auto bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_block));
       auto even = _mm512_cvtepu8_epi16(_mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
       auto odd = _mm512_cvtepu8_epi16(_mm256_and_si256(bytes, mask));
-      const auto number = (output * inputs + i * block) / group;
-      float scale = 0, smallest = 0;
+      const auto first = (output * inputs + i * block) / group;
+      [[maybe_unused]] const auto second = (output * inputs + i * block + half_block) / group;
+      __m512 scales;
+      float smallest[2] = {};
       if constexpr (is_nf4) {
         even = _mm512_permutexvar_epi16(even, table);
         odd = _mm512_permutexvar_epi16(odd, table);
-        scale = all.parts.floats[number] / largest_int16;
+        scales = _mm512_set1_ps(all.parts.floats[first] / largest_int16);
+        if constexpr (has_halves)
+          scales = of_halves(all.parts.floats[first] / largest_int16, all.parts.floats[second] / largest_int16);
       } else {
-        const auto pair = all.parts.pairs[number];
-        scale = std::bit_cast<float>(pair & 0xFFFF0000U);
-        smallest = std::bit_cast<float>(pair << 16U) + middle * scale;
+        const auto pair = all.parts.pairs[first];
+        const auto scale = _cvtsh_ss(static_cast<std::uint16_t>(pair >> 16U));
+        scales = _mm512_set1_ps(scale);
+        smallest[0] = smallest[1] = _cvtsh_ss(static_cast<std::uint16_t>(pair)) + middle * scale;
+        if constexpr (has_halves) {
+          const auto other = all.parts.pairs[second];
+          const auto other_scale = _cvtsh_ss(static_cast<std::uint16_t>(other >> 16U));
+          scales = of_halves(scale, other_scale);
+          smallest[1] = _cvtsh_ss(static_cast<std::uint16_t>(other)) + middle * other_scale;
+        }
         even = _mm512_sub_epi16(even, _mm512_set1_epi16(middle));  // both addends stay small
         odd = _mm512_sub_epi16(odd, _mm512_set1_epi16(middle));
       }
       for (std::int64_t row = 0; row < rows; ++row) {
         const auto product = block_product<is_nf4>(even, odd, all.shorts + row * inputs + i * block);
-        sums[row] = _mm512_fmadd_ps(product, _mm512_set1_ps(scale * all.scales[row * blocks + i]), sums[row]);
-        if constexpr (!is_nf4) smallest_sums[row] += smallest * all.sums[row * blocks + i];
+        sums[row] = _mm512_fmadd_ps(product, scales * _mm512_set1_ps(all.scales[row * blocks + i]), sums[row]);
+        const auto* of_x = all.sums + 2 * (row * blocks + i);
+        if constexpr (!is_nf4) smallest_sums[row] += smallest[0] * of_x[0] + smallest[1] * of_x[1];
       }
     }
     for (std::int64_t row = 0; row < rows; ++row)
@@ -149,9 +186,12 @@ HORTATOR_INT16_TARGET void multiply_nibbles(const Int16Product& all, std::int64_
 using MultiplyInt16 = void (*)(const Int16Product&, std::int64_t, std::int64_t);
 
 template <std::int64_t rows>
-MultiplyInt16 multiply_of_format(WeightFormat format) {
-  if (format == WeightFormat::int8) return multiply_bytes<rows>;
-  return format == WeightFormat::nf4 ? multiply_nibbles<true, rows> : multiply_nibbles<false, rows>;
+MultiplyInt16 multiply_of_format(WeightFormat format, bool has_halves) {
+  if (format == WeightFormat::int8) return multiply_bytes<false, rows>;
+  if (format == WeightFormat::int8_groups) return multiply_bytes<true, rows>;
+  if (format == WeightFormat::nf4)
+    return has_halves ? multiply_nibbles<true, true, rows> : multiply_nibbles<true, false, rows>;
+  return has_halves ? multiply_nibbles<false, true, rows> : multiply_nibbles<false, false, rows>;
 }
 
 }  // namespace
@@ -161,7 +201,7 @@ bool has_int16_product(const PackedLayout& layout) {
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512vnni");
   const bool has_blocks =
-      layout.inputs % block == 0 && (layout.format == WeightFormat::int8 || layout.group % block == 0);
+      layout.inputs % block == 0 && (layout.format == WeightFormat::int8 || layout.group % half_block == 0);
   return has && has_blocks && layout.has_whole_groups();
 }
 
@@ -175,10 +215,11 @@ at::Tensor int16_product(const PackedLayout& layout, const at::Tensor& x, const 
                          .scales = shorts.scales.data(),
                          .sums = shorts.sums.data(),
                          .y = y.mutable_data_ptr<float>()};
-  const auto multiply = rows == 1   ? multiply_of_format<1>(layout.format)
-                        : rows == 2 ? multiply_of_format<2>(layout.format)
-                        : rows == 3 ? multiply_of_format<3>(layout.format)
-                                    : multiply_of_format<4>(layout.format);
+  const bool has_halves = layout.group % block != 0;
+  const auto multiply = rows == 1   ? multiply_of_format<1>(layout.format, has_halves)
+                        : rows == 2 ? multiply_of_format<2>(layout.format, has_halves)
+                        : rows == 3 ? multiply_of_format<3>(layout.format, has_halves)
+                                    : multiply_of_format<4>(layout.format, has_halves);
   const auto grain = std::max<std::int64_t>(1, at::internal::GRAIN_SIZE / layout.inputs);
   at::parallel_for(0, layout.outputs, grain, [&](std::int64_t begin, std::int64_t end) { multiply(all, begin, end); });
   return y;

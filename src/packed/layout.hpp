@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Half.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,26 +19,36 @@ struct PackedLayout {
 
   std::int64_t count() const { return outputs * inputs; }
   /// nf4's groups continue from one row to the next, as bitsandbytes' do; int4's begin with each row.
+  bool is_int8() const { return format == WeightFormat::int8 || format == WeightFormat::int8_groups; }
   std::int64_t groups_of_row() const { return (inputs + group - 1) / group; }
   std::int64_t scales() const {
     if (format == WeightFormat::int8) return outputs;
-    return format == WeightFormat::int4 ? outputs * groups_of_row() : (count() + group - 1) / group;
+    return format == WeightFormat::nf4 ? (count() + group - 1) / group : outputs * groups_of_row();
   }
-  /// Each scale takes 4 bytes: a float, or the scale and the smallest value as two bfloat16.
+  /// Each scale takes 4 bytes: a float, or the scale and the smallest value as two numbers of IEEE's 16 bits.
   std::int64_t scale_bytes() const { return 4 * scales(); }
-  std::int64_t row_bytes() const { return format == WeightFormat::int8 ? inputs : (inputs + 1) / 2; }
+  std::int64_t row_bytes() const { return is_int8() ? inputs : (inputs + 1) / 2; }
   std::int64_t number_bytes() const { return format == WeightFormat::nf4 ? (count() + 1) / 2 : outputs * row_bytes(); }
   std::int64_t bytes() const { return scale_bytes() + number_bytes(); }
   /// Whether rows consist of whole groups, so that they begin at a byte and with a scale of their own.
   bool has_whole_groups() const { return format == WeightFormat::int8 || inputs % group == 0; }
+  friend bool operator==(const PackedLayout&, const PackedLayout&) = default;
 };
 
 /// The parts of the array.
 struct PackedBytes {
-  const float* floats;         ///< of int8 and nf4: the largest absolute values
+  const float* floats;         ///< of int8 and nf4: the largest absolute values; of int8_groups: the scales
   const std::uint32_t* pairs;  ///< of int4: the scale in the upper half, the smallest value in the lower one
   const std::uint8_t* numbers;
 };
+
+/// The scale and the smallest value of int4.
+inline float scale_of(std::uint32_t pair) {
+  return c10::detail::fp16_ieee_to_fp32_value(static_cast<std::uint16_t>(pair >> 16U));
+}
+inline float smallest_of(std::uint32_t pair) {
+  return c10::detail::fp16_ieee_to_fp32_value(static_cast<std::uint16_t>(pair));
+}
 
 inline PackedBytes parts_of(const PackedLayout& layout, const at::Tensor& bytes) {
   const auto* begin = bytes.const_data_ptr<std::uint8_t>();

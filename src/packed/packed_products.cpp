@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <span>
 #include <vector>
 #ifdef __x86_64__
@@ -24,7 +23,7 @@ namespace {
 constexpr std::int64_t max_direct_rows = 4;
 
 #ifdef __x86_64__
-#define HORTATOR_PACKED_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,fma")]]
+#define HORTATOR_PACKED_TARGET [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c")]]
 
 constexpr std::int64_t lanes = 16;
 constexpr std::int64_t ahead = 1024;  // bytes that are asked for before they are needed, also of the next rows
@@ -72,6 +71,25 @@ HORTATOR_PACKED_TARGET void multiply_int8(const DirectProduct& all, std::int64_t
 }
 
 template <std::int64_t rows>
+HORTATOR_PACKED_TARGET void multiply_int8_groups(const DirectProduct& all, std::int64_t begin, std::int64_t end) {
+  const auto inputs = all.layout.inputs, group = all.layout.group, groups = inputs / group;
+  for (auto output = begin; output < end; ++output) {
+    const auto* numbers = all.parts.numbers + output * inputs;
+    const auto* scales = all.parts.floats + output * groups;
+    __m512 sums[rows] = {};
+    for (std::int64_t i = 0; i < inputs; i += lanes) {
+      __builtin_prefetch(numbers + i + ahead, 0, 2);
+      const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers + i));
+      const auto values = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) * _mm512_set1_ps(scales[i / group]);
+      for (std::int64_t row = 0; row < rows; ++row)
+        sums[row] = _mm512_fmadd_ps(values, _mm512_loadu_ps(all.x + row * inputs + i), sums[row]);
+    }
+    for (std::int64_t row = 0; row < rows; ++row)
+      all.y[row * all.layout.outputs + output] = _mm512_reduce_add_ps(sums[row]);
+  }
+}
+
+template <std::int64_t rows>
 HORTATOR_PACKED_TARGET void multiply_nf4(const DirectProduct& all, std::int64_t begin, std::int64_t end) {
   const auto inputs = all.layout.inputs, group = all.layout.group;
   const auto table = _mm512_loadu_ps(nf4_values());
@@ -112,8 +130,8 @@ HORTATOR_PACKED_TARGET void multiply_int4(const DirectProduct& all, std::int64_t
         for (std::int64_t row = 0; row < rows; ++row)
           parts[row] = _mm512_fmadd_ps(values, _mm512_loadu_ps(all.x + row * inputs + at), parts[row]);
       }
-      const auto scale = _mm512_set1_ps(std::bit_cast<float>(pairs[number] & 0xFFFF0000U));
-      const auto smallest = std::bit_cast<float>(pairs[number] << 16U);
+      const auto scale = _mm512_set1_ps(_cvtsh_ss(static_cast<std::uint16_t>(pairs[number] >> 16U)));
+      const auto smallest = _cvtsh_ss(static_cast<std::uint16_t>(pairs[number]));
       for (std::int64_t row = 0; row < rows; ++row) {
         sums[row] = _mm512_fmadd_ps(parts[row], scale, sums[row]);
         smallest_sums[row] += smallest * all.x_sums[row * groups + number];
@@ -126,7 +144,8 @@ HORTATOR_PACKED_TARGET void multiply_int4(const DirectProduct& all, std::int64_t
 
 bool has_packed_instructions() {
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+                          __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512dq");  // all of these have F16C
   return has;
 }
 
@@ -137,7 +156,12 @@ Multiply multiply_of(WeightFormat format, std::int64_t rows) {
   static constexpr Table int8 = {multiply_int8<1>, multiply_int8<2>, multiply_int8<3>, multiply_int8<4>};
   static constexpr Table int4 = {multiply_int4<1>, multiply_int4<2>, multiply_int4<3>, multiply_int4<4>};
   static constexpr Table nf4 = {multiply_nf4<1>, multiply_nf4<2>, multiply_nf4<3>, multiply_nf4<4>};
-  const auto& table = format == WeightFormat::int8 ? int8 : format == WeightFormat::int4 ? int4 : nf4;
+  static constexpr Table int8_groups = {multiply_int8_groups<1>, multiply_int8_groups<2>, multiply_int8_groups<3>,
+                                        multiply_int8_groups<4>};
+  const auto& table = format == WeightFormat::int8   ? int8
+                      : format == WeightFormat::int4 ? int4
+                      : format == WeightFormat::nf4  ? nf4
+                                                     : int8_groups;
   return table[static_cast<std::size_t>(rows - 1)];
 }
 
@@ -223,6 +247,13 @@ at::Tensor product(const PackedLayout& layout, const at::Tensor& x, const at::Te
   const bool learns = at::GradMode::is_enabled() && rows.requires_grad();
   const auto y = learns ? PackedProduct::apply(rows, weight, layout) : forward_product(layout, rows.detach(), weight);
   return y.view(sizes);
+}
+
+at::Tensor rows_at(const PackedLayout& layout, const at::Tensor& weight, const at::Tensor& numbers) {
+  const paging::Hold present(std::span(&weight, 1), paging::Access::read);
+  auto sizes = numbers.sizes().vec();
+  sizes.push_back(layout.inputs);
+  return unpacked_rows_at(layout, weight, numbers.reshape({-1})).view(sizes);
 }
 
 }  // namespace hortator::packed

@@ -8,4 +8,7 @@ namespace hortator::packed {
 /// multiplied at the speed at which the bytes can be read; for more, some rows of W are unpacked at a time.
 at::Tensor product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& weight);
 
+/// The rows of W with these numbers [..], as float32 [.., inputs].
+at::Tensor rows_at(const PackedLayout& layout, const at::Tensor& weight, const at::Tensor& numbers);
+
 }  // namespace hortator::packed

@@ -3,8 +3,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
-#include <bit>
+#include <hortator/error.hpp>
 
+#include "core/text/text.hpp"
 #include "packed/packing.hpp"
 
 namespace hortator::packed {
@@ -22,13 +23,19 @@ void unpack_int8_row(const PackedLayout& layout, const PackedBytes& parts, std::
     to[i] = static_cast<float>(static_cast<std::int8_t>(numbers[i])) * largest * int8_step;
 }
 
+void unpack_int8_groups(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
+  const auto* numbers = parts.numbers + row * layout.inputs;
+  const auto* scales = parts.floats + row * layout.groups_of_row();
+  for (std::int64_t i = 0; i < layout.inputs; ++i)
+    to[i] = static_cast<float>(static_cast<std::int8_t>(numbers[i])) * scales[i / layout.group];
+}
+
 void unpack_int4_row(const PackedLayout& layout, const PackedBytes& parts, std::int64_t row, float* to) {
   const auto* numbers = parts.numbers + row * layout.row_bytes();
   const auto* pairs = parts.pairs + row * layout.groups_of_row();
   for (std::int64_t i = 0; i < layout.inputs; ++i) {
     const auto pair = pairs[i / layout.group];
-    const auto scale = std::bit_cast<float>(pair & 0xFFFF0000U), smallest = std::bit_cast<float>(pair << 16U);
-    to[i] = static_cast<float>(nibble_at(numbers, i)) * scale + smallest;
+    to[i] = static_cast<float>(nibble_at(numbers, i)) * scale_of(pair) + smallest_of(pair);
   }
 }
 
@@ -39,18 +46,41 @@ void unpack_nf4_row(const PackedLayout& layout, const PackedBytes& parts, std::i
     to[i] = values[nibble_at(parts.numbers, first + i)] * parts.floats[(first + i) / layout.group];
 }
 
+using UnpackRow = void (*)(const PackedLayout&, const PackedBytes&, std::int64_t, float*);
+
+UnpackRow unpack_of(const PackedLayout& layout) {
+  if (layout.format == WeightFormat::int8) return unpack_int8_row;
+  if (layout.format == WeightFormat::int8_groups) return unpack_int8_groups;
+  return layout.format == WeightFormat::int4 ? unpack_int4_row : unpack_nf4_row;
+}
+
 }  // namespace
 
 at::Tensor unpacked_rows(const PackedLayout& layout, const at::Tensor& bytes, std::int64_t begin, std::int64_t end) {
   auto rows = at::empty({end - begin, layout.inputs}, bytes.options().dtype(at::kFloat));
   auto* to = rows.mutable_data_ptr<float>();
   const auto parts = parts_of(layout, bytes);
-  const auto unpack = layout.format == WeightFormat::int8   ? unpack_int8_row
-                      : layout.format == WeightFormat::int4 ? unpack_int4_row
-                                                            : unpack_nf4_row;
+  const auto unpack = unpack_of(layout);
   at::parallel_for(begin, end, 16, [&](std::int64_t first, std::int64_t last) {
     for (auto row = first; row < last; ++row) unpack(layout, parts, row, to + (row - begin) * layout.inputs);
   });
+  return rows;
+}
+
+at::Tensor unpacked_rows_at(const PackedLayout& layout, const at::Tensor& bytes, const at::Tensor& numbers) {
+  const auto count = numbers.numel();
+  auto rows = at::empty({count, layout.inputs}, bytes.options().dtype(at::kFloat));
+  auto* to = rows.mutable_data_ptr<float>();
+  const auto wanted = numbers.to(at::kLong).contiguous();
+  const auto* number = wanted.const_data_ptr<std::int64_t>();
+  const auto parts = parts_of(layout, bytes);
+  const auto unpack = unpack_of(layout);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (number[i] < 0 || number[i] >= layout.outputs)
+      throw UsageError(
+          {.what = text::concat("embedding() got the index ", number[i], ", expected 0 to ", layout.outputs - 1)});
+    unpack(layout, parts, number[i], to + i * layout.inputs);
+  }
   return rows;
 }
 

@@ -21,34 +21,47 @@ at::Tensor as_computed(const at::Tensor& x) {
 }  // namespace
 
 std::vector<std::int64_t> PackedWeight::sizes_of_layer() const {
-  if (is_transposed_) return {layout_.inputs, layout_.outputs};
-  return {layout_.outputs, layout_.inputs};
+  const auto& [outputs, inputs] = std::pair(layer_.layout.outputs, layer_.layout.inputs);
+  return layer_.is_transposed ? std::vector{inputs, outputs} : std::vector{outputs, inputs};
 }
 
 void PackedWeight::refuse(const paging::WeightCall& call, const char* why) const {
   throw UsageError({.what = text::concat(call.op.operator_name().name, " was called on ",
-                                         text::quote(name_ + ".weight"), ", which quantise() has packed"),
+                                         text::quote(layer_.weight_name()), ", which quantise() has packed"),
                     .why = why,
                     .hint = "name the layer in QuantiseOptions::skip"});
 }
 
-bool PackedWeight::run(const paging::WeightCall& call) {
-  if (call.use != paging::WeightUse::product) refuse(call, "only products with the whole matrix are computed");
-  if (!paging::reads_as_layer(call, is_transposed_)) refuse(call, "it does not read the matrix as the layer does");
-  const auto x = as_computed(call.tensor(call.position - 1));
-  if (!x.is_cpu()) refuse(call, "packed weights are computed on CPUs");
-  if (x.dim() == 0 || x.size(-1) != layout_.inputs || !x.is_floating_point()) {
-    throw UsageError({.what = text::concat("The layer ", text::quote(name_), " got a tensor ", x.sizes(), " of type ",
-                                           x.scalar_type()),
-                      .why = text::concat("its inputs are floating-point numbers, ", layout_.inputs, " in a row")});
+at::Tensor PackedWeight::computed(const paging::WeightCall& call) const {
+  if (!paging::reads_as_layer(call, layer_.is_transposed))
+    refuse(call, "it does not read the matrix as the layer does");
+  const auto given = as_computed(call.tensor(call.position - 1));
+  if (!given.is_cpu()) refuse(call, "packed weights are computed on CPUs");
+  if (given.dim() == 0 || given.size(-1) != layer_.layout.inputs || !given.is_floating_point()) {
+    throw UsageError(
+        {.what = text::concat("The layer ", text::quote(layer_.name), " got a tensor ", given.sizes(), " of type ",
+                              given.scalar_type()),
+         .why = text::concat("its inputs are floating-point numbers, ", layer_.layout.inputs, " in a row")});
   }
-  auto result = product(layout_, x, call.weight);
+  const auto x = layer_.compute_type ? given.to(*layer_.compute_type) : given;
+  auto result = product(layer_.layout, x, call.weight).to(given.scalar_type());
   if (call.op.operator_name().name == "aten::addmm") {
     const auto beta = call.argument(3).toScalar(), alpha = call.argument(4).toScalar();
-    result = at::add(call.tensor(0) * beta, result, alpha).to(result.scalar_type());
-  } else if (call.is_linear() && call.tensor(2).defined()) {
-    result = result + call.tensor(2).to(result.scalar_type());
+    return at::add(call.tensor(0) * beta, result, alpha).to(result.scalar_type());
   }
+  const bool has_bias = call.is_linear() && call.tensor(2).defined();
+  return has_bias ? result + call.tensor(2).to(result.scalar_type()) : result;
+}
+
+at::Tensor PackedWeight::looked_up(const paging::WeightCall& call) const {
+  const auto indices = call.tensor(1);
+  if (!indices.is_cpu()) refuse(call, "packed weights are looked up on CPUs");
+  return rows_at(layer_.layout, call.weight, indices).to(layer_.type);
+}
+
+bool PackedWeight::run(const paging::WeightCall& call) {
+  if (call.use == paging::WeightUse::convolution) refuse(call, "only products with the whole matrix are computed");
+  auto result = call.use == paging::WeightUse::embedding ? looked_up(call) : computed(call);
   torch::jit::drop(call.stack, call.count());
   call.stack.emplace_back(std::move(result));
   return true;

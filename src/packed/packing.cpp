@@ -3,11 +3,10 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 namespace hortator::packed {
@@ -45,7 +44,7 @@ void pack_int8_row(const float* row, std::int64_t inputs, float& scale, std::uin
   scale = largest_of(row, inputs);
   const float factor = 127.0F / scale;
   for (std::int64_t i = 0; i < inputs; ++i) {
-    const auto number = scale > 0 ? std::nearbyint(row[i] * factor) : 0.0F;
+    const auto number = std::isfinite(factor) ? std::nearbyint(row[i] * factor) : 0.0F;
     numbers[i] = static_cast<std::uint8_t>(static_cast<std::int8_t>(number));
   }
 }
@@ -70,14 +69,24 @@ void pack_nf4_group(const float* values, std::int64_t count, bool is_whole, std:
   }
 }
 
-float rounded_to_bfloat16(float value) { return static_cast<float>(static_cast<c10::BFloat16>(value)); }
+float rounded_to_half(float value) { return static_cast<float>(static_cast<c10::Half>(value)); }
+std::uint32_t bits_of(float half) { return static_cast<c10::Half>(half).x; }
+
+/// Numbers of 8 bits with a scale for each group.
+void pack_int8_groups(const float* row, const PackedLayout& layout, float* scales, std::uint8_t* numbers) {
+  for (std::int64_t group = 0; group < layout.groups_of_row(); ++group) {
+    const auto first = group * layout.group, count = std::min(layout.group, layout.inputs - first);
+    pack_int8_row(row + first, count, scales[group], numbers + first);
+    scales[group] /= 127;
+  }
+}
 
 void pack_int4_group(const float* values, std::int64_t count, std::int64_t first, std::uint32_t& pair,
                      std::uint8_t* numbers) {
   const auto [low, high] = std::minmax_element(values, values + count);
-  const auto smallest = rounded_to_bfloat16(*low);
-  const auto scale = rounded_to_bfloat16((*high - smallest) / 15);
-  pair = (std::bit_cast<std::uint32_t>(scale) & 0xFFFF0000U) | (std::bit_cast<std::uint32_t>(smallest) >> 16U);
+  const auto smallest = rounded_to_half(*low);
+  const auto scale = rounded_to_half((*high - smallest) / 15);
+  pair = bits_of(scale) << 16U | bits_of(smallest);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto number = scale > 0 ? std::nearbyint((values[i] - smallest) / scale) : 0.0F;
     put_nibble(numbers, first + i, static_cast<unsigned>(std::clamp(number, 0.0F, 15.0F)));
@@ -118,6 +127,8 @@ at::Tensor pack(const at::Tensor& weight, const PackedLayout& layout) {
       auto* of_row = numbers + row * layout.row_bytes();
       if (layout.format == WeightFormat::int8) {
         pack_int8_row(values + row * inputs, inputs, floats[row], of_row);
+      } else if (layout.format == WeightFormat::int8_groups) {
+        pack_int8_groups(values + row * inputs, layout, floats + row * layout.groups_of_row(), of_row);
       } else {
         pack_int4_row(values + row * inputs, layout, pairs + row * layout.groups_of_row(), of_row);
       }

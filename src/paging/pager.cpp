@@ -15,6 +15,7 @@
 #include "machine/memory/system_memory.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "paging/page_traffic.hpp"
 
 namespace hortator::paging {
@@ -175,6 +176,7 @@ void Pager::abandon() noexcept {
 void Pager::release() {
   const std::lock_guard lock(mutex_);
   for (const auto& page : pages_) give_back(page);
+  refresh_weights();  // operators of adapters and packed weights are intercepted by the same key
 }
 
 void Pager::enter(int storage, Access access) {

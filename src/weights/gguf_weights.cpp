@@ -80,6 +80,23 @@ std::optional<FileSpan> GgufWeights::span(const std::string& name) const {
   return FileSpan{.file = &file_, .offset = tensor->offset};
 }
 
+std::string GgufWeights::block_type(const std::string& name) const {
+  const auto& type = type_of(name, *entry(name).tensor);
+  return is_plain(type) ? std::string() : std::string(type.name);
+}
+
+std::int64_t GgufWeights::block_bytes(const std::string& name) const {
+  return type_of(name, *entry(name).tensor).block_bytes;
+}
+
+void GgufWeights::read_blocks_of_row(const std::string& name, std::int64_t row, std::byte* to) const {
+  const auto& [tensor, heads] = entry(name);
+  const auto stored = heads > 0 ? gguf_row(row, tensor->shape.front(), heads) : row;
+  const auto& type = type_of(name, *tensor);
+  const auto bytes = row_elements(*tensor) / type.block_elements * type.block_bytes;
+  file_.read_at(tensor->offset + static_cast<std::uint64_t>(stored * bytes), to, static_cast<std::size_t>(bytes));
+}
+
 void GgufWeights::read(const std::string& name, core::Range elements, std::byte* to) const {
   const auto& [tensor, heads] = entry(name);
   const auto element = static_cast<std::int64_t>(c10::elementSize(scalar_type_of(type_of(name, *tensor))));

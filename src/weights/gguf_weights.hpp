@@ -24,6 +24,12 @@ class GgufWeights : public WeightSource {
   std::optional<FileSpan> span(const std::string& name) const override;
   void require_unchanged() const override { file_.require_unchanged(); }
 
+  /// The name of a quantised tensor's type; empty for plain numbers.
+  std::string block_type(const std::string& name) const;
+  std::int64_t block_bytes(const std::string& name) const;  ///< of one block of it
+  /// Reads the blocks of one row of a matrix, as the file has them.
+  void read_blocks_of_row(const std::string& name, std::int64_t row, std::byte* to) const;
+
  private:
   struct Entry {
     const formats::GgufTensor* tensor;

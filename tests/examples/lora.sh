@@ -34,9 +34,11 @@ run "${launcher[@]}" "$program" "${lora[@]}" --zero 3 --recompute --run-dir shar
 expect_code 0
 close one/loss.csv sharded/loss.csv
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
-  run "${launcher[@]}" "$program" "${lora[@]}" --tensor 2 --run-dir tensor
-  expect_code 0
-  close one/loss.csv tensor/loss.csv
+  for axis in tensor context; do
+    run "${launcher[@]}" "$program" "${lora[@]}" "--$axis" 2 --run-dir "$axis"
+    expect_code 0
+    close one/loss.csv "$axis/loss.csv"
+  done
 fi
 run "${launcher[@]}" "$program" "${lora[@]}" --stop-after 4 --run-dir parts
 expect_code 0
@@ -77,6 +79,20 @@ for format in int8 int4 nf4; do
   run "$generate" --model base/model --quantise "$format" --adapter one/adapter --ids ids --logits both.safetensors
   expect_code 0
 done
+run "$generate" --model base/model --quantise nf4 --save packed
+expect_code 0
+run "$generate" --model packed --ids ids --logits packed.safetensors
+expect_code 0
+cmp nf4.safetensors packed.safetensors || wrong 'a packed model that was saved computes otherwise'
+run "$generate" --model packed --speed 4 --cpu
+expect_code 0
+expect_line '[0-9] tokens a second'
+run "$generate" --model base/model --quantise int4 --disk . --speed 2 --cpu
+expect_code 0
+expect_line 'MB of weights on disk'
+run "$generate" --model base/model --quantise int4 --disk .
+expect_code 2
+expect_line '[-]-disk: expected --perplexity or --speed as well'
 run "$program" "${lora[@]}" --quantise int4 --run-dir quantised
 expect_code 0
 run "${launcher[@]}" "$program" "${lora[@]}" --quantise int4 --zero 3 --run-dir quantised-sharded
@@ -87,4 +103,4 @@ expect_code 2
 expect_line 'expected --lora RANK as well'
 run "$generate" --model base/model --quantise fp4 --ids ids --logits none.safetensors
 expect_code 2
-expect_line "Expected int8, int4 or nf4 as the format of weights, got 'fp4'"
+expect_line "Expected int8, int4, nf4 or int8_groups as the format of weights, got 'fp4'"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <hortator/hortator.hpp>
 #include <hortator/models/chat_template.hpp>
+#include <hortator/models/compiled.hpp>
 #include <hortator/models/exported.hpp>
 #include <hortator/models/generate.hpp>
 #include <hortator/models/generate_texts.hpp>

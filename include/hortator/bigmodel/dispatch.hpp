@@ -10,6 +10,7 @@
 #include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
 #include <hortator/model.hpp>
+#include <hortator/quantise.hpp>
 #include <hortator/state.hpp>
 #include <memory>
 #include <optional>
@@ -50,6 +51,10 @@ struct LoadAndDispatchOptions {
   Renaming rename = {};
   bool strict = true;
   std::size_t model = 0;
+  /// Packs weights of linear layers while they are read, as quantise() does: with the memory of one weight at a time.
+  /// Those on disk are written to `offload_folder` once, and read from there in 8 or 4 bits. A checkpoint that is
+  /// packed already needs neither: its layers are packed, and read from it.
+  std::optional<QuantiseOptions> quantise = {};
 };
 
 /// Where a dispatched model's bytes are, and what it has read so far.

@@ -24,6 +24,9 @@ struct PretrainedOptions {
   /// The end of the architecture's name: "ForSequenceClassification" makes a "BertForMaskedLM" of config.json a
   /// "BertForSequenceClassification". Ignored with `architecture`.
   std::string head = {};
+  /// Weights of a GGUF file's types Q8_0, Q4_0 and Q4_1 keep their bits, as after quantise(). Others, and all without
+  /// it, become `dtype`.
+  bool keep_packed = false;
 };
 
 /// Makes the model of a folder with config.json, generation_config.json for generate(), and weights (model.safetensors,

@@ -12,7 +12,7 @@ enum class Precision {
   /// without fp16 (LSTM on most processors) throw.
   fp16,
   bf16,  ///< half the memory, with the range of fp32 and 8 bits of precision
-  fp8,   ///< not available: LibTorch has no autocast for it
+  fp8,   ///< bf16, and linear layers but the first and the last multiply in 8 bits: see fp8() in training/fp8.hpp
 };
 HORTATOR_API std::string_view to_string(Precision precision);
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "pretrained.hpp"
+
 namespace generate {
 namespace {
 
@@ -45,7 +47,7 @@ void converse(const Options& options) {
   if (state.num_processes() > 1)
     throw hortator::UsageError(
         {.what = "--interactive: expected one rank, got " + std::to_string(state.num_processes())});
-  const auto model = models::from_pretrained(options.checkpoint);
+  const auto model = loaded(options);
   model->to(state.device());
   const models::Tokenizer tokenizer(options.checkpoint);
   models::require_valid(*model, options.generation);

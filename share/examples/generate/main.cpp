@@ -8,6 +8,7 @@
 
 #include "completion.hpp"
 #include "interactive.hpp"
+#include "measuring.hpp"
 #include "options.hpp"
 #include "pretrained.hpp"
 
@@ -83,6 +84,10 @@ int main(int argc, char** argv) {
       hortator::State().print(generate::usage());
     } else if (!options.ids.empty()) {
       generate::write_outputs(options);
+    } else if (!options.save.empty()) {
+      generate::save(options);
+    } else if (options.speed > 0 || !options.perplexity.empty()) {
+      generate::measure(options);
     } else if (options.interactive) {
       generate::converse(options);
     } else if (!options.checkpoint.empty()) {

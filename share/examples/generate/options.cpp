@@ -23,7 +23,7 @@ auto into(std::optional<T>& value) {
 }
 
 struct Paths {
-  std::string prompts, answers, keep, weights, checkpoint, adapter, ids, logits, hidden;
+  std::string prompts, answers, keep, weights, checkpoint, adapter, ids, logits, hidden, save, perplexity, disk;
 };
 
 po::options_description described(Options& options, Paths& paths) {
@@ -47,8 +47,22 @@ po::options_description described(Options& options, Paths& paths) {
       "a Hugging Face checkpoint (config.json, weights, tokenizer.json) or a GGUF file, in place of the model of gpt");
   add("adapter", po::value(&paths.adapter)->value_name("DIR"),
       "with --model: a LoRA adapter, a folder of peft's layout (adapter_config.json, adapter_model.safetensors)");
-  add("quantise", po::value(&options.quantise)->value_name("int8|int4|nf4"),
-      "with --model: keep the weights of linear layers in 8 or 4 bits");
+  add("quantise", po::value(&options.quantise)->value_name("int8|int4|nf4|int8_groups|file"),
+      "with --model: keep the weights of linear layers in 8 or 4 bits; file: as a GGUF file of Q8_0, Q4_0 or Q4_1 has "
+      "them");
+  add("quantise-group", into(options.quantise_group)->value_name("N"), "with --quantise: weights that share a scale");
+  add("quantise-scores", po::value(&options.quantise_scores)->value_name("int8|int4|nf4|no"),
+      "with --quantise: the same for the layer that scores tokens and an embedding that shares its weight; int8 if not "
+      "given");
+  add("bf16", po::bool_switch(&options.bf16), "with --model: weights and computation in bfloat16");
+  add("disk", po::value(&paths.disk)->value_name("DIR"),
+      "with --perplexity or --speed: all weights stay on disk, packed ones in a file in this folder");
+  add("save", po::value(&paths.save)->value_name("DIR"),
+      "with --model: write the model to this folder, with --quantise in 8 or 4 bits, for --model DIR");
+  add("perplexity", po::value(&paths.perplexity)->value_name("FILE"),
+      "with --model, on one rank: print the perplexity of this text");
+  add("speed", into(options.speed)->value_name("N"),
+      "with --model, on one rank: generate N tokens, and print tokens a second beside what memory bandwidth allows");
   add("tensor", into(options.tensor)->value_name("N"),
       "with --model: ranks among which its layers are divided; they compute each prompt together");
   add("pipeline", into(options.pipeline)->value_name("N"),
@@ -128,6 +142,9 @@ Options parse_options(int argc, const char* const* argv) {
   options.weights = paths.weights;
   options.checkpoint = paths.checkpoint;
   options.adapter = paths.adapter;
+  options.save = paths.save;
+  options.disk = paths.disk;
+  options.perplexity = paths.perplexity;
   options.ids = paths.ids;
   options.logits = paths.logits;
   options.hidden = paths.hidden;
@@ -144,10 +161,26 @@ Options parse_options(int argc, const char* const* argv) {
   check(options.tensor > 0, "--tensor: expected a whole number from 1");
   check(options.pipeline > 0, "--pipeline: expected a whole number from 1");
   check(options.quantise.empty() || !paths.checkpoint.empty(), "--quantise: expected --model DIR as well");
+  check(options.quantise_scores.empty() || (!options.quantise.empty() && options.quantise != "file"),
+        "--quantise-scores: expected --quantise int8, int4, nf4 or int8_groups as well");
+  check(options.speed >= 0, "--speed: expected a whole number from 1");
+  const bool measures = options.speed > 0 || !paths.perplexity.empty();
+  check(paths.disk.empty() || (measures && options.quantise != "file"),
+        "--disk: expected --perplexity or --speed as well, and not --quantise file");
+  check(!options.bf16 || !paths.checkpoint.empty(), "--bf16: expected --model DIR as well");
+  check(!(measures || !paths.save.empty()) || !paths.checkpoint.empty(),
+        "--save, --perplexity and --speed: expected --model DIR as well");
+  check(!measures || (paths.ids.empty() && paths.prompts.empty() && !options.interactive && paths.save.empty()),
+        "--perplexity and --speed: measure the model, so --ids, --prompts, --interactive and --save cannot be given as "
+        "well");
+  check(paths.save.empty() || (paths.ids.empty() && paths.prompts.empty() && !options.interactive &&
+                               options.tensor * options.pipeline == 1 && paths.adapter.empty()),
+        "--save: writes the model of one rank, so --ids, --prompts, --interactive, --adapter, --tensor and --pipeline "
+        "cannot be given as well");
   check(options.quantise.empty() || options.tensor == 1,
         "--quantise: packed weights cannot be divided, so --tensor cannot be given as well");
   check(paths.adapter.empty() || !paths.checkpoint.empty(), "--adapter: expected --model DIR as well");
-  if (!paths.ids.empty()) return options;
+  if (!paths.ids.empty() || measures || !paths.save.empty()) return options;
   check(!paths.checkpoint.empty() || (!options.interactive && !options.chat && options.stop.empty()),
         "--interactive, --chat and --stop: expected --model DIR as well");
   check(options.tensor == 1 || (!paths.checkpoint.empty() && !options.interactive),

@@ -23,7 +23,14 @@ struct Options {
   // With a Hugging Face checkpoint:
   std::filesystem::path checkpoint = {};  ///< its folder or GGUF file; empty: the model of the example gpt
   std::filesystem::path adapter = {};     ///< a folder of peft's layout, for the checkpoint
-  std::string quantise = {};              ///< "int8", "int4" or "nf4"; empty: weights as they are
+  std::string quantise = {};              ///< a format, or "file"; empty: floating-point weights
+  std::int64_t quantise_group = 64;       ///< weights that share a scale
+  std::string quantise_scores = {};       ///< the same for the layer that scores tokens; empty: int8 with quantise
+  bool bf16 = false;                      ///< weights and computation in bfloat16
+  std::filesystem::path disk = {};        ///< a folder for the weights, which stay on disk; empty: they are in memory
+  std::filesystem::path save = {};        ///< folder to which the model is written, packed if it is
+  std::filesystem::path perplexity = {};  ///< a text to measure
+  std::int64_t speed = 0;                 ///< tokens to generate for a measurement; 0: none
   int tensor = 1;                         ///< ranks among which its layers are divided; 1: the launcher's value
   int pipeline = 1;                       ///< ranks that have consecutive layers; 1: the launcher's value
   hortator::models::GenerateOptions generation;

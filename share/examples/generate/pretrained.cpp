@@ -69,17 +69,54 @@ void write(const at::Tensor& tensor, const char* name, const std::filesystem::pa
   models::save_tensors({{name, tensor}}, file);
 }
 
+std::shared_ptr<models::PretrainedModel> from_files(const Options& options) {
+  return models::from_pretrained(options.checkpoint, {.dtype = options.bf16 ? at::kBFloat16 : at::kFloat,
+                                                      .keep_packed = options.quantise == "file"});
+}
+
+void add_options(std::shared_ptr<models::PretrainedModel>& net, const Options& options) {
+  if (const auto chosen = packing(options)) hortator::quantise(net, *chosen);
+  if (!options.adapter.empty()) hortator::load_adapter(net, options.adapter);
+}
+
 /// The model on the accelerator's device. Ranks that divide it read one weight after the other, and keep their parts.
 hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options& options,
                                                                   hortator::Accelerator& accelerator) {
-  const auto load = [&] { return models::from_pretrained(options.checkpoint); };
+  const auto load = [&] { return from_files(options); };
   auto net = options.tensor * options.pipeline > 1 ? hortator::construct_deferred(load) : load();
-  if (!options.quantise.empty()) hortator::quantise(net, {.format = hortator::parse_weight_format(options.quantise)});
-  if (!options.adapter.empty()) hortator::load_adapter(net, options.adapter);
+  add_options(net, options);
   return accelerator.prepare_model(std::move(net), {.evaluation_mode = true});
 }
 
 }  // namespace
+
+std::optional<hortator::QuantiseOptions> packing(const Options& options) {
+  if (options.quantise.empty() || options.quantise == "file") return {};
+  hortator::QuantiseOptions chosen{.format = hortator::parse_weight_format(options.quantise),
+                                   .group = options.quantise_group};
+  const auto scores = options.quantise_scores.empty() ? std::string("int8") : options.quantise_scores;
+  if (scores != "no") chosen.scoring = hortator::parse_weight_format(scores);
+  return chosen;
+}
+
+std::shared_ptr<models::PretrainedModel> loaded(const Options& options) {
+  auto net = from_files(options);
+  add_options(net, options);
+  return net;
+}
+
+void save(const Options& options) {
+  const hortator::State state({.cpu = true});
+  if (state.num_processes() > 1)
+    throw hortator::UsageError({.what = "--save: expected one rank, got " + std::to_string(state.num_processes())});
+  const auto net = loaded(options);
+  models::save_pretrained(*net, options.save);
+  for (const auto* name : {"tokenizer.json", "tokenizer_config.json"})
+    if (std::filesystem::exists(options.checkpoint / name))
+      std::filesystem::copy_file(options.checkpoint / name, options.save / name,
+                                 std::filesystem::copy_options::overwrite_existing);
+  state.print("saved in ", options.save.string());
+}
 
 std::vector<NumberedPrompt> numbered(const std::vector<std::string>& texts) {
   std::vector<NumberedPrompt> all;

@@ -6,6 +6,7 @@
 #include <hortator/models/generate_texts.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <hortator/models/tokenizer.hpp>
+#include <hortator/quantise.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,15 @@
 #include "options.hpp"
 
 namespace generate {
+
+/// The checkpoint's model with its weights packed and its adapter as the options say. Local.
+std::shared_ptr<hortator::models::PretrainedModel> loaded(const Options& options);
+
+/// What --quantise and the options beside it ask for; nothing if weights stay as they are.
+std::optional<hortator::QuantiseOptions> packing(const Options& options);
+
+/// Writes the model to the folder that the options name.
+void save(const Options& options);
 
 /// A text to continue, and its number among all of the run: equal texts have different random tokens.
 struct NumberedPrompt {

@@ -7,6 +7,7 @@
 
 #include "accelerator/dispatch/dispatch_state.hpp"
 #include "accelerator/dispatch/offloaded_parts.hpp"
+#include "accelerator/dispatch/packed_parts.hpp"
 #include "accelerator/dispatch/placing.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "core/log.hpp"
@@ -75,21 +76,26 @@ Dispatch load_and_dispatch(const hortator::State& state, torch::nn::Module& modu
                                       .keep_in_fp32_modules = options.keep_in_fp32_modules,
                                       .model = options.model});
   if (!loading.omissions().empty()) log::warn(loading.omissions());
+  auto source = loading.shared_source();
+  std::shared_ptr<packed::PackingSource> packing;
+  if (options.quantise) source = packing = accelerator::packing_source(loading, module, *options.quantise);
   auto tensors = accelerator::tensors_to_place(
       module, [&](const std::string& name, const at::Tensor& tensor) { return loading.type_for(name, tensor); });
   const bool is_dealt = std::holds_alternative<std::string>(options.device_map);
   const auto memory = options.max_memory.empty() && is_dealt ? get_max_memory(state) : options.max_memory;
   auto plan = accelerator::plan_dispatch(module, tensors, memory, options);
   accelerator::require_devices(plan.map);
+  accelerator::require_packed_on_host(tensors);
 
   const at::NoGradGuard no_grad;
   const auto division = accelerator::divide(tensors, loading.fillings());
+  if (packing) accelerator::keep_packed_on_disk(*packing, division, options.offload_folder);
   accelerator::prepare_all(tensors, division);
-  weights::fill(loading.source(), division.now);
+  weights::fill(*source, division.now);
   loading.require_tied();
   auto dispatched = std::make_unique<Dispatch::State>(plan.map, tensors);
   if (!division.on_disk.empty())
-    dispatched->page(division.on_disk, division.later, loading.shared_source(), plan, options.offload_folder);
+    dispatched->page(division.on_disk, division.later, source, plan, options.offload_folder);
   return Dispatch(std::move(dispatched));
 }
 

@@ -13,6 +13,7 @@
 #include "accelerator/weights/floating_type.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "packed/stored_layers.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/interception/weight_operators.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
@@ -23,10 +24,17 @@ namespace hortator {
 namespace accelerator {
 namespace {
 
-std::vector<weights::Wanted> wanted_of(const std::vector<weights::ModuleWeight>& weights) {
+/// `packed`: layers that become packed.
+std::vector<weights::Wanted> wanted_of(const std::vector<weights::ModuleWeight>& weights,
+                                       const std::vector<packed::PackableLayer>& packed) {
   std::vector<weights::Wanted> wanted;
   for (const auto& [name, tensor, first] : weights)
     wanted.push_back({.name = name, .spec = formats::spec_of(tensor), .first = first});
+  for (const auto& layer : packed) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (weights[i].tensor.is_same(layer.weight))
+        wanted[i].spec = {.type = at::kByte, .shape = {layer.layout.bytes(), 1}};
+  }
   return wanted;
 }
 
@@ -64,12 +72,14 @@ bool is_in(const std::vector<std::string>& modules, const std::string& name) {
 }  // namespace
 
 Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options)
-    : options_(options), source_(open_weights_or_checkpoint(checkpoint, options.model)) {
+    : options_(options), source_(packed::with_packed_layers(open_weights_or_checkpoint(checkpoint, options.model))) {
   require_floating(options.dtype);
   const auto weights = weights::weights_of(module);
   require_materialised(weights);
-  const auto matching = weights::match(wanted_of(weights), *source_, options.rename);
+  const auto packed_in_file = packed::layers_packed_in(*source_, module, options.rename);
+  const auto matching = weights::match(wanted_of(weights, packed_in_file), *source_, options.rename);
   weights::require_match(matching, *source_, options.strict);
+  for (const auto& layer : packed_in_file) packed::become_packed(layer);
   omissions_ = weights::omissions(matching, *source_);
   fillings_ = fillings_of(matching.loads, weights);
   sort_as_stored(fillings_, *source_);
@@ -113,7 +123,7 @@ void Loading::convert_module() const {
 }
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
-  if (!paging::lacks_memory(tensor) && !parallel::is_divided(tensor)) return tensor;
+  if (!paging::lacks_memory(tensor) && !parallel::is_divided(tensor) && !paging::is_packed(tensor)) return tensor;
   // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.is_same(tensor) ||
@@ -121,7 +131,8 @@ at::Tensor Loading::values_of(const at::Tensor& tensor) const {
             one.tensor.storage_offset() == tensor.storage_offset());
   };
   const auto loaded = std::ranges::find_if(fillings_, is_it);
-  return source_->tensor(loaded->stored).to(tensor.scalar_type());
+  auto values = source_->tensor(loaded->stored);
+  return paging::is_packed(tensor) ? values : values.to(tensor.scalar_type());
 }
 
 void Loading::require_tied() const {

@@ -92,10 +92,8 @@ std::string expected(const SettingKey& key) {
 }
 
 void throw_unexpected(const SettingKey& key, const std::string& value, std::string_view where) {
-  const bool is_fp8 = key.name == "mixed_precision" && value == "fp8";
   throw UsageError({.what = text::concat(where, where.empty() ? "Expected " : "expected ", expected(key), ", got ",
-                                         text::quote(value)),
-                    .hint = is_fp8 ? "use bf16: fp8 is not supported" : ""});
+                                         text::quote(value))});
 }
 
 int read_count(const SettingKey& key, const SetVariable& variable) {

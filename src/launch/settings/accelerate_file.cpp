@@ -60,7 +60,10 @@ class FileReader {
       if (entry.key == "distributed_type") type_ = value_of(entry);
       if (entry.key == "num_machines") has_machines_ = value_of(entry) != "1" && !entry.values.empty();
       if (entry.key == "compute_environment" && !is_local(entry)) is_elsewhere_ = true;
-      if (entry.key == "mixed_precision" && !entry.values.empty()) has_precision_ = true;
+      if (entry.key == "mixed_precision" && !entry.values.empty()) {
+        has_precision_ = true;
+        is_fp8_ = value_of(entry) == "fp8";
+      }
     }
     if (text::parse_bool(type_) == false) type_ = "NO";
   }
@@ -84,6 +87,15 @@ class FileReader {
     result_.remarks.push_back({entry.key, entry.line, support, std::move(text)});
   }
 
+  /// Whether the entry asks for nothing; a list, or a tuple as Accelerate writes it, if all its elements do.
+  static bool is_unused(const ConfigEntry& entry, const AccelerateName& row) {
+    return std::ranges::all_of(entry.values, [&](auto value) {
+      std::erase_if(value, [](char c) { return std::string_view("()[] ").find(c) != std::string_view::npos; });
+      const auto elements = text::split(value, ',');
+      return std::ranges::all_of(elements, [&](const auto& one) { return is_unused_in_accelerate(row, one); });
+    });
+  }
+
   std::string origin(const ConfigEntry& entry) const { return text::concat(file_, ':', entry.line); }
 
   void read_entry(const ConfigEntry& entry) {
@@ -103,8 +115,7 @@ class FileReader {
     if (row->name == "fp16") return read_fp16(entry, *row);
     const bool is_planned = home == "fsdp_config" || home == "deepspeed_config" || home == "megatron_lm_config";
     if (is_planned) sharding_[name] = {value_of(entry), origin(entry)};
-    if (row->support == Support::refused && is_unused_in_accelerate(*row, value_of(entry)))
-      return remark(entry, Support::noted, "not used");
+    if (row->support == Support::refused && is_unused(entry, *row)) return remark(entry, Support::noted, "not used");
     remark(entry, row->support, std::string(row->text));
     if (row->support == Support::honoured && !row->key.empty() && (!is_planned || row->key == "hostfile"))
       set(entry, *row);
@@ -119,7 +130,7 @@ class FileReader {
     if (row.name == "deepspeed_hostfile") return unless(has_machines_, "num_machines is 1");
     if (home == "fsdp_config") return unless(type_ == "FSDP", "distributed_type is not FSDP");
     if (home == "megatron_lm_config") return unless(type_ == "MEGATRON_LM", "distributed_type is not MEGATRON_LM");
-    if (home == "fp8_config") return unless(false, "only with mixed_precision fp8, which is refused");
+    if (home == "fp8_config") return unless(is_fp8_, "mixed_precision is not fp8");
     if (home == "parallelism_config") return unless(type_ != "NO", "distributed_type is NO");
     if (row.name.starts_with("tpu_") || row.name.starts_with("command") || row.name == "downcast_bf16")
       return unless(false, "only on TPUs, which are refused");
@@ -194,6 +205,7 @@ class FileReader {
   bool has_machines_ = false;
   bool is_elsewhere_ = false;
   bool has_precision_ = false;
+  bool is_fp8_ = false;
   AccelerateValues sharding_;
   AccelerateFile result_;
 };

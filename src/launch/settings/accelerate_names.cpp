@@ -47,6 +47,9 @@ std::optional<std::string> value_from_accelerate(const AccelerateName& row, std:
     for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (value == "false") value = "no";  // YAML's meaning of a plain no
   }
+  if (row.name == "fp8_backend" || row.key == "fp8_format")
+    for (char& c : value) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (row.name == "fp8_backend") value = value == "TE" ? "delayed" : value == "AO" ? "dynamic" : value;
   try {
     check_values(find_key(row.key, ""), {value}, "");
   } catch (const UsageError&) {
@@ -59,7 +62,8 @@ bool has_same_values(const AccelerateName& row) {
   static constexpr std::array<std::string_view, 4> planned = {"zero_stage", "offload_optimizer", "offload_parameters",
                                                               "recompute_layers"};
   return !row.name.starts_with("megatron_lm_") && row.support == Support::honoured && !row.key.empty() &&
-         row.name != "fp16" && std::find(planned.begin(), planned.end(), row.key) == planned.end();
+         row.name != "fp16" && row.name != "fp8_backend" &&
+         std::find(planned.begin(), planned.end(), row.key) == planned.end();
 }
 
 bool is_unused_in_accelerate(const AccelerateName& row, const std::string& value) {

@@ -14,9 +14,11 @@
 
 #include "core/text/text.hpp"
 #include "models/pretrained/expert_names.hpp"
+#include "packed/stored_layers.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/deferred/late_values.hpp"
 #include "paging/deferred/plainly.hpp"
+#include "paging/interception/weight_operators.hpp"
 #include "weights/filling.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -103,10 +105,13 @@ class LoadedWeights {
   LoadedWeights(PretrainedModel& model, const Architecture& architecture, const WeightsToLoad& weights)
       : architecture_(architecture),
         options_(weights),
-        source_(weights::open_weights(weights.folder)),
+        source_(opened(weights)),
         weights_(weights::weights_of(model)),
         parts_(stored_parts(weights_, source_->names())),
-        rename_(renaming_of(architecture, source_->names())) {}
+        rename_(renaming_of(architecture, source_->names())),
+        packed_(packed::layers_packed_in(*source_, model, rename_)) {
+    for (auto& layer : packed_) layer.type = weights.dtype;
+  }
 
   std::vector<std::string> load() {
     const auto matching = weights::match(wanted(), *source_, rename_);
@@ -116,6 +121,7 @@ class LoadedWeights {
     }
     require_fit(matching);
     require_tied();
+    for (const auto& layer : packed_) packed::become_packed(layer);
     convert();
     options_.are_read_later ? fill_later(matching.loads) : fill_now(matching.loads);
     return missing();
@@ -123,6 +129,12 @@ class LoadedWeights {
 
  private:
   using Pairs = std::vector<weights::Matching::Pair>;
+
+  static std::unique_ptr<weights::WeightSource> opened(const WeightsToLoad& weights) {
+    auto source = weights::open_weights(weights.folder);
+    return weights.keep_packed ? packed::with_layers_of_file(std::move(source))
+                               : packed::with_packed_layers(std::move(source));
+  }
 
   void fill_now(const Pairs& loads) const {
     std::vector<at::Tensor> filled;
@@ -142,6 +154,11 @@ class LoadedWeights {
     }
     const auto reader = std::make_shared<SharedReader>(source_);
     for (auto& [weight, stored] : by_weight) {
+      if (paging::is_packed(weights_[weight].tensor)) {  // small, and intercepted in another way
+        paging::give_memory(weights_[weight].tensor);
+        reader->read(stored, weights_[weight].tensor);
+        continue;
+      }
       paging::fill_later(weights_[weight].tensor, [reader, stored = std::move(stored)](const at::Tensor& tensor) {
         reader->read(stored, tensor);
       });
@@ -153,7 +170,7 @@ class LoadedWeights {
     std::vector<weights::Wanted> wanted;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const auto& name = parts_[i].name;
-      const auto spec = parts_[i].spec(weights_[parts_[i].weight].tensor);
+      const auto spec = spec_of(parts_[i]);
       const auto found = stored.find(name);
       const bool is_other = found != stored.end() && found->second.shape != spec.shape;
       if (is_other && options_.may_replace_head && is_head(architecture_, name)) continue;
@@ -161,6 +178,13 @@ class LoadedWeights {
       indices_.push_back(i);
     }
     return wanted;
+  }
+
+  formats::TensorSpec spec_of(const StoredPart& part) const {
+    const auto& tensor = weights_[part.weight].tensor;
+    for (const auto& layer : packed_)
+      if (layer.weight.is_same(tensor)) return {.type = at::kByte, .shape = {layer.layout.bytes(), 1}};
+    return part.spec(tensor);
   }
 
   std::map<std::string, formats::TensorSpec> stored_specs() const {
@@ -245,6 +269,7 @@ class LoadedWeights {
   std::set<std::size_t> loaded_;      ///< indices of the parts that the file has
   std::set<std::string> stored_;      ///< their names in the file
   Renaming rename_;
+  std::vector<packed::PackableLayer> packed_;  ///< that the file has packed
 };
 
 }  // namespace

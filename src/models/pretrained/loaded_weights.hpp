@@ -16,6 +16,7 @@ struct WeightsToLoad {
   std::filesystem::path folder = {};
   c10::ScalarType dtype = c10::ScalarType::Float;
   bool may_replace_head = false;  ///< a head of another size counts as missing
+  bool keep_packed = false;       ///< see PretrainedOptions
   bool are_read_later = false;    ///< each weight when it is needed, with the memory of one
 };
 

@@ -66,6 +66,13 @@ ConfigFields fields_of(const std::filesystem::path& path) {
   return ConfigFields::read(std::filesystem::is_directory(path) ? path / config_name : path);
 }
 
+/// How the file has packed its weights; the files themselves say which.
+void require_readable_weights(const ConfigFields& fields) {
+  if (!fields.has("quantization_config")) return;
+  const auto packing = fields.object("quantization_config");
+  packing.require_one_of("quant_method", packing.text("quant_method", ""), {"bitsandbytes", "hortator"});
+}
+
 Described described(const std::filesystem::path& path, const PretrainedOptions& options) {
   if (!c10::isFloatingType(options.dtype)) {
     throw UsageError({.what = "from_pretrained: dtype is not a floating-point type",
@@ -79,6 +86,7 @@ Described described(const std::filesystem::path& path, const PretrainedOptions& 
   if (fields.has("architectures") || !options.architecture.empty() || !options.head.empty())
     fields = fields.with("architectures", std::vector{name});
   if (options.num_labels) fields = with_labels(fields, architecture, *options.num_labels);
+  require_readable_weights(fields);
   return {.fields = fields, .architecture = architecture};
 }
 
@@ -152,6 +160,7 @@ std::shared_ptr<PretrainedModel> from_pretrained(const std::filesystem::path& fo
                                     {.folder = folder,
                                      .dtype = options.dtype,
                                      .may_replace_head = options.num_labels.has_value(),
+                                     .keep_packed = options.keep_packed,
                                      .are_read_later = is_deferred});
   if (!missing.empty()) {
     log::warn("new weights, which the files in ", folder, " do not have: ", text::join(missing),

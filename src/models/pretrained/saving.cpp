@@ -4,6 +4,7 @@
 #include <hortator/error.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
@@ -13,8 +14,8 @@
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
 #include "models/pretrained/expert_names.hpp"
+#include "packed/stored_layers.hpp"
 #include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_shards.hpp"
@@ -41,12 +42,6 @@ void write_file(const std::filesystem::path& path, const ByName& tensors) {
 }
 
 void require_whole(const std::string& name, const at::Tensor& tensor) {
-  if (paging::is_packed(tensor)) {
-    throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
-                                           " was packed by quantise()"),
-                      .why = "its own values are gone, and other programs do not know the packed ones",
-                      .hint = "keep the folder from which the model came, and save adapters by save_adapter()"});
-  }
   if (!paging::carries_divided_key(tensor)) return;
   throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
                                          " is divided among ranks"),
@@ -60,6 +55,16 @@ void write_text(const std::filesystem::path& folder, const std::string& name, co
   throw formats::FileError({.what = text::concat("Cannot write ", path)});
 }
 
+/// config.json, which also describes packed weights.
+std::string json_of(const PretrainedModel& model) {
+  const auto packing = packed::quantization_config(model);
+  auto json = nlohmann::ordered_json::parse(model.config().json);
+  if (packing.empty() && !json.contains("quantization_config")) return model.config().json;
+  json.erase("quantization_config");
+  if (!packing.empty()) json["quantization_config"] = nlohmann::ordered_json::parse(packing);
+  return json.dump(2) + "\n";
+}
+
 }  // namespace
 
 void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::filesystem::path& file) {
@@ -69,7 +74,7 @@ void save_tensors(const std::map<std::string, at::Tensor>& tensors, const std::f
 void save_config(const PretrainedModel& model, const std::filesystem::path& folder) {
   formats::make_folder_durably(folder);
   const auto& config = model.config();
-  write_text(folder, "config.json", config.json);
+  write_text(folder, "config.json", json_of(model));
   if (!config.generation_json.empty()) write_text(folder, "generation_config.json", config.generation_json);
 }
 
@@ -81,9 +86,12 @@ void save_pretrained(const PretrainedModel& model, const std::filesystem::path& 
   const auto all = weights::weights_of(model);
   for (const auto& one : all) require_whole(one.name, one.tensor);
   for (const auto& part : parts_by_expert(all)) {
-    const auto tensor = part.of(all[part.weight].tensor);
-    weights.push_back({.name = part.name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
-    tensors.emplace(part.name, tensor);
+    auto stored = packed::stored_tensors(part.name, all[part.weight].tensor);
+    if (stored.empty()) stored.emplace(part.name, part.of(all[part.weight].tensor));
+    for (const auto& [name, tensor] : stored) {
+      weights.push_back({.name = name, .bytes = static_cast<std::int64_t>(tensor.nbytes())});
+      tensors.emplace(name, tensor);
+    }
   }
   const auto shards = weights::shard_weights(weights, max_bytes);
   weights::WeightFolder target(folder, formats::replacement_id(), weights::WeightFileNames{});

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/graph_task.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <compare>
@@ -21,7 +22,7 @@
 namespace hortator::paging {
 namespace {
 
-constexpr std::size_t layers = 2;
+constexpr std::size_t layers = 3;
 using Computes = std::array<std::shared_ptr<WeightOperator>, layers>;
 
 /// A storage by its address, which stays taken while this lives.
@@ -38,13 +39,17 @@ struct WeightPlace {
   auto operator<=>(const WeightPlace&) const = default;
 };
 
+bool is_none(const Computes& computes) {
+  return std::ranges::none_of(computes, [](const auto& one) { return one != nullptr; });
+}
+
 struct AttachedWeight {
   WeakWeight weight;
   StorageName storage;  ///< of the weight when it was last looked for
   WeightPlace place;
   Computes computes;
 
-  bool is_empty() const { return !computes[0] && !computes[1]; }
+  bool is_empty() const { return is_none(computes); }
 };
 
 struct AttachedWeights {
@@ -202,9 +207,11 @@ bool changes_products(const at::Tensor& weight) {
   return false;
 }
 
-bool is_packed(const at::Tensor& weight) {
-  return find_at(weight).computes[static_cast<std::size_t>(WeightLayer::packed)] != nullptr;
+std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer) {
+  return find_at(weight).computes[static_cast<std::size_t>(layer)];
 }
+
+bool is_packed(const at::Tensor& weight) { return operator_of(weight, WeightLayer::packed) != nullptr; }
 
 std::vector<std::int64_t> sizes_of_weight(const at::Tensor& weight) {
   const auto found = find_at(weight);
@@ -240,7 +247,7 @@ std::optional<std::size_t> weight_position(const c10::OperatorHandle& op) {
 bool run_weight_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t position,
                          const at::Tensor& seen, const std::function<void()>& plain) {
   const auto [weight, computes] = find_at(seen);
-  if (!computes[0] && !computes[1]) return false;
+  if (is_none(computes)) return false;
   const auto place = place_of(seen);
   const auto first = running.place == place ? running.next : 0;
   for (auto layer = first; layer < layers; ++layer) {

@@ -52,12 +52,15 @@ class WeightOperator {
 };
 
 /// The order in which the operators of one weight run: each one's plain() is the next.
-enum class WeightLayer { adapters, packed };
+enum class WeightLayer { adapters, packed, fp8 };
 
 /// From now on operators on `weight`, and on views of it, are given to `computes`, wherever its memory is
 /// (refresh_weights). Replaces what is attached in this layer. Ends with the weight, which is not kept alive.
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
 void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
+
+/// What is attached to a weight in this layer; null if nothing is.
+std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer);
 
 /// Whether the weight's memory holds a packed form of it.
 bool is_packed(const at::Tensor& weight);

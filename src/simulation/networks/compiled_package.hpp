@@ -1,13 +1,8 @@
 #pragma once
 
-#include <memory>
-
+#include "exported/compiled/compiled_code.hpp"
 #include "simulation/networks/network.hpp"
 #include "simulation/sections/section.hpp"
-
-namespace torch::inductor {
-class AOTIModelPackageLoader;
-}
 
 namespace hortator::simulation {
 
@@ -17,12 +12,11 @@ class CompiledPackage : public Network {
  public:
   /// Keys: file, relative to the folder of the settings. Throws UsageError if it cannot be loaded.
   explicit CompiledPackage(const Section& section);
-  ~CompiledPackage() override;
 
-  Tensors forward(const Tensors& inputs) override;
+  Tensors forward(const Tensors& inputs) override { return code_.run(inputs); }
 
  private:
-  std::unique_ptr<torch::inductor::AOTIModelPackageLoader> package_;
+  exported::CompiledCode code_;
 };
 
 }  // namespace hortator::simulation

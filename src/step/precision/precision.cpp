@@ -1,7 +1,6 @@
 #include "step/precision/precision.hpp"
 
 #include <array>
-#include <hortator/error.hpp>
 
 #include "core/environment/setting_key.hpp"
 
@@ -13,7 +12,6 @@ constexpr std::array<std::string_view, 4> names = {"no", "fp16", "bf16", "fp8"};
 std::optional<Precision> from_environment(const core::Variables& variables) {
   const auto set = core::first_set(variables, {"HORTATOR_MIXED_PRECISION", "ACCELERATE_MIXED_PRECISION"});
   if (!set) return std::nullopt;
-  if (set->value == to_string(Precision::fp8)) return Precision::fp8;
   return static_cast<Precision>(core::read_choice(core::program_setting("mixed_precision"), *set));
 }
 
@@ -25,16 +23,12 @@ namespace step {
 
 Precision choose_precision(std::optional<Precision> asked, const core::Variables& variables) {
   const auto of_environment = from_environment(variables);  // an unknown name is an error also where it has no effect
-  const auto chosen = asked ? *asked : of_environment.value_or(Precision::no);
-  if (chosen != Precision::fp8) return chosen;
-  throw UsageError({.what = "mixed_precision fp8 is not available",
-                    .why = "LibTorch has no autocast to 8 bits; the libraries that have one need Python",
-                    .hint = "use bf16"});
+  return asked ? *asked : of_environment.value_or(Precision::no);
 }
 
 std::optional<c10::ScalarType> autocast_type(Precision precision) {
   if (precision == Precision::fp16) return at::kHalf;
-  if (precision == Precision::bf16) return at::kBFloat16;
+  if (precision == Precision::bf16 || precision == Precision::fp8) return at::kBFloat16;
   return std::nullopt;
 }
 

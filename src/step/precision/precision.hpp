@@ -10,10 +10,10 @@
 namespace hortator::step {
 
 /// The precision that the program asked for, else HORTATOR_MIXED_PRECISION, else ACCELERATE_MIXED_PRECISION, else none.
-/// Throws for an unknown or unavailable precision.
+/// Throws for an unknown precision.
 Precision choose_precision(std::optional<Precision> asked, const core::Variables& variables);
 
-/// The type that autocast casts to; nothing for Precision::no.
+/// The type that autocast casts to; nothing for Precision::no. With fp8, linear layers then compute in 8 bits.
 std::optional<c10::ScalarType> autocast_type(Precision precision);
 
 }  // namespace hortator::step

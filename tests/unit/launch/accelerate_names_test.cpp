@@ -88,7 +88,7 @@ TEST_CASE("unsupported settings are refused with the alternative") {
   for (const auto& [key, text] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},
                                   {"compute_environment", "AMAZON_SAGEMAKER"},
-                                  {"mixed_precision", "fp8"},
+                                  {"mixed_precision", "fp4"},
                                   {"fsdp_config.fsdp_ignored_modules", "head"},
                                   {"unheard_of", "1"}}) {
     const auto file = read(key, text);
@@ -97,7 +97,7 @@ TEST_CASE("unsupported settings are refused with the alternative") {
     CHECK(!file.layer.contains("mixed_precision"));
     CHECK_THROWS_WITH(throw_if_refused(file, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
   }
-  CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
+  CHECK_THAT(read("mixed_precision", "fp4").remarks.at(0).text, ContainsSubstring("bf16"));
 }
 
 TEST_CASE("settings of unused features are accepted") {
@@ -223,5 +223,24 @@ TEST_CASE("flags of accelerate launch are known, with the names of switches amon
   for (const auto* name : {"main_process_port", "machine_rank", "fsdp_version"})
     CHECK_FALSE(is_accelerate_switch(name));
   CHECK(is_accelerate_switch("use_fsdp"));
-  CHECK_FALSE(value_from_accelerate(*accelerate_flag("mixed_precision"), "fp8").has_value());
+  CHECK_FALSE(value_from_accelerate(*accelerate_flag("mixed_precision"), "fp4").has_value());
+}
+
+TEST_CASE("recipes of fp8 are those of Accelerate's file, where mixed_precision is fp8") {
+  const auto recipe = [](const char* precision) {
+    return read_accelerate_file(
+        {entry("mixed_precision", precision), entry("fp8_config.backend", "TE"), entry("fp8_config.fp8_format", "E4M3"),
+         entry("fp8_config.amax_history_len", "16"), entry("fp8_config.amax_compute_algo", "max"),
+         entry("fp8_config.use_autocast_during_eval", "true"), entry("fp8_config.interval", "1")},
+        "f");
+  };
+  const auto file = recipe("fp8");
+  CHECK(value(file, "mixed_precision") == "fp8");
+  CHECK(value(file, "fp8_scaling") == "delayed");
+  CHECK(value(file, "fp8_format") == "E4M3");
+  CHECK(value(file, "fp8_amax_history_len") == "16");
+  CHECK(value(file, "fp8_amax_compute_algo") == "max");
+  CHECK(!recipe("bf16").layer.contains("fp8_scaling"));
+  CHECK_FALSE(value_from_accelerate(*accelerate_flag("fp8_backend"), "MSAMP").has_value());
+  CHECK(value_from_accelerate(*accelerate_flag("fp8_backend"), "AO") == "dynamic");
 }

@@ -99,7 +99,7 @@ TEST_CASE("values are checked by the type of their key, and the error names thei
   CHECK_THROWS(check("gpus_per_node", "-1"));
   for (const auto* good : {"yes", "TRUE", "on", "0", "no"}) CHECK_NOTHROW(check("debug", good));
   CHECK_THROWS_WITH(check("debug", "maybe"), ContainsSubstring("true or false"));
-  CHECK_THROWS_WITH(check("mixed_precision", "fp8"), ContainsSubstring("one of no, fp16, bf16, got 'fp8'"));
+  CHECK_THROWS_WITH(check("mixed_precision", "fp4"), ContainsSubstring("one of no, fp16, bf16, fp8, got 'fp4'"));
   CHECK_THROWS(check("time", "soon"));
   CHECK_NOTHROW(check("environment", "A=b=c d"));
   for (const auto* bad : {"A", "=b", "1A=b", "A B=c", "A-B=c"}) CHECK_THROWS(check("environment", bad));

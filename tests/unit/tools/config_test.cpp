@@ -169,13 +169,13 @@ TEST_CASE("an updated file keeps all lines but those of changed answers") {
 TEST_CASE("an empty answer takes the default, an invalid one is asked again") {
   const std::vector<Question> list = {
       {"ranks", "ranks", "4"}, {"mixed_precision", "type", "no"}, {"account", "who pays", ""}};
-  std::istringstream in("\nfp8\nbf16\n\n");
+  std::istringstream in("\nfp4\nbf16\n\n");
   std::ostringstream out;
   const auto answers = ask(list, in, out);
   CHECK(answers.at("ranks").values.at(0) == "4");
   CHECK(answers.at("mixed_precision").values.at(0) == "bf16");
   CHECK(!answers.contains("account"));
-  CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("one of no, fp16, bf16"));
+  CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("one of no, fp16, bf16, fp8"));
   std::istringstream ended("2\n");
   CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
   for (const auto& question : questions()) {

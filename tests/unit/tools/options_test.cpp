@@ -111,8 +111,8 @@ TEST_CASE("flags of accelerate launch do what its table says") {
   CHECK(settings.word("zero_stage") == "3");
   CHECK(settings.number("nodes") == 2);
   CHECK(settings.word("hostfile") == "h");
-  CHECK_THROWS_WITH(settings_in({"--mixed_precision", "fp8", "./x"}),
-                    ContainsSubstring("expected one of no, fp16, bf16, got 'fp8'"));
+  CHECK_THROWS_WITH(settings_in({"--mixed_precision", "fp4", "./x"}),
+                    ContainsSubstring("expected one of no, fp16, bf16, fp8, got 'fp4'"));
   const auto megatron = settings_in({"--use_megatron_lm", "--megatron_lm_pp_degree", "2", "./x"}, Scope::launch);
   CHECK(megatron.number("pipeline") == 2);
   CHECK(megatron.word("gradient_clipping") == "1");

@@ -1,0 +1,41 @@
+#include "packed/fp8/scaled_cast.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace hortator::packed {
+namespace {
+
+constexpr double smallest_amax = 1e-12;  // as torchao: of zeros
+
+double largest_of(at::ScalarType type) { return type == at::kFloat8_e4m3fn ? 448 : 57344; }
+
+}  // namespace
+
+at::Tensor AmaxHistory::next(const at::Tensor& amax) {
+  if (steps_ == 0) amaxes_ = at::zeros({options_.amax_history_length}, amax.options());
+  const auto used = steps_ == 0                 ? amax
+                    : options_.amax_most_recent ? amaxes_[(steps_ - 1) % options_.amax_history_length].clone()
+                                                : amaxes_.max();
+  amaxes_[steps_ % options_.amax_history_length].copy_(amax);
+  ++steps_;
+  return used;
+}
+
+ScaledTensor scaled(const at::Tensor& tensor, at::ScalarType type, std::int64_t margin, AmaxHistory* history) {
+  const auto values = tensor.to(at::kFloat);
+  auto amax = values.numel() == 0 ? at::zeros({}, values.options()) : values.abs().max();
+  if (history != nullptr) amax = history->next(amax) * std::exp2(static_cast<double>(margin));
+  const auto largest = largest_of(type);
+  const auto factor = largest / amax.clamp_min(smallest_amax);
+  return {.values = (values * factor).clamp(-largest, largest).to(type).contiguous(), .scale = factor.reciprocal()};
+}
+
+at::Tensor product_with_transposed(const ScaledTensor& a, const ScaledTensor& b, at::ScalarType type) {
+  return at::_scaled_mm(a.values, b.values.t(), a.scale, b.scale, {}, {}, type, /*use_fast_accum=*/false);
+}
+
+ScaledTensor transposed(const ScaledTensor& one) { return {.values = one.values.t().contiguous(), .scale = one.scale}; }
+
+}  // namespace hortator::packed

@@ -1,0 +1,163 @@
+#include "packed/stored_layers.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cstring>
+#include <hortator/error.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "adapters/layers.hpp"
+#include "core/text/text.hpp"
+#include "packed/gguf_layers.hpp"
+#include "packed/packing.hpp"
+#include "packed/stored_weights.hpp"
+#include "weights/module_weights.hpp"
+
+namespace hortator::packed {
+namespace {
+
+std::string type_name(at::ScalarType type) {
+  return type == at::kHalf ? "float16" : type == at::kBFloat16 ? "bfloat16" : "float32";
+}
+
+at::Tensor bytes_of_text(const std::string& text) {
+  auto bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), text.data(), text.size());
+  return bytes;
+}
+
+const char* name_of(WeightFormat format) {
+  return format == WeightFormat::nf4 ? "nf4" : format == WeightFormat::int4 ? "int4" : "int8_groups";
+}
+
+at::Tensor state_of(const PackableLayer& layer) {
+  const auto& layout = layer.layout;
+  const nlohmann::ordered_json state = {{"quant_type", name_of(layout.format)},
+                                        {"blocksize", layout.group},
+                                        {"dtype", type_name(layer.type)},
+                                        {"shape", {layout.outputs, layout.inputs}}};
+  return bytes_of_text(state.dump());
+}
+
+/// Whether a file stores the weight of this layer under this name.
+std::optional<PackableLayer> layer_named(const std::vector<adapters::Layer>& layers, const std::string& name,
+                                         const StoredLayer& stored) {
+  for (const auto& layer : layers) {
+    if (layer.name + ".weight" != name || layer.kind == adapters::LayerKind::convolution) continue;
+    return PackableLayer{.name = layer.name,
+                         .weight = layer.weight,
+                         .layout = stored.layout,
+                         .is_transposed = layer.kind == adapters::LayerKind::transposed,
+                         .type = stored.type};
+  }
+  return {};
+}
+
+void require_shape(const PackableLayer& layer, const weights::WeightSource& source) {
+  const auto sizes = paging::sizes_of_weight(layer.weight);
+  const auto& [outputs, inputs] = std::pair(layer.layout.outputs, layer.layout.inputs);
+  const auto expected = layer.is_transposed ? std::vector{inputs, outputs} : std::vector{outputs, inputs};
+  if (sizes == expected) return;
+  throw UsageError({.what = text::concat(source.path(), " has ", text::quote(layer.weight_name()), " packed as [",
+                                         text::join(expected), "], the model has [", text::join(sizes), "]"),
+                    .why = "the file is of another model"});
+}
+
+std::map<std::string, StoredLayer> stored_layers_of(const weights::WeightSource& source) {
+  if (const auto* stored = dynamic_cast<const StoredWeights*>(&source)) return stored->layers();
+  std::map<std::string, StoredLayer> layers;
+  if (const auto* gguf = dynamic_cast<const GgufLayers*>(&source))
+    for (const auto& [name, layout] : gguf->layers()) layers.emplace(name, StoredLayer{.layout = layout});
+  return layers;
+}
+
+}  // namespace
+
+std::map<std::string, at::Tensor> stored_tensors(const std::string& name, const at::Tensor& weight) {
+  const auto layer = packed_layer_of(weight);
+  if (!layer) return {};
+  const auto& layout = layer->layout;
+  const auto flat = weight.detach().reshape({-1});
+  const auto scales = flat.narrow(0, 0, layout.scale_bytes());
+  const auto numbers = flat.narrow(0, layout.scale_bytes(), layout.number_bytes());
+  if (layout.format == WeightFormat::int8) {
+    const auto beginning = name.substr(0, name.size() - std::string_view("weight").size());
+    return {{name, numbers.view(at::kChar).view({layout.outputs, layout.inputs})},
+            {beginning + "SCB", scales.clone().view(at::kFloat)},
+            {beginning + "weight_format", at::zeros({}, at::kByte)}};
+  }
+  const bool is_nf4 = layout.format == WeightFormat::nf4, is_int4 = layout.format == WeightFormat::int4;
+  std::map<std::string, at::Tensor> tensors = {
+      {name, numbers.view({-1, 1})},
+      {name + ".absmax", scales.clone().view(is_int4 ? at::kHalf : at::kFloat)},
+      {name + (is_nf4    ? nf4_state
+               : is_int4 ? int4_state
+                         : int8_state),
+       state_of(*layer)}};
+  constexpr std::int64_t values = 16;
+  if (is_nf4) tensors.emplace(name + ".quant_map", at::from_blob(const_cast<float*>(nf4_values()), {values}).clone());
+  return tensors;
+}
+
+std::string quantization_config(const torch::nn::Module& module) {
+  std::optional<WeightFormat> format;
+  for (const auto& item : module.named_parameters())
+    if (const auto layer = packed_layer_of(item.value()); layer && !format) format = layer->layout.format;
+  if (!format) return {};
+  const bool is_ours = *format == WeightFormat::int4 || *format == WeightFormat::int8_groups;
+  if (is_ours) return nlohmann::json({{"quant_method", "hortator"}, {"format", name_of(*format)}}).dump();
+  nlohmann::ordered_json config = {{"quant_method", "bitsandbytes"},
+                                   {"load_in_8bit", *format == WeightFormat::int8},
+                                   {"load_in_4bit", *format == WeightFormat::nf4}};
+  auto kept = nlohmann::ordered_json::array();
+  for (const auto& layer : adapters::layers_of(module).layers)
+    if (layer.kind != adapters::LayerKind::embedding && !paging::is_packed(layer.weight)) kept.push_back(layer.name);
+  config["llm_int8_skip_modules"] = kept;
+  if (*format == WeightFormat::nf4)
+    config.update({{"bnb_4bit_quant_type", "nf4"},
+                   {"bnb_4bit_use_double_quant", false},
+                   {"bnb_4bit_compute_dtype", "float32"},
+                   {"bnb_4bit_quant_storage", "uint8"}});
+  return config.dump();
+}
+
+std::unique_ptr<weights::WeightSource> with_packed_layers(std::unique_ptr<weights::WeightSource> source) {
+  const auto is_beside = [](const std::string& name) {
+    return name.find(".quant_state.") != std::string::npos || name.ends_with(".SCB");
+  };
+  if (std::ranges::none_of(source->names(), is_beside)) return source;
+  return std::make_unique<StoredWeights>(std::move(source));
+}
+
+std::unique_ptr<weights::WeightSource> with_layers_of_file(std::unique_ptr<weights::WeightSource> source) {
+  auto* gguf = dynamic_cast<weights::GgufWeights*>(source.get());
+  if (gguf == nullptr) return with_packed_layers(std::move(source));
+  [[maybe_unused]] const auto* same = source.release();
+  return std::make_unique<GgufLayers>(std::unique_ptr<weights::GgufWeights>(gguf));
+}
+
+std::vector<PackableLayer> layers_packed_in(const weights::WeightSource& source, const torch::nn::Module& module,
+                                            const Renaming& rename) {
+  const auto stored = stored_layers_of(source);
+  if (stored.empty()) return {};
+  const auto layers = adapters::layers_of(module).layers;
+  std::vector<PackableLayer> packed;
+  for (const auto& [name, one] : stored) {
+    auto layer = layer_named(layers, rename(name), one);
+    if (!layer)
+      throw UsageError({.what = text::concat("The weight ", text::quote(name), " of ", source.path(),
+                                             " is packed, and the model has no linear layer of this name"),
+                        .why = "only weights of linear layers and embeddings are packed",
+                        .hint = "compare the model with the one that was saved"});
+    require_shape(*layer, source);
+    if (!one.scales.defined() && layer->weight.is_floating_point()) layer->type = layer->weight.scalar_type();
+    packed.push_back(std::move(*layer));
+  }
+  return packed;
+}
+
+}  // namespace hortator::packed

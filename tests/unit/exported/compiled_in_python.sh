@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# compiled_in_python.sh TEST_PROGRAM: packages that share/python/compile_for_hortator.py compiles compute the same with weights from files, and what does
+# not fit is an error. Skipped where Python has no torch, or no compiler that it can use. HORTATOR_TEST_PYTHON selects the Python.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../setup/support.sh"
+program=$1
+root=$source_tree
+python=${HORTATOR_TEST_PYTHON:-python3}
+if [ -d "$root/.deps/libtorch" ]; then export PYTHONPATH=$root/.deps/model-tools:$root/.deps/libtorch${PYTHONPATH:+:$PYTHONPATH}; fi
+"$python" -c 'import torch, sympy' 2>/dev/null || { echo 'skipped: Python has no torch'; exit 77; }
+cd "$scratch"
+export TORCHINDUCTOR_CACHE_DIR=$scratch/cache PYTHONPATH=$root/share/python:${PYTHONPATH:-}
+if ! "$python" >log 2>&1 <<'PY'
+import pathlib
+import torch
+from compile_for_hortator import compile_model
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.norm, self.down = torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2)
+
+    def forward(self, x, y):
+        return self.down(torch.tanh(self.norm(self.up(x)))), x + y
+
+
+torch.manual_seed(0)
+net = Net().eval()
+x = torch.arange(12.0).view(4, 3) / 7
+pathlib.Path("net").mkdir()
+compile_model(net, (x, x), "net/net.pt2")
+results = {"of_first": net(x, x)[0].detach()}
+with torch.no_grad():
+    for parameter in net.parameters():
+        parameter.mul_(1.5)
+results["of_others"] = net(x, x)[0].detach()
+torch.save({"other." + name: value for name, value in net.state_dict().items()}, "other.pt")
+torch.save(results, "results.pt")
+torch._inductor.aoti_compile_and_package(torch.export.export(net, (x, x)), package_path="own.pt2")
+PY
+then
+  echo "skipped: AOTInductor cannot compile here: $(tail -n 1 log)"
+  exit 77
+fi
+run "$program" '[compiled]'
+expect_code 0
