@@ -47,6 +47,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "pipeline": "pipelines",
     "adapters": "LoRA adapters",
     "memory_checkpoint": "checkpoints in memory",
+    "fp8": "mixed_precision fp8",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

@@ -5,9 +5,11 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <hortator/error.hpp>
+#include <hortator/training/recompute.hpp>
 #include <span>
 
 #include "core/text/text.hpp"
+#include "machine/device/recording.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
 
@@ -71,7 +73,7 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
                                 .scale = saved[2]};
       of_x = without_padding(product_with_transposed(gradient, matrix, type), gradients[0].size(0));
     }
-    if (context->saved_data["learns"].toBool()) {
+    if (context->saved_data["learns"].toBool() && context->needs_input_grad(1)) {
       const ScaledTensor input{.values = saved[0], .scale = saved[1]};
       of_weight = product_with_transposed(transposed(gradient), transposed(input), type).to(weight.scalar_type());
       if (is_transposed) of_weight = of_weight.t();
@@ -93,8 +95,19 @@ bool Fp8Weight::concerns(const paging::WeightCall& call) const {
   return !module || module->is_training() || state_->options.during_evaluation;
 }
 
+/// Histories of delayed scaling move on with each run.
+void Fp8Weight::require_repeatable() const {
+  if (state_->options.scaling != Fp8Scaling::delayed || !(is_recomputing() || machine::is_recording())) return;
+  throw UsageError(
+      {.what = text::concat("The layer ", text::quote(name_), " computes in fp8 with delayed scaling, and is ",
+                            is_recomputing() ? "recomputed" : "recorded"),
+       .why = "the next run would have other scales than the first",
+       .hint = "use fp8_scaling dynamic, or leave recomputation and capture() out"});
+}
+
 bool Fp8Weight::run(const paging::WeightCall& call) {
   if (!concerns(call)) return false;
+  require_repeatable();
   if (paging::carries_divided_key(call.weight)) {
     throw UsageError({.what = text::concat("The layer ", text::quote(name_),
                                            " computes in fp8, and its weight is divided among ranks"),

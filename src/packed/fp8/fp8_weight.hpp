@@ -40,6 +40,7 @@ class Fp8Weight final : public paging::WeightOperator {
 
  private:
   bool concerns(const paging::WeightCall& call) const;
+  void require_repeatable() const;
 
   std::string name_;
   bool is_transposed_;  ///< the layer has the matrix as [inputs, outputs]

@@ -1,4 +1,6 @@
 #include <ATen/autocast_mode.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
 
 #include <cstdlib>
 #include <map>
@@ -203,4 +205,14 @@ TEST_CASE("on the CPU the tf32 option changes nothing") {
   const bool before = at::globalContext().allowTF32CuDNN();
   const Accelerator accelerator({.tf32 = !before, .cpu = true});
   CHECK(at::globalContext().allowTF32CuDNN() == before);
+}
+
+TEST_CASE("fp8 along parallel.tensor is an error that names both") {
+  const State state;
+  if (state.num_processes() == 1) return;
+  Accelerator accelerator(
+      {.mixed_precision = Precision::fp8, .cpu = true, .parallel = {.tensor = state.num_processes()}});
+  torch::nn::Sequential net(torch::nn::Linear(16, 16), torch::nn::Linear(16, 16), torch::nn::Linear(16, 16));
+  CHECK_THROWS_WITH(accelerator.prepare(net),
+                    Catch::Matchers::Contains("mixed_precision fp8 was asked for with parallel.tensor"));
 }

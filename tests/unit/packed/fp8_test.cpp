@@ -11,6 +11,7 @@
 #include <hortator/lora.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <hortator/training/fp8.hpp>
+#include <hortator/training/recompute.hpp>
 #include <vector>
 
 #include "packed/fp8/scaled_cast.hpp"
@@ -175,6 +176,24 @@ TEST_CASE("a model that trains in 8 bits has the losses of bf16 within 1 %") {
     CHECK(std::abs(mean_of_last(found) / mean_of_last(expected) - 1) < 0.01);
   }
   CHECK(losses(Precision::fp8, 5, nullptr, 3) == losses(Precision::fp8, 5));
+}
+
+TEST_CASE("layers with delayed scaling are not recomputed, those with dynamic scaling are") {
+  for (const auto scaling : {Fp8Scaling::dynamic, Fp8Scaling::delayed}) {
+    ThreeLayers net;
+    fp8(net, {.scaling = scaling});
+    const auto x = at::ones({4, 16}).set_requires_grad(true);
+    const auto step = [&] { recompute([&](const at::Tensor& in) { return net(in); }, x).sum().backward(); };
+    if (scaling == Fp8Scaling::dynamic) {
+      step();
+      const auto found = x.grad().clone();
+      x.mutable_grad() = at::Tensor();
+      net(x).sum().backward();
+      CHECK(found.equal(x.grad()));
+    } else {
+      CHECK_THROWS_WITH(step(), Contains("computes in fp8 with delayed scaling, and is recomputed"));
+    }
+  }
 }
 
 TEST_CASE("Precision::fp8 is an error for a model without layers that can compute in 8 bits") {
