@@ -32,10 +32,9 @@ ModelFacts model() {
           .recomputed_operations = 1.33};
 }
 
-parallel::PlannedSchedule planned(Schedule schedule) {
-  if (schedule == Schedule::gpipe) return parallel::PlannedSchedule::gpipe;
-  return schedule == Schedule::interleaved ? parallel::PlannedSchedule::interleaved
-                                           : parallel::PlannedSchedule::one_f_one_b;
+PipelineSchedule planned(Schedule schedule) {
+  if (schedule == Schedule::gpipe) return PipelineSchedule::gpipe;
+  return schedule == Schedule::interleaved ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
 }
 
 }  // namespace
