@@ -19,7 +19,7 @@ bool is_better(const Costed& a, const Costed& b, std::uint64_t memory) {
 std::vector<Costed> ranked(const ModelFacts& facts, const Choices& choices, const Machine& machine) {
   std::vector<Costed> all;
   for (const auto& candidate : candidates(choices)) {
-    Costed one{.candidate = candidate, .memory = memory_cost(facts, candidate)};
+    Costed one{.candidate = candidate, .memory = memory_cost(facts, candidate), .time = {}};
     one.time = time_cost(predicted_work(facts, candidate), candidate, machine, facts.is_16bit);
     one.throughput = throughput(facts, candidate, one.time);
     all.push_back(one);

@@ -168,6 +168,7 @@ void train(const Options& options) {
   const auto last_step =
       options.stop_after > 0 ? std::min(options.steps, schedule.steps() + options.stop_after) : options.steps;
 
+  const bool is_reproducible = options.reproducible == "mesh";
   std::vector<at::Tensor> losses;  // of this rank's batches of the step, each a sum and a number of tokens
   while (schedule.steps() < last_step) {
     for (auto& batch : accelerator.progress(loader, "language_model")) {
@@ -179,7 +180,8 @@ void train(const Options& options) {
       if (!accelerator.sync_gradients()) continue;  // with --reproducible a step has several batches on a rank
 
       const auto step = schedule.steps();
-      const auto sums = accelerator.gather(at::stack(std::exchange(losses, {}))).sum(0).cpu();
+      const auto parts = at::stack(std::exchange(losses, {}));  // gathered, they are summed in the order of the batch
+      const auto sums = (is_reproducible ? accelerator.gather(parts) : accelerator.reduce(parts)).sum(0).cpu();
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});
       if (log) log->add(step, {mean});

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -21,6 +22,15 @@ variable_list run(const edge_list& roots, const variable_list& gradients, bool k
   return torch::autograd::Engine::get_default_engine().execute(roots, gradients, keeps_graph, /*create_graph=*/false,
                                                                accumulates, outputs);
 }
+
+std::atomic<int> first_halves = 0;
+
+struct FirstHalf {
+  FirstHalf() { ++first_halves; }
+  ~FirstHalf() { --first_halves; }
+  FirstHalf(const FirstHalf&) = delete;
+  FirstHalf& operator=(const FirstHalf&) = delete;
+};
 
 /// The nodes of a graph from which its inputs can be reached.
 class Upstream {
@@ -127,6 +137,7 @@ HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std
   for (auto* node : border) {
     for (std::uint32_t i = 0; i < node->num_inputs(); ++i) wanted.emplace_back(node->getptr(), i);
   }
+  const FirstHalf running;
   const auto found = run(first_roots, first_starts, /*keeps_graph=*/true, wanted);
   for (std::size_t i = 0; i < inputs_wanted; ++i) input_gradients_[places[i]] = found[i];
   for (std::size_t i = inputs_wanted; i < found.size(); ++i) {
@@ -141,6 +152,8 @@ HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std
     }
   }
 }
+
+bool runs_first_half() { return first_halves > 0; }
 
 void HalvedBackward::add_other_gradients() {
   const auto edges = std::exchange(edges_, {});

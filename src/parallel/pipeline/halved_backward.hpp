@@ -29,4 +29,7 @@ class HalvedBackward {
   std::vector<at::Tensor> input_gradients_;
 };
 
+/// Whether a first half runs in this process, on any thread: what it reads is read again by the second one.
+bool runs_first_half();
+
 }  // namespace hortator::parallel

@@ -2,7 +2,6 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <hortator/error.hpp>
@@ -11,6 +10,7 @@
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 #include "machine/device/recording.hpp"
+#include "parallel/pipeline/halved_backward.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
 
 namespace hortator {
@@ -156,13 +156,14 @@ void Recomputation::forget(std::size_t slot) {
   slots_[slot].value.reset();
 }
 
-// Values that an earlier, partial backward pass left in slots are still valid. A pass that keeps the graph keeps them.
+// Values that an earlier, partial backward pass left in slots are still valid. The first half of a backward pass leaves
+// them for the second.
 at::Tensor Recomputation::take(std::size_t index) {
   const std::scoped_lock lock(mutex_);
   auto& slot = slots_[index];
   if (!slot.value.defined()) run_again();
   if (slot.value._version() != slot.version) throw_different("a tensor was changed in place after it was saved");
-  if (torch::autograd::get_current_graph_task_keep_graph()) return slot.value;
+  if (parallel::runs_first_half()) return slot.value;
   return std::exchange(slot.value, {});
 }
 

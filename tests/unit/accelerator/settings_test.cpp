@@ -72,8 +72,9 @@ TEST_CASE("every option that one rank sets differently is an error on all ranks 
       CHECK_THAT(error, ContainsSubstring(row.text() + " differs between ranks"));
     }
   });
-  CHECK(local == std::vector<std::string>{"cpu", "data.non_blocking", "log_with", "project.dir", "project.logging_dir",
-                                          "communicator", "collective_timeout"});
+  CHECK(local == std::vector<std::string>{"cpu", "record.operators", "data.non_blocking", "log_with", "project.dir",
+                                          "project.logging_dir", "memory_checkpoint.max_bytes", "communicator",
+                                          "collective_timeout"});
 }
 
 TEST_CASE("an Accelerator compares its options, and the error has both values") {

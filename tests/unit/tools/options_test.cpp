@@ -171,7 +171,8 @@ TEST_CASE("missing values and values of the wrong type are usage errors") {
 TEST_CASE("an unknown verb is reported with the nearest one") {
   CHECK(find(verbs(), "env", "verb").name == "env");
   CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"), ContainsSubstring("Unknown verb 'lanch'; did you mean 'launch'?"));
-  CHECK_THROWS_WITH(find(verbs(), "xyzzy", "verb"),
-                    ContainsSubstring("known are: config, launch, job, sweep, new, doctor, test, watch, why, plot, "
-                                      "scale, plan, rehearse, env, checkpoint, "));
+  CHECK_THROWS_WITH(
+      find(verbs(), "xyzzy", "verb"),
+      ContainsSubstring("known are: config, launch, job, sweep, new, doctor, test, watch, why, compare-runs, plot, "
+                        "scale, plan, rehearse, env, checkpoint, "));
 }
