@@ -143,6 +143,7 @@ class PipelineRun {
         model_.staged() != nullptr ? stages_ : nullptr, map,
         {.forward = forward,
          .seed = [&](int micro_batch, std::int64_t position) { numbers.seed(micro_batch, position); },
+         .whole = [](const at::Tensor& activation) { return parallel::operand_of(activation).whole(); },
          .on_failure = [this] { free_companions(); }});
     if (!times_.empty()) mpi::barrier(training_.host());
     work.run(plan);

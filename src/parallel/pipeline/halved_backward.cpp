@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace hortator::parallel {
@@ -32,6 +32,18 @@ struct FirstHalf {
   FirstHalf& operator=(const FirstHalf&) = delete;
 };
 
+/// Where a backward pass begins.
+struct Starts {
+  edge_list edges = {};
+  variable_list gradients = {};
+
+  void add(Edge edge, at::Tensor gradient) {
+    if (!gradient.defined()) return;
+    edges.push_back(std::move(edge));
+    gradients.push_back(std::move(gradient));
+  }
+};
+
 /// The nodes of a graph from which its inputs can be reached.
 class Upstream {
  public:
@@ -44,32 +56,29 @@ class Upstream {
   /// Nodes that compute gradients for both halves.
   std::vector<Node*> border() const {
     std::vector<Node*> found;
-    for (const auto* node : order_) {
-      const auto& next = node->next_edges();
+    for (auto* node : order_) {
       const auto is_other = [this](const Edge& edge) { return edge.is_valid() && !has(edge); };
-      if (leads_.at(node) && std::any_of(next.begin(), next.end(), is_other)) found.push_back(const_cast<Node*>(node));
+      if (leads_.at(node) && std::ranges::any_of(node->next_edges(), is_other)) found.push_back(node);
     }
     return found;
   }
 
  private:
   struct Visit {
-    const Node* node;
+    Node* node;
     std::size_t next;
   };
   /// Depth first, without recursion: graphs are deep.
-  void search(const Node* root) {
+  void search(Node* root) {
     if (leads_.contains(root)) return;
     std::vector<Visit> path = {enter(root)};
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next == node->num_outputs()) {
-        const bool leads = leads_.at(node);
-        path.pop_back();
-        if (leads && !path.empty()) leads_[path.back().node] = true;
+        leave(path);
         continue;
       }
-      const auto* child = node->next_edge(next++).function.get();
+      auto* child = node->next_edge(next++).function.get();
       if (child == nullptr) continue;
       const auto known = leads_.find(child);
       if (known == leads_.end()) {
@@ -79,78 +88,72 @@ class Upstream {
       }
     }
   }
-  Visit enter(const Node* node) {
+  Visit enter(Node* node) {
     leads_[node] = false;
     order_.push_back(node);
     return {.node = node, .next = 0};
   }
+  void leave(std::vector<Visit>& path) {
+    const bool leads = leads_.at(path.back().node);
+    path.pop_back();
+    if (leads && !path.empty()) leads_[path.back().node] = true;
+  }
 
   std::unordered_map<const Node*, bool> leads_;
-  std::vector<const Node*> order_;
+  std::vector<Node*> order_;
 };
 
-bool has_hooks(Node& node) {
-  return !node.pre_hooks().empty() || !node.tensor_pre_hooks().empty() || !node.post_hooks().empty() ||
-         !node.retains_grad_hooks().empty();
+bool has_hooks(Node* node) {
+  return !node->pre_hooks().empty() || !node->tensor_pre_hooks().empty() || !node->post_hooks().empty() ||
+         !node->retains_grad_hooks().empty();
 }
 
-}  // namespace
-
-HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std::vector<at::Tensor>& gradients,
-                               const std::vector<at::Tensor>& inputs) {
-  edge_list roots, wanted;
-  variable_list starts;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].requires_grad() || !gradients.at(i).defined()) continue;
-    roots.push_back(torch::autograd::impl::gradient_edge(results[i]));
-    starts.push_back(gradients[i]);
-  }
-  std::vector<std::size_t> places;
-  input_gradients_.resize(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
-    wanted.push_back(torch::autograd::impl::gradient_edge(inputs[i]));
-    places.push_back(i);
-  }
-  const auto inputs_wanted = wanted.size();
-  const Upstream upstream(roots, wanted);
-  edge_list first_roots;
-  variable_list first_starts;
-  for (std::size_t i = 0; i < roots.size(); ++i) {
-    if (upstream.has(roots[i])) {
-      first_roots.push_back(roots[i]);
-      first_starts.push_back(starts[i]);
-    } else {
-      edges_.push_back(roots[i]);
-      starts_.push_back(starts[i]);
-    }
-  }
-  if (first_roots.empty()) return;
-  const auto border = upstream.border();
-  if (std::any_of(border.begin(), border.end(), [](auto* node) { return has_hooks(*node); })) {
-    run(roots, starts, /*keeps_graph=*/false, {});
-    edges_.clear();
-    starts_.clear();
-    for (const auto place : places) input_gradients_[place] = inputs[place].grad();
-    return;
-  }
-  for (auto* node : border) {
-    for (std::uint32_t i = 0; i < node->num_inputs(); ++i) wanted.emplace_back(node->getptr(), i);
-  }
-  const FirstHalf running;
-  const auto found = run(first_roots, first_starts, /*keeps_graph=*/true, wanted);
-  for (std::size_t i = 0; i < inputs_wanted; ++i) input_gradients_[places[i]] = found[i];
-  for (std::size_t i = inputs_wanted; i < found.size(); ++i) {
-    if (!found[i].defined()) continue;
-    edges_.push_back(wanted[i]);
-    starts_.push_back(found[i]);
-  }
-  // cuts the border from the first half, so that the second one does not compute it again
+/// Cuts nodes from the first half, so that the second one does not compute it again.
+void cut(const std::vector<Node*>& border, const Upstream& upstream) {
   for (auto* node : border) {
     for (auto& edge : node->next_edges()) {
       if (upstream.has(edge)) edge = Edge();
     }
   }
+}
+
+}  // namespace
+
+HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std::vector<at::Tensor>& gradients,
+                               const std::vector<at::Tensor>& inputs)
+    : input_gradients_(inputs.size()) {
+  Starts all, first, second;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].requires_grad()) all.add(torch::autograd::impl::gradient_edge(results[i]), gradients.at(i));
+  }
+  edge_list wanted;
+  std::vector<std::size_t> places;  // in `inputs`, of the first of them
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
+    wanted.push_back(torch::autograd::impl::gradient_edge(inputs[i]));
+    places.push_back(i);
+  }
+  const Upstream upstream(all.edges, wanted);
+  for (std::size_t i = 0; i < all.edges.size(); ++i)
+    (upstream.has(all.edges[i]) ? first : second).add(all.edges[i], all.gradients[i]);
+  if (!first.edges.empty()) {
+    const auto border = upstream.border();
+    if (std::ranges::any_of(border, has_hooks)) {
+      run(all.edges, all.gradients, /*keeps_graph=*/false, {});
+      for (const auto place : places) input_gradients_[place] = inputs[place].grad();
+      return;
+    }
+    for (auto* node : border) {
+      for (std::uint32_t i = 0; i < node->num_inputs(); ++i) wanted.emplace_back(node->getptr(), i);
+    }
+    const FirstHalf running;
+    const auto found = run(first.edges, first.gradients, /*keeps_graph=*/true, wanted);
+    for (std::size_t i = 0; i < places.size(); ++i) input_gradients_[places[i]] = found[i];
+    for (std::size_t i = places.size(); i < found.size(); ++i) second.add(wanted[i], found[i]);
+    cut(border, upstream);
+  }
+  edges_ = std::move(second.edges);
+  starts_ = std::move(second.gradients);
 }
 
 bool runs_first_half() { return first_halves > 0; }

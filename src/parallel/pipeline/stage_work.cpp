@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <hortator/error.hpp>
 #include <utility>
@@ -65,7 +66,7 @@ void StageWork::attempt(const StageAction& action) {
   Debts owed{.receives = moves && (is_forward ? !is_first(action.stage) : !is_last(action.stage)),
              .sends = moves && (is_forward ? !is_last(action.stage) : !is_first(action.stage))};
   try {
-    if (!has_failed_) run(action, owed);
+    if (!has_failed_) compute(action, owed);
   } catch (const OtherHasFailed&) {
     has_failed_ = true;
   } catch (...) {
@@ -76,7 +77,7 @@ void StageWork::attempt(const StageAction& action) {
   if (has_failed_) pay(action, owed);
 }
 
-void StageWork::run(const StageAction& action, Debts& owed) {
+void StageWork::compute(const StageAction& action, Debts& owed) {
   switch (action.kind) {
     case Kind::forward:
       return forward(action, owed);
@@ -98,7 +99,8 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
                            .send =
                                [&](const StageTensors& results) {
                                  kept.results = results;
-                                 send(action, results, owed);
+                                 if (work_.whole) std::ranges::transform(results, kept.results.begin(), work_.whole);
+                                 send(action, kept.results, owed);
                                }};
   if (work_.seed) border.seed = [&](std::int64_t position) { work_.seed(action.micro_batch, position); };
   StagePass pass(stage, std::move(border));

@@ -25,6 +25,8 @@ struct MicroBatchWork {
   std::function<at::Tensor(int micro_batch)> forward;
   /// Seeds the generators for what a micro-batch draws at a position: StagePass::Border::seed. May be empty.
   std::function<void(int micro_batch, std::int64_t position)> seed = {};
+  /// Returns an activation as the next stage gets it: whole, where ranks each have a part of it. May be empty.
+  std::function<at::Tensor(const at::Tensor& activation)> whole = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
   std::function<void()> on_failure = {};
 };
@@ -62,7 +64,7 @@ class StageWork {
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stages_ == nullptr || stage + 1 == stages_->shape.stages(); }
   void attempt(const StageAction& action);
-  void run(const StageAction& action, Debts& owed);
+  void compute(const StageAction& action, Debts& owed);
   void forward(const StageAction& action, Debts& owed);
   void backward(const StageAction& action, Debts& owed);
   void add_weights(const StageAction& action);

@@ -38,9 +38,14 @@ struct GatheredProduct : torch::autograd::Function<GatheredProduct> {
     const auto& how = static_cast<const HowGathered&>(*held);
     const auto& gradient = gradients[0];
     const auto type = gradient.scalar_type();
-    const auto whole = how.repeated->take(saved[0], how.division, how.ranks).to(type);
     const auto rows = [](const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); };
-    return {gradient.matmul(saved[1].to(type).t()), at::Tensor(), rows(whole).t().mm(rows(gradient)), at::Tensor()};
+    at::Tensor of_whole, of_columns;
+    if (context->needs_input_grad(0)) of_whole = gradient.matmul(saved[1].to(type).t());
+    if (context->needs_input_grad(2)) {
+      const auto whole = how.repeated->take(saved[0], how.division, how.ranks).to(type);
+      of_columns = rows(whole).t().mm(rows(gradient));
+    }
+    return {of_whole, at::Tensor(), of_columns, at::Tensor()};
   }
 };
 
@@ -69,7 +74,7 @@ at::Tensor product_of_gathered(SharedGather& gather, const at::Tensor& part, con
                                const SharedRanks& ranks, const at::Tensor& columns) {
   const auto& whole = gather.whole(part, division, ranks);
   if (!has_gradient(part) && !has_gradient(columns)) return at::matmul(whole, columns);
-  gather.repeated()->add_user();
+  if (has_gradient(columns)) gather.repeated()->add_user();
   auto how = c10::make_intrusive<HowGathered>();
   how->repeated = gather.repeated();
   how->division = division;

@@ -15,6 +15,7 @@ namespace hortator::parallel {
 /// The gather of backward, used by the layers that share the input.
 class RepeatedGather {
  public:
+  /// A layer whose columns get gradients.
   void add_user() { ++users_; }
   /// The whole tensor, gathered for the first user and released with the last. @collective
   at::Tensor take(const at::Tensor& part, const Division& division, const SharedRanks& ranks);

@@ -34,7 +34,8 @@ int print_plot_help() {
          "hortator scale it plots speed-up and efficiency; for a file of pipeline times (PipelineStepOptions::times),\n"
          "the plan and what was measured. SVG is built in; PNG and PDF need a build with Cairo.\n\n"
          "  hortator plot runs/digits -o digits.svg\n"
-         "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n\n"
+         "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n"
+         "  hortator plot times.jsonl -o times.svg\n\n"
          "exit code: 0 done; 2 wrong usage; 1 the file could not be written\n\n"
       << plot_options().named;
   return 0;

@@ -74,20 +74,33 @@ Numbers image_losses(const AcceleratorOptions& options) {
 }  // namespace
 
 TEST_CASE("models of every family train along a pipeline, with tensor and context ranks in each stage") {
-  const auto compare = [](const auto& losses, const ParallelConfig& mesh) {
-    const auto found = losses(AcceleratorOptions{.parallel = mesh});
-    const test::FirstRanks first(1);
-    if (first.is_in()) check_near(found, losses(AcceleratorOptions{.communicator = first.handle()}));
+  const auto compare = [](const auto& losses, const std::vector<ParallelConfig>& meshes) {
+    Numbers expected;
+    {
+      const test::FirstRanks first(1);
+      if (first.is_in()) expected = losses(AcceleratorOptions{.communicator = first.handle()});
+    }
+    for (const auto& mesh : meshes) {
+      INFO("tensor " << mesh.tensor.value_or(1) << ", context " << mesh.context.value_or(1));
+      const auto found = losses(AcceleratorOptions{.parallel = mesh});
+      if (!expected.empty()) check_near(found, expected);
+    }
   };
+  const auto halved = PipelineSchedule::zero_bubble;
   for (const auto* family : {"llama", "llama of 43 tokens", "qwen3", "gpt2", "bert", "distilbert", "mistral"}) {
     INFO(family);
-    const auto losses = [&](const auto& options) { return language_losses(family, options); };
-    compare(losses, {.pipeline = 2});  // on four ranks with two replicas
-    if (ranks() < 4) continue;
-    compare(losses, {.tensor = 2, .pipeline = 2});
-    if (std::string_view(family).find("bert") == std::string_view::npos) compare(losses, {.context = 2, .pipeline = 2});
+    std::vector<ParallelConfig> meshes = {{.pipeline = 2}, {.pipeline = 2, .pipeline_schedule = halved}};
+    if (ranks() == 4) {  // where `pipeline` alone has two replicas
+      meshes.push_back({.tensor = 2, .pipeline = 2});
+      meshes.push_back({.tensor = 2, .pipeline = 2, .pipeline_schedule = halved, .sequence = true});
+      if (std::string_view(family).find("bert") == std::string_view::npos) {
+        meshes.push_back({.context = 2, .pipeline = 2});
+        meshes.push_back({.context = 2, .pipeline = 2, .pipeline_schedule = halved});
+      }
+    }
+    compare([&](const auto& options) { return language_losses(family, options); }, meshes);
   }
-  compare(image_losses, {.pipeline = 2});
+  compare(image_losses, {{.pipeline = 2}, {.pipeline = 2, .pipeline_schedule = halved}});
 }
 
 TEST_CASE("adapters of a language model train along a pipeline, and are summoned as a whole") {
@@ -116,7 +129,9 @@ TEST_CASE("adapters of a language model train along a pipeline, and are summoned
     for (const auto& parameter : net->parameters()) found.push_back(parameter.sum().template item<double>());
     return found;
   };
-  const auto found = losses({.parallel = {.pipeline = 2, .micro_batches = 2}});
-  const test::FirstRanks first(1);
-  if (first.is_in()) check_near(found, losses({.communicator = first.handle()}));
+  for (const auto schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
+    const auto found = losses({.parallel = {.pipeline = 2, .pipeline_schedule = schedule, .micro_batches = 2}});
+    const test::FirstRanks first(1);
+    if (first.is_in()) check_near(found, losses({.communicator = first.handle()}));
+  }
 }
