@@ -11,6 +11,7 @@
 #include <hortator/parallel/local_sgd.hpp>
 #include <hortator/training/gradient_norms.hpp>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -306,6 +307,20 @@ TEST_CASE("norms of batches are saved by the stage that has them", "[pipeline]")
   const auto expected = course_of_one(plan);
   plan.options.parallel = stages(ranks());
   check_near(train(plan), expected);
+}
+
+TEST_CASE("backward in halves runs recomputed layers once more, not twice", "[pipeline]") {
+  Accelerator accelerator({.parallel = stages(ranks(), PipelineSchedule::zero_bubble)});
+  Chain net(8, /*recomputes=*/true);
+  auto model = accelerator.prepare(net);
+  std::int64_t runs = 0;
+  net->on_layer = [&](std::size_t) { ++runs; };
+  const auto loss = [](auto& model, Words& part) {
+    return at::cross_entropy_loss(model(part.ids).flatten(0, 1), part.targets.flatten());
+  };
+  accelerator.pipeline_step(model, batch_of(0), loss, {.micro_batches = 4});
+  const auto all = mpi::all_gather(mpi::Communicator::world(), runs);
+  CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}) == 2 * 4 * 8);
 }
 
 TEST_CASE("times of a step are written beside the plan", "[pipeline]") {
