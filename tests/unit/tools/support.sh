@@ -17,6 +17,12 @@ run() {
   err=$(<err)
   call="hortator $*"
 }
+# spend ARGUMENT...: the same, and its processor time in milliseconds in $spent, which nothing that runs beside it makes longer
+spend() {
+  local TIMEFORMAT='%U %S'
+  { time run "$@"; } 2>spent
+  spent=$(awk '{ printf "%d", 1000 * ($1 + $2) }' spent)
+}
 wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
 code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
 out_has() { [[ $out == *"$1"* ]] || wrong "standard output does not have '$1'"; }
