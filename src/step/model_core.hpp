@@ -16,7 +16,7 @@
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
 #include "parallel/pipeline/staged_module.hpp"
-#include "parallel/pipeline/stages_of_modules.hpp"
+#include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_module.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"

@@ -27,16 +27,16 @@ enum class PipelineSchedule {
   zero_bubble,
 };
 
-/// A module whose forward runs its layers by PipelineLayers, so that ranks can share them. A module that contains it is
-/// cut as well.
+/// A module that says how it is cut into stages. A module that contains it is cut as well.
 class HORTATOR_API HasPipelineLayers {
  public:
   virtual ~HasPipelineLayers() = default;
 
-  /// The layers' names within the module, in the order in which forward runs them: "blocks.0", "blocks.1", ... The
-  /// first stage also has the parameters that are registered before them, the last stage those after them. Empty if
-  /// the module has none of its own.
-  virtual std::vector<std::string> pipeline_layers() const = 0;
+  /// The names within the module of the layers that its forward runs by PipelineLayers, in that order: "blocks.0",
+  /// "blocks.1", ... The first stage also has the parameters that are registered before them, the last stage those
+  /// after them. Empty if the module has none of its own: if no other in the model has, the model is cut between its
+  /// parts in the order in which they are registered, and its forward stays as it is.
+  virtual std::vector<std::string> pipeline_layers() const { return {}; }
   /// Parameters of the first stage that forward also reads after the layers (tied embeddings). The first and the last
   /// stage both have them, and add their gradients.
   virtual std::vector<at::Tensor> used_after_layers() const { return {}; }

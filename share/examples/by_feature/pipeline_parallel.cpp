@@ -1,8 +1,7 @@
 // Pipeline parallelism: each rank has consecutive layers of a model, and batches pass through them in micro-batches.
 //
-// The model names its layers (HasPipelineLayers), and its forward runs them by PipelineLayers: the first rank embeds,
-// the last one has the head. pipeline_step() takes the place of model() and backward(). The same program runs on one
-// rank.
+// Nothing in the model says how it is divided: it is cut between its parts, in the order in which they are registered.
+// pipeline_step() takes the place of model() and backward(). The same program runs on one rank.
 //
 //     hortator launch -n 2 --pipeline 2 pipeline_parallel
 //     hortator launch -n 2 --pipeline 2 --pipeline-schedule interleaved pipeline_parallel    two stages a rank
@@ -50,26 +49,17 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-struct PredictorImpl : torch::nn::Module, hortator::HasPipelineLayers {
+struct PredictorImpl : torch::nn::Module {
   explicit PredictorImpl(std::int64_t layers)
       : tokens(register_module("tokens", torch::nn::Embedding(vocabulary, width))),
         blocks(register_module("blocks", torch::nn::ModuleList())),
         head(register_module("head", torch::nn::Linear(width, vocabulary))) {
     for (std::int64_t i = 0; i < layers; ++i) blocks->push_back(Block());
   }
-
-  std::vector<std::string> pipeline_layers() const override {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < blocks->size(); ++i) names.push_back("blocks." + std::to_string(i));
-    return names;
-  }
-
   at::Tensor forward(const at::Tensor& ids) {
-    hortator::PipelineLayers stage(blocks->size());
-    auto x = stage.enter([&] { return tokens(ids); });                  // on the first stage
-    for (const auto i : stage) x = blocks[i]->as<Block>()->forward(x);  // the layers of this rank
-    stage.leave(x);                                                     // to the next stage
-    return head(x);                                                     // on the last stage
+    auto x = tokens(ids);
+    for (const auto& block : *blocks) x = block->as<Block>()->forward(x);
+    return head(x);
   }
 
   torch::nn::Embedding tokens;

@@ -20,9 +20,12 @@
 #include "accelerator/state/random_state.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
+#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "parallel/pipeline/stage_work.hpp"
-#include "parallel/pipeline/stages_of_modules.hpp"
+#include "parallel/pipeline/plain/plain_pass.hpp"
+#include "parallel/pipeline/stage_pass.hpp"
+#include "parallel/pipeline/work/stage_work.hpp"
+#include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
 namespace hortator::accelerator {
@@ -139,10 +142,14 @@ class PipelineRun {
   void run(const std::vector<parallel::StageAction>& plan, const std::function<at::Tensor(int)>& forward) {
     const StepNumbers numbers(training_.device(), stages_);
     const auto* map = model_.staged() != nullptr ? &model_.staged()->map() : nullptr;
+    const bool is_plain = !parallel::names_layers(model_.module());
+    const auto route = is_plain && map != nullptr ? survey(*map) : parallel::Route();
     parallel::StageWork work(
         model_.staged() != nullptr ? stages_ : nullptr, map,
         {.forward = forward,
          .seed = [&](int micro_batch, std::int64_t position) { numbers.seed(micro_batch, position); },
+         .is_plain = is_plain,
+         .route = map != nullptr ? &route : nullptr,
          .whole = [](const at::Tensor& activation) { return parallel::operand_of(activation).whole(); },
          .on_failure = [this] { free_companions(); }});
     if (!times_.empty()) mpi::barrier(training_.host());
@@ -162,6 +169,31 @@ class PipelineRun {
   }
 
  private:
+  /// The way that the function takes with the first micro-batch. @collective over the pipeline
+  parallel::Route survey(const parallel::StageMap& map) const {
+    parallel::Route route;
+    mpi::all_or_none(stages_->ranks.host, [&] {
+      refuse_divided();
+      const parallel::TensorStages tensors(model_.module(), map);
+      parallel::StagePass pass({.of_model = {}}, {});
+      const parallel::PassScope here(pass);
+      parallel::PlainSurvey survey(tensors, shape_.stages());
+      const auto rows = rows_of(0);
+      batches_.compute(rows.begin, rows.end);
+      route = std::move(survey).finish();
+    });
+    return route;
+  }
+  void refuse_divided() const {
+    const auto& mesh = training_.channels.mesh().shape();
+    for (const auto axis : {parallel::Axis::tensor, parallel::Axis::context}) {
+      if (mesh.size(axis) == 1) continue;
+      throw UsageError({.what = text::concat("parallel.", parallel::name_of(axis),
+                                             " was set with a pipeline of a module that names no layers"),
+                        .why = "its stages are found by operators on whole tensors",
+                        .hint = "derive the module from hortator::HasPipelineLayers"});
+    }
+  }
   void require_rows() const {
     if (batches_.rows > 0) return;
     throw UsageError({.what = "A pipeline got a batch without rows",

@@ -35,6 +35,9 @@ constexpr std::size_t small_bytes = std::size_t{256} << 10;
 constexpr std::size_t small_numbers = std::size_t{4} << 20;
 constexpr std::int64_t max_results = std::int64_t{64} << 20;
 
+/// ShapesAlone.
+thread_local bool is_alone = false;
+
 /// How an operator is carried out.
 enum class Way {
   compute,    ///< it reads no elements, or only its elements say what its results are
@@ -47,6 +50,7 @@ struct Plan {
   Way way = Way::compute;
   ShapeRule rule = nullptr;
   bool is_known_to_meta = false;
+  bool depends_on_values = false;    ///< what its results are
   std::vector<std::size_t> written;  ///< arguments
 };
 
@@ -81,9 +85,9 @@ Plan plan_of(const c10::OperatorHandle& op) {
                            op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
   plan.is_known_to_meta =
       op.hasKernelForDispatchKey(DispatchKey::Meta) || (is_explicit && !is_among(indivisible, name));
-  const bool depends_on_values = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
+  plan.depends_on_values = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
   if (is_among(about_shapes, name) || op.hasTag(at::Tag::inplace_view)) return plan;
-  if (depends_on_values && name != "aten::index") return plan;
+  if (plan.depends_on_values && name != "aten::index") return plan;
   if (makes_alias && plan.written.empty() && (on_cpu || !is_implicit)) return plan;
   const bool is_whole = on_cpu || is_among(indivisible, name);
   if (is_implicit && !is_whole) {
@@ -115,7 +119,7 @@ void each_tensor(const IValue& value, const Act& act) {
 /// What the arguments of a call are.
 struct Operands {
   std::size_t bytes = 0;
-  bool are_plain = true;  ///< dense, and on the CPU
+  bool are_plain = true;  ///< dense, and on the CPU or where there are shapes alone
   bool hold_mask = false;
   bool are_whole_numbers = true;
   std::vector<std::int64_t> together = {};  ///< the sizes to which they broadcast, the last first
@@ -143,7 +147,7 @@ Operands operands_of(c10::ArrayRef<IValue> arguments) {
   Operands operands;
   for (const auto& argument : arguments) {
     each_tensor(argument, [&](const at::Tensor& tensor) {
-      operands.are_plain &= tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.is_quantized();
+      operands.are_plain &= (tensor.is_cpu() || is_alone) && tensor.layout() == at::kStrided && !tensor.is_quantized();
       if (operands.are_plain) operands.add(tensor);
     });
   }
@@ -170,8 +174,16 @@ at::Tensor without_elements(const at::Tensor& tensor) {
   return made;
 }
 
-at::Tensor with_addresses(const at::Tensor& meta) {
-  return at::empty_strided(meta.sizes(), meta.strides(), meta.options().device(at::kCPU));
+at::Tensor with_addresses(const at::Tensor& meta, c10::Device device) {
+  return at::empty_strided(meta.sizes(), meta.strides(), meta.options().device(device));
+}
+
+// Where its results go: operators take tensors on one device, and numbers.
+c10::Device device_of(c10::ArrayRef<IValue> arguments) {
+  c10::Device device = at::kCPU;
+  for (const auto& argument : arguments)
+    each_tensor(argument, [&](const at::Tensor& tensor) { device = device.is_cpu() ? tensor.device() : device; });
+  return device;
 }
 
 std::mutex full_mutex;
@@ -232,9 +244,11 @@ void make_results(const c10::OperatorHandle& op, const Plan& plan, torch::jit::S
     return;
   }
   std::vector<IValue> called(arguments.begin(), arguments.end());
+  const auto device = device_of(arguments);
   run_on_meta(op, called);
   torch::jit::drop(*stack, count);
-  for (const auto& result : called) stack->push_back(with_tensors(result, with_addresses));
+  const auto make = [device](const at::Tensor& meta) { return with_addresses(meta, device); };
+  for (const auto& result : called) stack->push_back(with_tensors(result, make));
 }
 
 void compute(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -246,13 +260,15 @@ void run_on_shapes(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torc
   const auto& plan = known_plan(op);
   const MemoryMaker maker(op.schema().name());
   if (plan.way == Way::decompose) return op.redispatchBoxed(keys & after_shapes, stack);
-  if (plan.way == Way::compute) return compute(op, keys, stack);
   const auto operands = operands_of(torch::jit::last(*stack, op.schema().arguments().size()));
-  const bool needs_values = op.schema().name() == "aten::index" && operands.hold_mask;
-  if (!operands.are_plain || operands.are_small() || needs_values) return compute(op, keys, stack);
+  const bool needs_values = plan.depends_on_values && (op.schema().name() != "aten::index" || operands.hold_mask);
+  if (is_alone && (needs_values || !operands.are_plain)) throw NeedsElements{op.schema().name()};
+  if (plan.way == Way::compute) return compute(op, keys, stack);
+  if (!is_alone && (!operands.are_plain || operands.are_small() || needs_values)) return compute(op, keys, stack);
   const c10::impl::ExcludeDispatchKeyGuard inner(shapes_key);
   if (plan.way == Way::leave_out) return leave_out(op, plan, stack);
   if (plan.rule != nullptr || plan.is_known_to_meta) return make_results(op, plan, stack);
+  if (is_alone) throw NeedsElements{op.schema().name()};
   note_in_full(op.schema().name());
   op.redispatchBoxed(keys & after_shapes, stack);
 }
@@ -263,10 +279,15 @@ torch::Library install() {
   return library;
 }
 
+void install_once() { [[maybe_unused]] static const auto* library = new torch::Library(install()); }
+
 }  // namespace
 
+ShapesAlone::ShapesAlone() : was_alone_((install_once(), std::exchange(is_alone, true))), on_(shapes_key) {}
+ShapesAlone::~ShapesAlone() { is_alone = was_alone_; }
+
 void compute_shapes_only() {
-  [[maybe_unused]] static const auto* library = new torch::Library(install());
+  install_once();
   c10::impl::tls_set_dispatch_key_included(shapes_key, true);
 }
 

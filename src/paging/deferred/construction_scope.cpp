@@ -1,7 +1,6 @@
 #include "paging/deferred/construction_scope.hpp"
 
 #include <ATen/core/ivalue.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <hortator/bigmodel/deferred_construction.hpp>
@@ -14,6 +13,7 @@
 #include "paging/interception/interception.hpp"
 #include "paging/interception/operator_use.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "paging/interception/thread_operators.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -27,8 +27,6 @@ void take_from_provider(const at::Tensor& tensor, Content content) {
 }
 
 thread_local Recording* current = nullptr;
-
-constexpr c10::DispatchKeySet after_recording(c10::DispatchKeySet::FULL_AFTER, recording_key);
 
 // Smaller tensors would waste too much of their last page.
 constexpr std::size_t own_pages = std::size_t{64} * 1024;
@@ -54,10 +52,7 @@ bool takes_tensors(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  {
-    const c10::impl::ExcludeDispatchKeyGuard inner(recording_key);
-    op.redispatchBoxed(keys & after_recording, stack);
-  }
+  ThreadOperators::run_as_always(op, keys, stack);
   const auto& made = stack->back().toTensor();
   if (made.device().is_cpu() && made.layout() == at::kStrided && made.numel() > 0) current->add(made);
 }
@@ -66,7 +61,7 @@ void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys
 // operator that reads a recorded tensor is intercepted by its key (interception.hpp), which gives the tensor its
 // values.
 void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (current == nullptr) return op.redispatchBoxed(keys & after_recording, stack);
+  if (current == nullptr) return ThreadOperators::open(op, keys, stack);
   if (makes_empty_tensor(op)) return make_without_memory(op, keys, stack);
   const auto count = op.schema().arguments().size();
   const auto arguments = torch::jit::last(*stack, count);
@@ -75,23 +70,14 @@ void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
     stack->emplace_back(std::move(noted));
     return;
   }
-  if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone)
-    return op.redispatchBoxed(keys & after_recording, stack);
+  if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone) return ThreadOperators::open(op, keys, stack);
   // It computes: the temporary tensors that it makes must have values.
   if (is_random(op)) current->catch_up();
-  const c10::impl::ExcludeDispatchKeyGuard inner(recording_key);
-  op.redispatchBoxed(keys & after_recording, stack);
-}
-
-torch::Library install_recording() {
-  torch::Library library(torch::Library::IMPL, "_", std::make_optional(recording_key), __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_recorded>());
-  return library;
+  ThreadOperators::run_as_always(op, keys, stack);
 }
 
 Recording* begin(Recording& recording) {
   start_interception();
-  [[maybe_unused]] static const auto* library = new torch::Library(install_recording());
   return std::exchange(current, &recording);
 }
 
@@ -138,7 +124,7 @@ void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
 bool defers_construction() { return current != nullptr; }
 
 ConstructionScope::ConstructionScope(Recording::Order order)
-    : recording_(std::make_shared<Recording>(order)), former_(begin(*recording_)), on_(recording_key) {}
+    : recording_(std::make_shared<Recording>(order)), former_(begin(*recording_)), on_(&run_recorded) {}
 
 ConstructionScope::~ConstructionScope() {
   current = former_;

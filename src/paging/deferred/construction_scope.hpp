@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <memory>
 #include <string>
@@ -9,7 +8,7 @@
 
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/deferred/recording.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "paging/interception/thread_operators.hpp"
 
 /// Tensors that get their values later, or never.
 namespace hortator::paging {
@@ -49,7 +48,7 @@ class ConstructionScope {
   std::shared_ptr<Recording> recording_;  ///< after the scope its tensors own it
   Recording* former_;
   machine::RecyclingAllocator blocks_{0};  ///< temporary memory leaves no holes
-  c10::impl::IncludeDispatchKeyGuard on_;
+  ThreadOperators on_;
 };
 
 }  // namespace hortator::paging

@@ -26,6 +26,7 @@ struct SentMessages {
   std::map<int, std::vector<SentMessage>> to_stage;  ///< in the order in which they were sent
   std::map<int, std::size_t> gradients_from;         ///< how many have come back
   std::map<int, std::size_t> activations_of;         ///< how many a stage has got
+  std::map<int, SentMessage> foreseen;               ///< of each stage, its next message
 };
 
 // Used by the training thread only.
@@ -67,6 +68,20 @@ std::vector<SentMessage> messages_of(const std::string& text) {
   return messages;
 }
 
+SentMessage shapes_of(const std::vector<at::Tensor>& tensors) {
+  SentMessage message;
+  for (const auto& tensor : tensors) {
+    if (!tensor.defined()) {
+      message.emplace_back();
+      continue;
+    }
+    message.push_back({.type = static_cast<int>(tensor.scalar_type()),
+                       .requires_grad = tensor.requires_grad(),
+                       .sizes = tensor.sizes().vec()});
+  }
+  return message;
+}
+
 at::Tensor received(const SentTensor& sent, c10::Device device) {
   return at::empty(sent.sizes, at::TensorOptions().dtype(static_cast<at::ScalarType>(sent.type)).device(device));
 }
@@ -85,17 +100,14 @@ const std::vector<SentMessage>& messages_of_first_stage() {
 }  // namespace
 
 void note_stage_message(int stage, const std::vector<at::Tensor>& tensors) {
-  SentMessage message;
-  for (const auto& tensor : tensors) {
-    if (!tensor.defined()) {
-      message.emplace_back();
-      continue;
-    }
-    message.push_back({.type = static_cast<int>(tensor.scalar_type()),
-                       .requires_grad = tensor.requires_grad(),
-                       .sizes = tensor.sizes().vec()});
-  }
-  sent_messages().to_stage[stage].push_back(std::move(message));
+  sent_messages().to_stage[stage].push_back(shapes_of(tensors));
+}
+
+void foresee_activations(int stage, const std::vector<at::Tensor>& tensors) {
+  auto message = shapes_of(tensors);
+  for (auto& one : message)
+    one.requires_grad = one.type >= 0 && at::isFloatingType(static_cast<at::ScalarType>(one.type));
+  sent_messages().foreseen[stage] = std::move(message);
 }
 
 void note_stage_traffic(const mpi::Communicator& ranks, const std::vector<at::Tensor>& tensors) {
@@ -106,10 +118,15 @@ void note_stage_traffic(const mpi::Communicator& ranks, const std::vector<at::Te
 }
 
 std::vector<at::Tensor> rehearsed_activations(int stage, c10::Device device) {
-  const auto& messages = messages_of_first_stage();
+  const auto foreseen = sent_messages().foreseen.extract(stage);
   const auto number = sent_messages().activations_of[stage]++;
+  const auto message = [&]() -> const SentMessage& {
+    if (foreseen) return foreseen.mapped();
+    const auto& messages = messages_of_first_stage();
+    return messages[number % messages.size()];
+  };
   std::vector<at::Tensor> tensors;
-  for (const auto& one : messages[number % messages.size()])
+  for (const auto& one : message())
     tensors.push_back(one.type < 0 ? at::Tensor() : received(one, device).requires_grad_(one.requires_grad));
   return tensors;
 }

@@ -17,9 +17,12 @@ void note_stage_message(int stage, const std::vector<at::Tensor>& tensors);
 /// Notes what this rank sends to a neighbour among `ranks`, for the rehearsal's report.
 void note_stage_traffic(const mpi::Communicator& ranks, const std::vector<at::Tensor>& tensors);
 
-/// What stage `stage` gets from the one before it, micro-batch by micro-batch. The shapes are those of what this rank
-/// has sent from the first stage, or of what a rank of the first stage has sent in its own rehearsal
-/// (HORTATOR_STAGE_INPUTS). Throws where there is neither.
+/// Says what stage `stage` gets next, where its own forward has shown the shapes.
+void foresee_activations(int stage, const std::vector<at::Tensor>& tensors);
+
+/// What stage `stage` gets from the one before it, micro-batch by micro-batch. The shapes are those that were foreseen,
+/// else those of what this rank has sent from the first stage, or of what a rank of the first stage has sent in its own
+/// rehearsal (HORTATOR_STAGE_INPUTS). Throws where there is neither.
 std::vector<at::Tensor> rehearsed_activations(int stage, c10::Device device);
 /// The gradients of what this rank has sent to stage `stage`, in the same order.
 std::vector<at::Tensor> rehearsed_gradients(int stage, c10::Device device);

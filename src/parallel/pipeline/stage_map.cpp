@@ -1,5 +1,7 @@
 #include "parallel/pipeline/stage_map.hpp"
 
+#include <torch/nn/modules/embedding.h>
+
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <hortator/parallel/pipeline.hpp>
@@ -9,6 +11,7 @@
 #include <string_view>
 
 #include "core/text/text.hpp"
+#include "parallel/pipeline/layer_units.hpp"
 #include "parallel/pipeline/stage_cut.hpp"
 
 namespace hortator::parallel {
@@ -20,7 +23,7 @@ struct NamedLayers {
   std::set<const void*> used_after = {};  ///< TensorImpls of parameters that are also read after them
 };
 
-NamedLayers layers_of(const torch::nn::Module& module) {
+NamedLayers layers_of(const torch::nn::Module& module, int stages) {
   NamedLayers found;
   const auto take = [&](const torch::nn::Module& owner, const std::string& prefix) {
     const auto* one = dynamic_cast<const HasPipelineLayers*>(&owner);
@@ -31,11 +34,8 @@ NamedLayers layers_of(const torch::nn::Module& module) {
   };
   take(module, "");
   for (const auto& item : module.named_modules("", /*include_self=*/false)) take(*item.value(), item.key() + ".");
-  if (!found.names.empty()) return found;
-  throw UsageError({.what = "The model names no layers that the stages of a pipeline could run",
-                    .why = "parallel.pipeline is greater than 1, and each rank runs some of them",
-                    .hint = "use hortator::pipeline(...), or derive the module from hortator::HasPipelineLayers and "
-                            "let its forward use hortator::PipelineLayers"});
+  if (found.names.empty()) found.names = layer_units(module, stages);
+  return found;
 }
 
 /// Where a parameter or buffer lies: within a layer, before the layers or after them.
@@ -86,20 +86,33 @@ class Places {
   std::optional<std::int64_t> first_;  ///< the first module of a layer
 };
 
-/// What it costs to multiply by a parameter: vectors are cheap, and tables before the layers are looked up in.
-double cost_of(const at::Tensor& parameter, std::int64_t place) {
+/// The weights of embeddings, by TensorImpl.
+std::set<const void*> tables_of(const torch::nn::Module& module) {
+  std::set<const void*> tables;
+  for (const auto& part : module.modules()) {
+    if (const auto* table = dynamic_cast<const torch::nn::EmbeddingImpl*>(part.get()))
+      tables.insert(table->weight.unsafeGetTensorImpl());
+  }
+  return tables;
+}
+
+/// What it costs to multiply by a parameter: vectors are cheap, and tables are looked up in, also those before the
+/// layers.
+double cost_of(const at::Tensor& parameter, std::int64_t place, bool is_table) {
   const auto min_dims = place == Places::before ? 3 : 2;
-  return parameter.dim() >= min_dims ? static_cast<double>(parameter.numel()) : 0;
+  return parameter.dim() >= min_dims && !is_table ? static_cast<double>(parameter.numel()) : 0;
 }
 
 LayerCosts costs_of(const torch::nn::Module& module, const NamedLayers& layers, const Places& places) {
   LayerCosts costs{.layers =
                        std::vector<double>(layers.names.size(), 1)};  // layers without matrices are spread as well
   std::set<const void*> seen;
+  const auto tables = tables_of(module);
   for (const auto& item : module.named_parameters()) {
+    const bool is_table = tables.contains(item.value().unsafeGetTensorImpl());
     if (!seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
     const auto place = places.of(item.key());
-    const auto cost = cost_of(item.value(), place);
+    const auto cost = cost_of(item.value(), place, is_table);
     if (place == Places::before) {
       costs.before += cost;
     } else if (place == Places::after) {
@@ -108,18 +121,28 @@ LayerCosts costs_of(const torch::nn::Module& module, const NamedLayers& layers, 
       costs.layers[static_cast<std::size_t>(place)] += cost;
     }
     if (layers.used_after.contains(item.value().unsafeGetTensorImpl()))
-      costs.after += cost_of(item.value(), Places::after);
+      costs.after += cost_of(item.value(), Places::after, /*is_table=*/false);
   }
   return costs;
 }
 
 }  // namespace
 
+bool names_layers(const torch::nn::Module& module) {
+  const auto names = [](const torch::nn::Module& one) {
+    const auto* layers = dynamic_cast<const HasPipelineLayers*>(&one);
+    return layers != nullptr && !layers->pipeline_layers().empty();
+  };
+  return names(module) ||
+         std::ranges::any_of(module.modules(/*include_self=*/false), [&](const auto& part) { return names(*part); });
+}
+
 StageMap map_stages(const torch::nn::Module& module, const PipelineShape& shape) {
-  const auto layers = layers_of(module);
+  const auto layers = layers_of(module, shape.stages());
   const Places places(module, layers.names);
   StageMap map{.layers = static_cast<std::int64_t>(layers.names.size()),
-               .of_stages = cut_layers(costs_of(module, layers, places), shape.stages())};
+               .of_stages = cut_layers(costs_of(module, layers, places), shape.stages()),
+               .is_plain = !names_layers(module)};
   const int last = shape.stages() - 1;
   const auto stage_of = [&](std::int64_t place) {
     if (place == Places::before) return 0;
@@ -143,6 +166,8 @@ StageMap map_stages(const torch::nn::Module& module, const PipelineShape& shape)
   all([&](const std::string& name, const at::Tensor& tensor) {
     const auto& of_tensor = ranks.at(tensor.unsafeGetTensorImpl());
     map.ranks_of.emplace(name, std::vector<int>(of_tensor.begin(), of_tensor.end()));
+    auto& stages = map.stages_of[name] = {stage_of(places.of(name))};
+    if (layers.used_after.contains(tensor.unsafeGetTensorImpl())) stages.push_back(last);
   });
   return map;
 }

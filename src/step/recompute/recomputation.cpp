@@ -11,6 +11,7 @@
 #include "core/text/text.hpp"
 #include "machine/device/recording.hpp"
 #include "parallel/pipeline/halved_backward.hpp"
+#include "parallel/pipeline/plain/plain_pass.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
 
 namespace hortator {
@@ -51,6 +52,14 @@ class BufferRestoreScope {
   std::vector<at::Tensor> buffers_;
   std::vector<at::Tensor> before_;
 };
+
+// A second run would draw other random numbers, and read results that the rank does not have.
+void refuse_in_plain_pass() {
+  if (!parallel::divides_plain_forward()) return;
+  throw UsageError({.what = "recompute() was called in a step of a pipeline by a module that names no layers",
+                    .why = "what backward computes again would not be what forward of the stage has computed",
+                    .hint = "derive the module from hortator::HasPipelineLayers, which recomputes within a stage"});
+}
 
 // The second run starts from the first one's random numbers, and the state of a device's generator cannot be read while
 // work is recorded.
@@ -236,10 +245,12 @@ class Recording::Scope {
   step::BufferRestoreScope unchanged_;  ///< for a first run within another call's second run
   std::shared_ptr<step::Recomputation> call_;
   step::SavedTensorScope scope_;
+  parallel::UnseededScope unseeded_;  ///< a second run draws on from the first one's generator
 };
 
 Recording::Recording(RecomputedCall call) {
   step::refuse_in_recording();
+  step::refuse_in_plain_pass();
   scope_ = std::make_unique<Scope>(std::move(call));
 }
 

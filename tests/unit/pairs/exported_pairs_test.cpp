@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "../accelerator/first_ranks.hpp"
 #include "../accelerator/fixtures.hpp"
 #include "../accelerator/zero_fixture.hpp"
 #include "../exported/changed_files.hpp"
@@ -212,4 +213,34 @@ TEST_CASE("a graph that would see a rank's own tokens only is refused within may
   const auto counts = exported_module(stored_models::file("sizes"));
   CHECK_THROWS_WITH(counts->forward(stored_models::numbered(stored_models::tensors("sizes"), "input_")),
                     ContainsSubstring("torch.ops.aten.arange"));
+}
+
+TEST_CASE("an exported model trains along a pipeline as on one rank") {
+  const auto losses_of = [](const std::string& name, const AcceleratorOptions& options) {
+    Accelerator accelerator(options);
+    auto net = exported_module(stored_models::file(name));
+    torch::optim::AdamW adamw(net->parameters(), 1e-2);
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    const auto input = stored_models::tensors(name).get("input_0");
+    std::vector<double> losses;
+    for (int i = 0; i < 4; ++i) {
+      const auto batch = std::pair(input.is_floating_point() ? input + 0.1 * i : input, input);
+      const auto loss = accelerator.pipeline_step(
+          model, batch, [](auto& model, auto& part) { return model(part.first)[0].square().mean(); },
+          {.micro_batches = 2});
+      losses.push_back(loss.template item<double>());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    return losses;
+  };
+  for (const auto* name : {"mlp", "attention"}) {
+    INFO(name);
+    const auto along = losses_of(name, {.parallel = {.pipeline = 2}});
+    const test::FirstRanks first(1);
+    if (!first.is_in()) continue;
+    const auto expected = losses_of(name, {.communicator = first.handle()});
+    for (std::size_t i = 0; i < along.size(); ++i) CHECK(std::abs(along[i] - expected[i]) < 1e-5);
+    CHECK(along.front() != along.back());
+  }
 }

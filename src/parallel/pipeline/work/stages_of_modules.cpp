@@ -1,4 +1,4 @@
-#include "parallel/pipeline/stages_of_modules.hpp"
+#include "parallel/pipeline/work/stages_of_modules.hpp"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
@@ -14,7 +14,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "paging/interception/operator_handlers.hpp"
-#include "parallel/pipeline/stage_work.hpp"
+#include "parallel/pipeline/work/stage_work.hpp"
 
 namespace hortator {
 namespace parallel {

@@ -12,6 +12,7 @@
 
 #include "core/range.hpp"
 #include "parallel/pipeline/halved_backward.hpp"
+#include "parallel/pipeline/plain/route.hpp"
 #include "parallel/pipeline/stage_map.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/stage_ranks.hpp"
@@ -25,6 +26,10 @@ struct MicroBatchWork {
   std::function<at::Tensor(int micro_batch)> forward;
   /// Seeds the generators for what a micro-batch draws at a position: StagePass::Border::seed. May be empty.
   std::function<void(int micro_batch, std::int64_t position)> seed = {};
+  /// Whether the module names no layers: PlainPass runs its stages.
+  bool is_plain = false;
+  /// The route of its forward; null with one stage.
+  const Route* route = nullptr;
   /// Returns an activation as the next stage gets it: whole, where ranks each have a part of it. May be empty.
   std::function<at::Tensor(const at::Tensor& activation)> whole = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.

@@ -1,4 +1,4 @@
-#include "parallel/pipeline/stage_work.hpp"
+#include "parallel/pipeline/work/stage_work.hpp"
 
 #include <ATen/ops/ones_like.h>
 #include <c10/core/GradMode.h>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "parallel/pipeline/plain/plain_pass.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -103,9 +104,11 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
                                  send(action, kept.results, owed);
                                }};
   if (work_.seed) border.seed = [&](std::int64_t position) { work_.seed(action.micro_batch, position); };
-  StagePass pass(stage, std::move(border));
+  StagePass pass(stage, border);
   const PassScope here(pass);
   try {
+    std::optional<PlainPass> plain;
+    if (work_.is_plain) plain.emplace(work_.route, action.stage, std::move(border));
     kept.loss = work_.forward(action.micro_batch);
     if (!is_last(action.stage)) throw_not_left(action.stage);
   } catch (const StageEnd&) {
