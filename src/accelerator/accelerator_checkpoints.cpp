@@ -2,6 +2,7 @@
 #include <array>
 #include <exception>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "accelerator/interop/accelerate/folder.hpp"
@@ -137,12 +138,15 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   return result;
 }
 
-/// Loads the newest checkpoint in the memory of the nodes, unless the disk has a newer one. Returns false if there is
-/// none that can be loaded, and adds the reasons to `problems`. @collective
-bool load_from_memory(Training& training, const LoadOptions& options, std::vector<std::string>& problems) {
+/// Loads the newest checkpoint in the memory of the nodes, unless the disk has a newer one that is not known to be
+/// damaged. Returns false if there is none that can be loaded, and adds the reasons to `problems`. Tries each of them
+/// once: `tried` are their numbers. @collective
+bool load_from_memory(Training& training, const LoadOptions& options, std::vector<std::string>& problems,
+                      std::set<std::int64_t>& tried) {
   auto* const memory = training.output.memory();
   if (memory == nullptr) return false;
   for (const auto& recovery : memory->newer_than(accelerator::updates_on_disk(training))) {
+    if (!tried.insert(recovery.number).second) continue;
     LoadResult result;
     try {
       result = load_from(training, memory->fetch(recovery), options, /*has_others=*/true);
@@ -284,7 +288,8 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     return log::info("loaded ", dir.string());
   }
   std::vector<std::string> problems;
-  if (dir.empty() && load_from_memory(*training_, options, problems)) return;
+  std::set<std::int64_t> tried;
+  if (dir.empty() && load_from_memory(*training_, options, problems, tried)) return;
   const auto folders = candidate_folders(*training_, dir);
   for (const auto& folder : folders) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
@@ -296,6 +301,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
     training_->output.project().note_damaged(folder);
     problems.push_back(std::move(result.reason));
+    if (dir.empty() && load_from_memory(*training_, options, problems, tried)) return;
   }
   if (problems.empty()) {
     throw UsageError({.what = text::concat("There is no checkpoint in ", training_->output.project().dir().string()),

@@ -71,4 +71,15 @@ void replace_process(const std::vector<std::string>& command) {
   throw Error({.what = text::concat(text::quote(command.front()), " could not be started: ", std::strerror(errno))});
 }
 
+void replace_child(const std::vector<std::string>& command) noexcept {
+  constexpr int not_started = 127;
+  try {
+    replace_process(command);
+  } catch (const std::exception& error) {
+    const auto line = text::concat("hortator: ", error.what(), '\n');
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+  }
+  _exit(not_started);
+}
+
 }  // namespace hortator::tools

@@ -30,4 +30,7 @@ std::filesystem::path libexec_folder();
 /// Replaces this process by `command` (exec). Throws Error if it cannot be started.
 [[noreturn]] void replace_process(const std::vector<std::string>& command);
 
+/// The same in a child of fork(): if `command` cannot be started, the child says so and exits with 127, as a shell's.
+[[noreturn]] void replace_child(const std::vector<std::string>& command) noexcept;
+
 }  // namespace hortator::tools

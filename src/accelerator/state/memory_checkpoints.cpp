@@ -15,9 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder for each project of a program, in the folder that the keeper has made.
-fs::path folder_of(const fs::path& kept, const fs::path& project) {
-  return kept / text::concat("run-", core::hash(fs::absolute(project).lexically_normal().string()));
+/// A folder for each project of a program, in the folder that the keeper has made. Rank 0 names it: others may run in
+/// another working folder. @collective
+fs::path folder_of(const mpi::Communicator& comm, const fs::path& kept, const fs::path& project) {
+  std::uint64_t name = 0;
+  mpi::all_or_none(comm, [&] { name = core::hash(fs::absolute(project).lexically_normal().string()); });
+  return kept / text::concat("run-", mpi::broadcast(comm, name));
+}
+
+bool is_folder(const std::optional<std::string>& path) {
+  std::error_code unreadable;
+  return path && fs::is_directory(*path, unreadable);
 }
 
 checkpoint::MemoryLimits limits_of(const MemoryCheckpointOptions& options) {
@@ -33,8 +41,7 @@ std::unique_ptr<MemoryCheckpoints> MemoryCheckpoints::open(const MemoryCheckpoin
   if (options.every_steps == 0) return nullptr;
   const auto kept = core::variable("HORTATOR_KEPT_MEMORY");
   const bool is_main = world.comm().rank() == 0;
-  const bool has_keeper = kept && fs::is_directory(*kept);
-  if (!mpi::all_reduce(world.comm(), has_keeper, MPI_LAND)) {
+  if (!mpi::all_reduce(world.comm(), is_folder(kept), MPI_LAND)) {
     if (is_main) {
       log::warn("No checkpoints are kept in memory: ",
                 kept ? "the keeper of a node has ended, or runs on other nodes"
@@ -43,7 +50,7 @@ std::unique_ptr<MemoryCheckpoints> MemoryCheckpoints::open(const MemoryCheckpoin
     return nullptr;
   }
   const auto& topology = world.topology();
-  checkpoint::MemoryNode node{.folder = folder_of(*kept, project),
+  checkpoint::MemoryNode node{.folder = folder_of(world.comm(), *kept, project),
                               .node = topology.node,
                               .nodes = topology.nodes,
                               .is_leader = topology.is_leader()};

@@ -16,6 +16,7 @@ namespace {
 
 std::optional<std::int64_t> updates_of_newest(const Project& project) {
   for (const auto& folder : project.checkpoints()) {
+    if (project.is_damaged(folder)) continue;
     try {
       const auto manifest = checkpoint::read_manifest(folder);
       if (checkpoint::is_whole(folder, manifest)) return manifest.updates;

@@ -7,7 +7,8 @@ namespace hortator::accelerator {
 /// Takes a checkpoint in the memory of the nodes. Call it where the run could be saved and stopped. @collective
 void save_in_memory(Training& training);
 
-/// The updates after which the newest readable checkpoint of the project on disk was saved; nothing if there is none.
+/// The updates after which the newest checkpoint of the project on disk was saved, of those that are whole and that no
+/// load has found damaged; nothing if there is none.
 /// Only rank 0 looks. @collective
 std::optional<std::int64_t> updates_on_disk(const Training& training);
 

@@ -98,11 +98,15 @@ void MemoryStore::write(const SaveTask& task, std::int64_t number) {
 }
 
 void MemoryStore::copy_to_partners(const SaveTask& task, const std::string& json) {
+  const auto staged = task.replacement.staged();
+  Manifest manifest;
+  mpi::all_or_none(comm_, [&] {
+    if (!node_.is_leader) return;
+    manifest = parse_manifest(json);
+    put_whole(staged / manifest_file, json);
+  });
   SteadyWork work;
   if (node_.is_leader) {
-    const auto staged = task.replacement.staged();
-    work.run([&] { put_whole(staged / manifest_file, json); });
-    const auto manifest = parse_manifest(json);
     const auto file_of_node = [&](int node) {
       const auto file = static_cast<std::size_t>((node + node_.nodes) % node_.nodes);
       return FileOfRank{.path = data_path(staged, file, manifest.files.size()), .bytes = manifest.files[file].bytes};

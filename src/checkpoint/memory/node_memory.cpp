@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "formats/file/file_error.hpp"
+#include "formats/file/folder_listing.hpp"
 #include "formats/file/raw_file.hpp"
 #include "machine/memory/memory_limit.hpp"
 
@@ -23,23 +25,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view stem = "checkpoint_";
 
+std::string name_of(std::int64_t number) { return text::concat(stem, number); }
+
+// Only of names that name_of() gives to numbers, without the largest: one is added to the last number.
 std::optional<std::int64_t> number_of(const std::string& name) {
   long long number = 0;
   if (!name.starts_with(stem) || !text::parse_integer(std::string_view(name).substr(stem.size()), number)) return {};
-  return number;
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  return names;
+  const bool is_number = number >= 0 && number < std::numeric_limits<std::int64_t>::max() && name == name_of(number);
+  return is_number ? std::optional<std::int64_t>(number) : std::nullopt;
 }
 
 std::vector<std::int64_t> numbers_in(const fs::path& folder) {
   std::vector<std::int64_t> numbers;
-  for (const auto& name : names_in(folder)) {
+  for (const auto& name : formats::names_in(folder)) {
     if (const auto number = number_of(name)) numbers.push_back(*number);
   }
   std::ranges::sort(numbers);
@@ -80,10 +78,12 @@ void require(std::uint64_t bytes, std::uint64_t room, const std::string& of) {
 
 }  // namespace
 
+std::uint64_t default_limit(std::uint64_t available, std::uint64_t held) { return available / 2 + held / 2; }
+
 NodeMemory::NodeMemory(fs::path folder, std::optional<std::uint64_t> max_bytes)
     : folder_(std::move(folder)), max_bytes_(max_bytes) {}
 
-fs::path NodeMemory::path(std::int64_t number) const { return folder_ / text::concat(stem, number); }
+fs::path NodeMemory::path(std::int64_t number) const { return folder_ / name_of(number); }
 
 NodeInventory NodeMemory::inventory() const {
   NodeInventory found;
@@ -106,7 +106,7 @@ std::int64_t NodeMemory::last_number() const {
 // may stay those of the older one, which loading does not read.
 void NodeMemory::keep(std::optional<std::int64_t> number, const fs::path& reused) const {
   bool has_reused = false;
-  for (const auto& name : names_in(folder_)) {
+  for (const auto& name : formats::names_in(folder_)) {
     const auto its = number_of(name);
     if (!name.starts_with(stem) || (its && its == number)) continue;
     std::error_code error;
@@ -123,7 +123,7 @@ void NodeMemory::keep(std::optional<std::int64_t> number, const fs::path& reused
 void NodeMemory::make(const fs::path& folder, const std::vector<std::string>& files, std::uint64_t bytes,
                       std::optional<std::int64_t> kept) {
   keep(kept, folder);
-  for (const auto& name : names_in(folder)) {
+  for (const auto& name : formats::names_in(folder)) {
     if (std::ranges::count(files, name) == 0) fs::remove_all(folder / name);
   }
   const auto reused = bytes_in(folder);
@@ -139,7 +139,7 @@ void NodeMemory::make(const fs::path& folder, const std::vector<std::string>& fi
 }
 
 void NodeMemory::require_room(std::uint64_t bytes) {
-  if (!max_bytes_) max_bytes_ = machine::available_memory().value_or(0) / 2;
+  if (!max_bytes_) max_bytes_ = default_limit(machine::available_memory().value_or(0), used());
   require(bytes, *max_bytes_ - std::min(*max_bytes_, used()), text::concat("its limit of ", units::bytes(*max_bytes_)));
   std::error_code unknown;
   const auto space = fs::space(folder_, unknown);

@@ -10,12 +10,16 @@
 
 namespace hortator::checkpoint {
 
+/// The limit of a node whose user has set none: half of the memory that would be available without the `held` bytes of
+/// checkpoints that are in it already, so that a restart has the limit of the first start. Pure.
+std::uint64_t default_limit(std::uint64_t available, std::uint64_t held);
+
 /// The checkpoints in the memory of one node: folders of a file system in memory, named checkpoint_<number>, each with
 /// a manifest and the data files that the node holds. Local; one process of a node changes it.
 class NodeMemory {
  public:
   /// `folder` must exist: it is never created, so that nothing is left of it when its keeper has removed it. Without
-  /// `max_bytes`, half of the memory that is free at the first call that needs room may be used.
+  /// `max_bytes`, default_limit() of the memory that is available at the first call that needs room may be used.
   NodeMemory(std::filesystem::path folder, std::optional<std::uint64_t> max_bytes);
 
   std::filesystem::path path(std::int64_t number) const;

@@ -9,21 +9,13 @@
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "formats/file/file_error.hpp"
+#include "formats/file/folder_listing.hpp"
 #include "formats/file/raw_file.hpp"
 
 namespace hortator::formats {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Returns nothing for a folder that cannot be listed, which is then not removed either.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  return names;
-}
 
 std::string time_stamp() {
   using namespace std::chrono;
@@ -39,6 +31,7 @@ bool remove_folder(const fs::path& folder, const Ownership& ownership) noexcept 
   std::error_code error;
   const bool is_link = fs::is_symlink(folder, error);
   if (!is_link) fs::remove(folder / ownership.seal, error);
+  // A folder that cannot be listed is not removed either.
   for (const auto& name : is_link ? std::vector<std::string>() : names_in(folder)) {
     if (ownership.is_ours(name)) fs::remove(folder / name, error);
     if (name == ownership.tree) fs::remove_all(folder / name, error);

@@ -1,9 +1,11 @@
 #include "launch/restarts/keeping.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
 #include "launch/job/quote.hpp"
+#include "launch/restarts/host_name.hpp"
 
 namespace hortator::launching {
 namespace {
@@ -11,8 +13,6 @@ namespace {
 void add(std::vector<std::string>& hosts, std::string_view name) {
   if (!name.empty() && std::ranges::count(hosts, name) == 0) hosts.emplace_back(name);
 }
-
-std::string_view without_domain(std::string_view host) { return host.substr(0, host.find('.')); }
 
 bool is_this_host(std::string_view host, const KeeperRequest& keepers) {
   return host == "localhost" || host == "127.0.0.1" || without_domain(host) == without_domain(keepers.this_host);
@@ -30,6 +30,11 @@ KeeperCommand by_srun(int nodes, const KeeperRequest& keepers) {
 }
 
 KeeperCommand on_host(const std::string& host, const KeeperRequest& keepers) {
+  if (host.starts_with('-')) {
+    throw UsageError({.what = "The name of a host is " + text::quote(host),
+                      .why = "a remote shell takes it for an option",
+                      .hint = "check --host and --hostfile"});
+  }
   KeeperCommand command{.command = keepers.remote_shell, .where = host};
   command.command.push_back(host);
   command.command.push_back(shell_line(keepers.keeper));  // the remote shell parses it

@@ -5,13 +5,12 @@
 #include <cctype>
 
 #include "core/text/text.hpp"
+#include "launch/restarts/host_name.hpp"
 
 namespace hortator::launching {
 namespace {
 
 std::string_view host_before_slots(std::string_view host) { return host.substr(0, host.find(':')); }
-
-std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 // How many hosts the ranks need.
 int needed_hosts(const LaunchRequest& request, int hosts) {
@@ -24,8 +23,9 @@ int needed_hosts(const LaunchRequest& request, int hosts) {
 std::optional<LaunchRequest> without_host(const LaunchRequest& request, const BadHost& host) {
   auto hosts = text::split(request.hosts, ',');
   const int needed = needed_hosts(request, static_cast<int>(hosts.size()));
-  const auto removed = std::erase_if(
-      hosts, [&](const std::string& one) { return short_name(host_before_slots(one)) == short_name(host.name); });
+  const auto removed = std::erase_if(hosts, [&](const std::string& one) {
+    return without_domain(host_before_slots(one)) == without_domain(host.name);
+  });
   if (removed == 0 || hosts.empty()) return {};
   const int left = static_cast<int>(hosts.size());
   const bool has_spare = left >= needed;

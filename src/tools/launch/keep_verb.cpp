@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <hortator/error.hpp>
-#include <string_view>
 
+#include "core/text/text.hpp"
 #include "tools/launch/kept_folder.hpp"
 #include "tools/verbs.hpp"
 
@@ -34,7 +34,7 @@ int keep_verb(const Arguments& arguments) {
   if (arguments.size() != 1) throw UsageError({.what = "usage: hortator keep FOLDER"});
   outlive_the_terminal();
   const KeptFolder kept(arguments.front());
-  constexpr std::string_view ready = "ready\n";
+  const auto ready = text::concat(keeper_is_ready, '\n');
   if (write(STDOUT_FILENO, ready.data(), ready.size()) > 0) wait_for_end_of_input();
   kept.remove();
   return 0;

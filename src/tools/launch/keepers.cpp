@@ -49,26 +49,35 @@ Pipe make_pipe() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  try {
-    replace_process(command);
-  } catch (const std::exception& error) {
-    const auto line = text::concat("hortator: ", error.what(), '\n');
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
-  }
-  _exit(127);
+  replace_child(command);
 }
 
-// Whether that many lines have come before the time is over.
-bool reads_lines(int from, int count) {
-  const auto end = Clock::now() + time_to_start;
+// Waits for more text. False at its end, after an error, and when the time is over.
+bool read_more(int from, Clock::time_point end, std::string& text) {
   std::array<char, 256> buffer{};
-  while (count > 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     pollfd ready = {.fd = from, .events = POLLIN, .revents = 0};
-    if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) <= 0) return false;
-    const auto got = read(from, buffer.data(), buffer.size());
-    if (got <= 0) return false;
-    for (ssize_t i = 0; i < got; ++i) count -= buffer[static_cast<std::size_t>(i)] == '\n' ? 1 : 0;
+    const int count = left <= 0 ? 0 : poll(&ready, 1, static_cast<int>(left));
+    const auto got = count > 0 ? read(from, buffer.data(), buffer.size()) : ssize_t{count};
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+    return got > 0;
+  }
+}
+
+// Whether that many keepers have said that they are ready before the time is over. A remote shell may print greetings.
+bool are_ready(int from, int count) {
+  const auto end = Clock::now() + time_to_start;
+  std::string text;
+  while (count > 0) {
+    const auto line_end = text.find('\n');
+    if (line_end == std::string::npos) {
+      if (!read_more(from, end, text)) return false;
+      continue;
+    }
+    if (std::string_view(text).substr(0, line_end) == keeper_is_ready) --count;
+    text.erase(0, line_end + 1);
   }
   return true;
 }
@@ -128,7 +137,7 @@ void Keepers::start(Running& keeper) {
   ::close(input[0]);
   ::close(output[1]);
   keeper.input = input[1];
-  const bool is_ready = keeper.process > 0 && reads_lines(output[0], keeper.command.keepers);
+  const bool is_ready = keeper.process > 0 && are_ready(output[0], keeper.command.keepers);
   ::close(output[0]);
   if (is_ready) return;
   end(keeper);

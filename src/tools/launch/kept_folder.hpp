@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace hortator::tools {
 
@@ -10,7 +11,7 @@ class KeptFolder {
  public:
   /// Makes the folder, for this user only, or takes over that of a keeper that was killed. First removes the folders of
   /// this user beside it whose launchers and keepers were killed. Throws Error if the folder cannot be made, or belongs
-  /// to another user or to a keeper that runs.
+  /// to another user, to a keeper that runs, or to none: it is removed in the end, with everything in it.
   explicit KeptFolder(std::filesystem::path folder);
   ~KeptFolder();
   KeptFolder(const KeptFolder&) = delete;
@@ -24,7 +25,10 @@ class KeptFolder {
   int lock_ = -1;
 };
 
-/// The folder's name begins so; the user's number and the launch follow.
+/// The folder's name begins so; the launch follows.
 std::string kept_prefix();
+
+/// The line that a keeper prints when it has its folder.
+constexpr std::string_view keeper_is_ready = "ready";
 
 }  // namespace hortator::tools

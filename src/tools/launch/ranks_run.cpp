@@ -3,19 +3,21 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "core/environment/environment.hpp"
+#include "core/signal_name.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/launch/attempts.hpp"
+#include "tools/launch/held_signals.hpp"
 #include "tools/launch/keepers.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
@@ -139,7 +141,12 @@ void leave_out(launching::LaunchRequest& request, const launching::BadHost& host
 // A run that has finished or stopped on purpose has not failed.
 bool has_failed(const LauncherEnd& end) { return end.code != 0 && end.code != stopped_code; }
 
-void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+// A signal has come between two attempts. The run can be resumed, as after a stop on purpose.
+int code_of_stop(int signal) {
+  std::cerr << "hortator: signal " << signal << " (" << core::signal_name(signal)
+            << ") came between two attempts, and ends the launch: there is nothing to save" << std::endl;
+  return signal == SIGUSR1 ? stopped_code : 128 + signal;
+}
 
 // Without a request of the launch, the program may still ask for checkpoints in memory: it then reports that no keeper
 // has made a folder for them.
@@ -173,12 +180,14 @@ int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironme
     if (keepers) attempt.memory_checkpoint = keepers->newest_checkpoint();
     const auto plan = attempts.judge(attempt);
     if (!plan.restarts) return attempt.end.code;
-    wait_for(plan.delay);
+    const HeldSignals signals;
+    if (const auto signal = signals.wait(plan.delay)) return code_of_stop(*signal);
     drop_lost_nodes(request, facts);
     if (const auto host = attempts.bad_host()) leave_out(request, *host);
     if (keepers) {
       for (const auto& host : keepers->renew()) leave_out(request, {.name = host, .is_lost = true});
     }
+    if (const auto signal = signals.wait(0)) return code_of_stop(*signal);
   }
 }
 

@@ -26,12 +26,9 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
 }
 
-// A SIGINT that is ignored, as in a background job, stays ignored.
 sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGALRM, SIGCHLD}) sigaddset(&set, signal);
-  if (!is_ignored(SIGINT)) sigaddset(&set, SIGINT);
+  auto set = stopping_signals();
+  for (const int signal : {SIGALRM, SIGCHLD}) sigaddset(&set, signal);
   return set;
 }
 
@@ -48,13 +45,7 @@ sigset_t launcher_mask(sigset_t before, const Supervision& supervision) {
   if (getppid() != parent) _exit(1);
   dup2(error, STDERR_FILENO);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
-  try {
-    replace_process(command);
-  } catch (const std::exception& error) {
-    const auto line = text::concat("hortator: ", error.what(), '\n');
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
-  }
-  _exit(127);
+  replace_child(command);
 }
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -158,6 +149,14 @@ int code_in(const nlohmann::json& record, int otherwise) {
 }
 
 }  // namespace
+
+sigset_t stopping_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  if (!is_ignored(SIGINT)) sigaddset(&set, SIGINT);
+  return set;
+}
 
 LauncherEnd supervise(const std::vector<std::string>& command, Supervision supervision) {
   std::optional<Relay> relay;

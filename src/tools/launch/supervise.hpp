@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -38,6 +39,10 @@ struct LauncherEnd {
 /// Runs `command` to its end. Forwards SIGUSR1, SIGTERM and SIGHUP to it, and a SIGINT that was sent to this process
 /// only. The child ends when this process does.
 LauncherEnd supervise(const std::vector<std::string>& command, Supervision supervision = {});
+
+/// The signals that ask a launch to stop: SIGUSR1, SIGTERM, SIGHUP, and SIGINT unless it is ignored, as in a background
+/// job.
+sigset_t stopping_signals();
 
 /// The exit code that the ranks recorded in `folder`, which launchers do not always pass on: 75 for a run that stopped
 /// on purpose, that of the failed rank for a failed run. Returns `code` if no record is newer than `since`.

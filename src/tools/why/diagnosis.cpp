@@ -114,6 +114,13 @@ void take_ending(Diagnosis& diagnosis, const EndingRecord& ending, const Evidenc
   diagnosis.step_tolerance = is_own ? 0 : evidence.step_tolerance;
 }
 
+// Before the first update all ranks do the same with the same settings. A status counts the update that has begun: the
+// other ranks may wait in their first one for a rank that has failed before its own.
+bool is_at_start(const EndingRecord& ending, const Evidence& evidence) {
+  const std::int64_t begun = ending.reporter == ending.rank ? 1 : 0;
+  return ending.updates == 0 && evidence.updates <= begun && evidence.new_updates <= begun;
+}
+
 void decide_by_endings(Diagnosis& diagnosis, const std::vector<Judged>& all, const Evidence& evidence) {
   const auto& first = initiating(all);
   take_ending(diagnosis, *first.ending, evidence);
@@ -125,10 +132,8 @@ void decide_by_endings(Diagnosis& diagnosis, const std::vector<Judged>& all, con
     diagnosis.suspect_host = diagnosis.host;
     diagnosis.reason += "; only one rank of several nodes sees it, so that its node is suspect";
   }
-  // Before the first update all ranks do the same with the same settings.
-  const bool is_at_start = evidence.new_updates == 0 && evidence.updates == 0 && first.ending->updates == 0;
-  if (is_at_start && is_program_type(first.ending->type) && diagnosis.decision == Decision::retry &&
-      diagnosis.error_class == "program" && is_shared(all, first, evidence) &&
+  if (is_at_start(*first.ending, evidence) && is_program_type(first.ending->type) &&
+      diagnosis.decision == Decision::retry && diagnosis.error_class == "program" && is_shared(all, first, evidence) &&
       all_say_the_same(all, diagnosis.signature)) {
     diagnosis.decision = Decision::stop;
     diagnosis.rule = "error-at-start";

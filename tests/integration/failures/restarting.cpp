@@ -1,6 +1,6 @@
 // Trains a little on data of its own, saves after each update, and resumes. Fails as its arguments ask, one a start:
-// HOW@UPDATE, where HOW is kill, crash, index, odd or usage, and the last rank fails after UPDATE updates. The file
-// `starts` counts the starts.
+// HOW@UPDATE, where HOW is kill, crash, index, network, odd or usage, and the last rank fails after UPDATE updates. The
+// file `starts` counts the starts.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +24,7 @@ int starts_before(const hortator::State& state) {
   if (how == "kill") std::raise(SIGKILL);
   if (how == "crash") std::raise(SIGSEGV);
   if (how == "index") throw std::out_of_range("the token 50257 is out of range");
+  if (how == "network") throw std::runtime_error("connection refused");
   if (how == "usage") throw hortator::UsageError({.what = "the learning rate is -1", .hint = "use one above 0"});
   throw std::runtime_error("an odd error, number " + std::to_string(std::rand()));
 }

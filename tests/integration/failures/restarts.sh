@@ -55,6 +55,22 @@ launch 2 1 --max-restarts 3 "$restarting" usage@2
 err_has 'is not restarted: .*\(rule usage\)'
 launch 1 1 --max-restarts 3 "$restarting" index@0
 err_has 'is not restarted: .*\(rule error-at-start\)'
+# asked to stop while it waits for the network
+for signal in USR1=75 TERM=143; do
+  rm -rf runs starts
+  "$hortator" launch -n 2 --max-restarts 3 "$restarting" network@3 >out 2>err &
+  launcher=$!
+  for _ in $(seq 600); do
+    grep -q 'restart.* left) in 5' err && break
+    sleep 0.1
+  done
+  kill "-${signal%=*}" "$launcher"
+  wait "$launcher"
+  code=$?
+  [ $code = "${signal#*=}" ] || wrong "SIG${signal%=*} between attempts: expected exit code ${signal#*=}, got $code"
+  [ "$(cat starts)" = 1 ] || wrong "SIG${signal%=*} between attempts: expected 1 start, got $(cat starts)"
+  err_has 'came between two attempts'
+done
 # limits
 launch 1 2 --max-restarts 1 "$restarting" odd@3 odd@6
 err_has 'is not restarted: it was restarted 1 time already'

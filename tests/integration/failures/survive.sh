@@ -7,6 +7,8 @@
 #   full       the memory is too small: the run resumes from the disk
 #   node       a node's memory is lost: its partner has a copy
 #   copies     both copies are lost: the run resumes from the disk
+#   damaged    the newest checkpoint in memory has other bytes: the run resumes from the one before
+#   disk       the newest checkpoint on disk has other bytes: the run resumes from the memory
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/integration/failures/leftovers.sh
@@ -67,6 +69,8 @@ kill_a_rank() {
   done
   kill -KILL "${found[$((RANDOM % ${#found[@]}))]}" 2>/dev/null
 }
+# Other bytes of the same number.
+overwrite() { head -c "$(stat -c %s "$1")" /dev/zero | tr '\0' '\125' >"$1.new" && mv "$1.new" "$1"; }
 nothing_is_left() {
   local left
   for _ in $(seq 100); do
@@ -181,6 +185,32 @@ case $drill in
     kill -CONT "$launcher"
     finish
     [ "$(tail -n 1 resumed.txt)" = $expected ] || complain "resumed after step $(tail -n 1 resumed.txt), expected $expected"
+    same_losses
+    nothing_is_left
+    ;;
+  damaged | disk)
+    expected=30
+    if [ "$drill" = disk ]; then
+      echo 17 >save_every
+      expected=33
+    fi
+    hold_at 34
+    launch $steps
+    wait_for_steps 34
+    [ "$drill" = damaged ] || until grep -qs '"updates": 34' runs/surviving/checkpoint/manifest.json; do sleep 0.1; done
+    mapfile -t found < <(ranks)
+    kill -STOP "$launcher" # no restart before the files are changed
+    kill -KILL "${found[@]}"
+    if [ "$drill" = damaged ]; then
+      overwrite memory/*/*/checkpoint_10/state.h5
+    else
+      overwrite runs/surviving/checkpoint/state.h5
+    fi
+    rm hold
+    kill -CONT "$launcher"
+    finish
+    [ "$(tail -n 1 resumed.txt)" = $expected ] || complain "resumed after step $(tail -n 1 resumed.txt), expected $expected"
+    grep -q 'was skipped: .*checksum' err || complain 'the damage is not reported'
     same_losses
     nothing_is_left
     ;;

@@ -6,6 +6,8 @@ for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS)_'); do unset "$name"; 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+mkdir memory
+export HORTATOR_MEMORY_FOLDER=$work/memory
 failures=0
 
 # expect NAME CODE LINES PATTERN COMMAND...: the command ends with CODE, and LINES lines of its output match PATTERN.

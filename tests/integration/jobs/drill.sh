@@ -6,6 +6,8 @@ for name in $(compgen -e | grep -E '^(HORTATOR|PBS|XDG|HF)_'); do unset "$name";
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+mkdir memory
+export HORTATOR_MEMORY_FOLDER=$work/memory
 export HOME=$work
 failures=0
 failed() {

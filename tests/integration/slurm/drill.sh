@@ -5,6 +5,8 @@ binaries=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+mkdir memory
+export HORTATOR_MEMORY_FOLDER=$work/memory
 failures=0
 
 # run COMMAND...: up to three attempts, because Open MPI 4.1 may crash within MPI_Init, before any line of Hortator: a peer on the other node

@@ -45,3 +45,11 @@ TEST_CASE("keepers start here without hosts, on each host otherwise, and by one 
                                                         "--ntasks-per-node=1", "/opt/my tools/hortator", "keep",
                                                         "/dev/shm/hortator-1-2"});
 }
+
+TEST_CASE("a host by address is another one than this machine with an equal beginning, and no host is an option") {
+  auto request = keepers_on({"10.0.0.2"});
+  request.this_host = "10.0.0.1";
+  CHECK(keeper_commands({}, {}, request)[0].where == "10.0.0.2");
+  request.hosts = {"-oProxyCommand=reboot"};
+  CHECK_THROWS_WITH(keeper_commands({}, {}, request), Catch::Contains("'-oProxyCommand=reboot'"));
+}

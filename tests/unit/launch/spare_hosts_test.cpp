@@ -14,6 +14,14 @@ TEST_CASE("a spare host takes the place of a bad one") {
   CHECK(without_host(request, {.name = "n2.site.org"})->hosts == "n1,n3");
 }
 
+TEST_CASE("of hosts by address only the bad one is left out") {
+  const LaunchRequest request{.ranks = 4, .nodes = 2, .ranks_per_node = 2, .hosts = "10.0.0.1:2,10.0.0.2:2,10.0.0.3:2"};
+  const auto changed = without_host(request, {.name = "10.0.0.2", .is_lost = true});
+  REQUIRE(changed);
+  CHECK(changed->hosts == "10.0.0.1:2,10.0.0.3:2");
+  CHECK(changed->ranks == 4);
+}
+
 TEST_CASE("without spares a host is left out once it is lost, or has failed twice, with its ranks") {
   const LaunchRequest request{.ranks = 6, .nodes = 3, .ranks_per_node = 2, .hosts = "n1:2,n2:2,n3:2"};
   CHECK_FALSE(without_host(request, {.name = "n2"}));

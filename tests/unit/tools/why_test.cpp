@@ -86,7 +86,7 @@ TEST_CASE("the same error on the same rank at the same step stops, unless it is 
     const auto ending = example_of(rule, 0);
     for (const std::int64_t step : {0, 7}) {
       auto evidence = evidence_of(ending, step);
-      evidence.new_updates = 1;  // not an error at the start
+      evidence.new_updates = 2;  // not an error at the start
       evidence.earlier = {before(ending, step)};
       const auto found = tools::diagnose(evidence);
       INFO(rule.id << " at step " << step);
@@ -132,6 +132,11 @@ TEST_CASE("a program's own error stops at the start of a run only, and only wher
   CHECK(tools::diagnose(evidence_of(shape, 1)).decision == Decision::retry);
   auto evidence = evidence_of(shape, 0);
   evidence.endings.push_back({.reporter = 1, .rank = 1, .time = 2, .kind = "error", .problem = "another"});
+  CHECK(tools::diagnose(evidence).decision == Decision::retry);
+  evidence = evidence_of(shape, 0);
+  evidence.updates = evidence.new_updates = 1;  // rank 0 waits in its first update
+  CHECK(tools::diagnose(evidence).rule == "error-at-start");
+  evidence.endings[0].reporter = evidence.endings[0].rank + 1;
   CHECK(tools::diagnose(evidence).decision == Decision::retry);
   evidence = evidence_of(shape, 0);
   evidence.updates = 300;  // it has resumed
