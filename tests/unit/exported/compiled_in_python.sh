@@ -37,6 +37,35 @@ with torch.no_grad():
         parameter.mul_(1.5)
 results["of_others"] = net(x, x)[0].detach()
 torch.save({"other." + name: value for name, value in net.state_dict().items()}, "other.pt")
+torch.save({"up.weight": net.up.weight.detach()[:4].clone()} | {name: value for name, value in net.state_dict().items() if name != "up.weight"}, "smaller.pt")
+torch.save({name: value.double() for name, value in net.state_dict().items()}, "double.pt")
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.scores = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
+        self.scores.weight = self.tokens.weight
+        self.filters = torch.nn.Conv2d(1, 4, 3, padding=1).to(memory_format=torch.channels_last)
+        self.register_buffer("halves", torch.tensor([0.5]), persistent=False)
+        self.table = torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+    def forward(self, ids):
+        hidden = self.tokens(ids) * self.table + torch.tensor([0.1, 0.2, 0.3, 0.4]) + self.halves
+        return self.scores(hidden) + self.filters(hidden.unsqueeze(1)).sum((1, 3)).unsqueeze(-1)
+
+
+tied = Tied().train()
+ids = torch.arange(6).view(2, 3)
+with torch.no_grad():
+    tied.filters.weight = torch.nn.Parameter(torch.randn(3, 3, 1, 4).permute(3, 2, 0, 1))
+    results["of_tied"] = tied(ids)
+compile_model(tied, (ids,), "net/tied.pt2")
+assert tied.training and tied.filters.training
+with torch.no_grad():
+    tied.tokens.weight.mul_(2)
+    results["of_other_tied"] = tied(ids)
+torch.save({name: value for name, value in tied.state_dict().items() if name != "scores.weight"}, "tied.pt")
 torch.save(results, "results.pt")
 torch._inductor.aoti_compile_and_package(torch.export.export(net, (x, x)), package_path="own.pt2")
 PY
