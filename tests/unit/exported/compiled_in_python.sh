@@ -12,7 +12,10 @@ if [ -d "$root/.deps/libtorch" ]; then export PYTHONPATH=$root/.deps/model-tools
 cd "$scratch"
 export TORCHINDUCTOR_CACHE_DIR=$scratch/cache PYTHONPATH=$root/share/python:${PYTHONPATH:-}
 if ! "$python" >log 2>&1 <<'PY'
+import json
 import pathlib
+import zipfile
+
 import torch
 from compile_for_hortator import compile_model
 
@@ -68,6 +71,24 @@ with torch.no_grad():
 torch.save({name: value for name, value in tied.state_dict().items() if name != "scores.weight"}, "tied.pt")
 torch.save(results, "results.pt")
 torch._inductor.aoti_compile_and_package(torch.export.export(net, (x, x)), package_path="own.pt2")
+
+
+def with_notes(name, **changed):
+    """net.pt2 with other metadata."""
+    with zipfile.ZipFile("net/net.pt2") as package, zipfile.ZipFile(name, "w") as other:
+        for entry in package.namelist():
+            content = package.read(entry)
+            if entry.endswith("metadata.json"):
+                content = json.dumps(json.loads(content) | changed).encode()
+            other.writestr(entry, content)
+
+
+with_notes("same.pt2")
+with_notes("other_version.pt2", hortator_torch="1.0.0")
+with_notes("other_build.pt2", hortator_torch=torch.__version__.split("+")[0] + "+other")
+with_notes("other_processor.pt2", AOTI_CPU_ISA="AVX2 AMX_TILE")
+for number, note in enumerate(("beside", "[{}]", '[{"names": ["up.weight"], "shape": [8, 3], "type": "float33", "constant": false}]')):
+    with_notes(f"damaged_{number}.pt2", hortator_weights=note)
 PY
 then
   echo "skipped: AOTInductor cannot compile here: $(tail -n 1 log)"

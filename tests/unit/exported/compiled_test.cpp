@@ -69,6 +69,23 @@ TEST_CASE("tied weights, constants and other strides are those of Python", "[.][
   CHECK(at::allclose(other->forward(ids)[0], results->tensor("of_other_tied"), 1e-5, 1e-5));
 }
 
+TEST_CASE("packages of another PyTorch, for another processor, and with damaged notes are refused", "[.][compiled]") {
+  const auto weights = std::filesystem::path("net/net.weights.pt");  // of a Python without safetensors
+  const auto load = [&](const std::string& package) {
+    return load_compiled(package,
+                         {.weights = std::filesystem::exists(weights) ? weights : "net/net.weights.safetensors"});
+  };
+  const auto x = at::arange(12, at::kFloat).view({4, 3}) / 7;
+  for (const auto* package : {"same.pt2", "other_build.pt2"})
+    CHECK(at::allclose(load(package)->forward(x, x)[1], 2 * x));
+  CHECK_THROWS_WITH(load("other_version.pt2"), Contains("was made by PyTorch 1.0.0") && Contains("compile it again"));
+  CHECK_THROWS_WITH(load("other_processor.pt2"), Contains("AVX2 AMX_TILE") && Contains("illegal instruction"));
+  for (const auto* package : {"damaged_0.pt2", "damaged_1.pt2", "damaged_2.pt2"}) {
+    INFO(package);
+    CHECK_THROWS_WITH(load(package), Contains("does not describe its weights") && Contains("compile it again"));
+  }
+}
+
 TEST_CASE("a missing or damaged compiled package is refused") {
   const test::OwnFolder folder("compiled");
   std::filesystem::create_directories(folder.path);
