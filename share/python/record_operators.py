@@ -21,7 +21,10 @@ BLOCK = 4096
 MASK = (1 << 64) - 1
 TYPES = {torch.float32: "Float", torch.float64: "Double", torch.float16: "Half", torch.bfloat16: "BFloat16",
          torch.int64: "Long", torch.int32: "Int", torch.int16: "Short", torch.int8: "Char", torch.uint8: "Byte",
-         torch.bool: "Bool", torch.complex64: "ComplexFloat", torch.complex128: "ComplexDouble"}
+         torch.bool: "Bool", torch.complex64: "ComplexFloat", torch.complex128: "ComplexDouble",
+         torch.uint16: "UInt16", torch.uint32: "UInt32", torch.uint64: "UInt64", torch.complex32: "ComplexHalf",
+         torch.float8_e4m3fn: "Float8_e4m3fn", torch.float8_e5m2: "Float8_e5m2"}
+WITHOUT_SUMS = {"UInt16", "UInt32", "UInt64", "Float8_e4m3fn", "Float8_e5m2"}  # as in C++
 WITHOUT_VALUES = {"aten::" + name for name in (
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "set_",
     "record_stream", "_unsafe_view", "_reshape_alias", "detach", "detach_", "requires_grad_", "_fused_sdp_choice")}
@@ -74,7 +77,7 @@ def whole(tensor):
     product = units_of(tensor)[0] * SCATTER[0]
     elements = int(((product ^ ((product >> 32) & 0xFFFFFFFF)) * SCATTER[1]).sum()) & MASK
     total = norm = math.nan
-    if not tensor.dtype.is_complex and not tensor.is_quantized:
+    if not tensor.dtype.is_complex and not tensor.is_quantized and TYPES.get(tensor.dtype) not in WITHOUT_SUMS:
         values = tensor.detach().double()
         total, norm = float(values.sum()), float(values.abs().sum())
     if not math.isfinite(norm):

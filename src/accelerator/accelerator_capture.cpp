@@ -34,6 +34,7 @@ accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
           .is_protected = training.control.protection() != nullptr,
           .is_sharded = training.channels.zero() != nullptr,
           .is_reproducible = training.control.reproducing() != nullptr,
+          .records_operators = training.recording != nullptr,
           .accumulation_steps = training.control.accumulation().steps(),
           .has_fused_optimizers = training.options().fused_optimizer};
 }

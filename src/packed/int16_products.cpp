@@ -23,7 +23,8 @@ namespace {
 constexpr std::int64_t block = 64, half_block = 32;
 constexpr std::int64_t bytes_ahead = 1024;  // that are asked for before they are needed, also of the next rows
 constexpr float largest_int16 = 32767;
-constexpr int middle = 8;  // of the numbers of int4
+constexpr float smallest_largest = 1e-33F;  // of a block that is not rounded to zeros: its factor is finite
+constexpr int middle = 8;                   // of the numbers of int4
 
 /// A few rows of inputs in 16 bits.
 struct Int16Rows {
@@ -45,7 +46,7 @@ void round_block(const PackedLayout& layout, const float* x, std::int16_t* short
     return;
   }
   scale = largest / largest_int16;
-  const auto factor = scale > 0 ? largest_int16 / largest : 0.0F;
+  const auto factor = largest >= smallest_largest ? largest_int16 / largest : 0.0F;
   const bool is_split = !layout.is_int8();
   for (std::int64_t i = 0; i < block; ++i) {
     const auto at = is_split ? i / 2 + i % 2 * (block / 2) : i;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <hortator/error.hpp>
 #include <memory>
 #include <set>
@@ -50,6 +51,13 @@ void require_known(const QuantiseOptions& options, const std::vector<adapters::L
   }
 }
 
+void require_scoring_layer(const QuantiseOptions& options, const std::vector<adapters::Layer>& layers) {
+  if (!options.scoring || std::ranges::any_of(layers, &adapters::Layer::is_scoring)) return;
+  throw UsageError({.what = "QuantiseOptions::scoring: the model has no layer that scores tokens",
+                    .why = "nothing would be packed in this format",
+                    .hint = "leave .scoring out, or let the model derive from HasTiedLayers and name the layer"});
+}
+
 void require_free(const adapters::Layer& layer) {
   const auto& weight = layer.weight;
   const auto refuse = [&](const char* state, const char* hint) {
@@ -60,6 +68,16 @@ void require_free(const adapters::Layer& layer) {
   if (paging::is_packed(weight)) refuse("packed already", "call it once, and not for a checkpoint that is packed");
   if (paging::carries_divided_key(weight)) refuse("divided among ranks", "call it before prepare()");
   if (!weight.is_cpu()) refuse("on a device", "packed weights are computed on CPUs: leave the model there");
+}
+
+/// The scales of int4 are numbers of 16 bits. Weights that are not finite have an error of their own.
+void require_in_half(const PackableLayer& layer, float largest) {
+  constexpr float most = 65504, least = 1e-5F;
+  if (largest == 0 || !(std::isfinite(largest) && (largest > most || largest < least))) return;
+  throw UsageError({.what = text::concat("quantise(): the largest absolute value of the weight ",
+                                         text::quote(layer.weight_name()), " is ", largest),
+                    .why = "scales of int4 are numbers of 16 bits, for values from 1e-5 to 65504",
+                    .hint = "use int8_groups or nf4, or name the layer in QuantiseOptions::skip"});
 }
 
 /// Decides which layers are packed.
@@ -90,7 +108,7 @@ class LayerChoice {
     return scoring_ != nullptr && layer.weight.unsafeGetTensorImpl() == scoring_;
   }
   bool may_be_packed(const adapters::Layer& layer) const {
-    if (is_named(layer)) return false;
+    if (is_named(layer) || std::ranges::find(layer.sizes, 0) != layer.sizes.end()) return false;
     return is_scoring(layer) || (layer.is_linear_class && !layer.is_scoring);
   }
 
@@ -106,6 +124,7 @@ std::vector<PackableLayer> packable_layers(const torch::nn::Module& module, cons
   require_compute_type(options);
   const auto layers = adapters::layers_of(module).layers;
   require_known(options, layers);
+  require_scoring_layer(options, layers);
   LayerChoice choice(layers, options);
   std::vector<PackableLayer> chosen;
   for (const auto& layer : layers) {
@@ -132,7 +151,9 @@ std::vector<PackableLayer> packable_layers(const torch::nn::Module& module, cons
 at::Tensor values_of(const PackableLayer& layer, const at::Tensor& weight) {
   const at::NoGradGuard no_grad;
   const auto values = (layer.is_transposed ? weight.detach().t() : weight.detach()).to(at::kFloat).contiguous();
-  if (at::isfinite(values).all().item<bool>()) return values;
+  const auto largest = values.abs().max().item<float>();
+  if (layer.layout.format == WeightFormat::int4) require_in_half(layer, largest);
+  if (std::isfinite(largest)) return values;
   throw UsageError({.what = text::concat("quantise(): the weight ", text::quote(layer.weight_name()),
                                          " has values that are not finite"),
                     .why = "one of them would spoil all weights with the same scale",

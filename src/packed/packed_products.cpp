@@ -180,8 +180,10 @@ at::Tensor direct_product(const PackedLayout& layout, const at::Tensor& x, const
   return y;
 }
 
+/// Groups are read 16 numbers at a time; those of files may be shorter.
 bool can_multiply_directly(const PackedLayout& layout) {
-  return has_packed_instructions() && layout.has_whole_groups();
+  const bool has_lanes = layout.format == WeightFormat::int8 || layout.group % lanes == 0;
+  return has_packed_instructions() && has_lanes && layout.has_whole_groups();
 }
 #else
 bool can_multiply_directly(const PackedLayout&) { return false; }

@@ -78,7 +78,9 @@ at::Tensor unpacked_rows_at(const PackedLayout& layout, const at::Tensor& bytes,
   for (std::int64_t i = 0; i < count; ++i) {
     if (number[i] < 0 || number[i] >= layout.outputs)
       throw UsageError(
-          {.what = text::concat("embedding() got the index ", number[i], ", expected 0 to ", layout.outputs - 1)});
+          {.what = text::concat("embedding() got the index ", number[i], ", expected 0 to ", layout.outputs - 1),
+           .why = "the packed weight has no such row",
+           .hint = "use the tokenizer of this model"});
     unpack(layout, parts, number[i], to + i * layout.inputs);
   }
   return rows;

@@ -59,7 +59,18 @@ at::Tensor PackedWeight::looked_up(const paging::WeightCall& call) const {
   return rows_at(layer_.layout, call.weight, indices).to(layer_.type);
 }
 
+/// Module::to(type) converts all parameters, and what becomes of the bytes is no weight.
+void PackedWeight::require_bytes(const paging::WeightCall& call) const {
+  const auto& weight = call.weight;
+  if (weight.scalar_type() == at::kByte && weight.numel() == layer_.layout.bytes()) return;
+  throw UsageError({.what = text::concat("The packed weight ", text::quote(layer_.weight_name()), " has become ",
+                                         weight.sizes(), " of type ", weight.scalar_type()),
+                    .why = "its bytes are lost",
+                    .hint = "convert the model (net->to(type)) before quantise(), or load it again"});
+}
+
 bool PackedWeight::run(const paging::WeightCall& call) {
+  require_bytes(call);
   if (call.use == paging::WeightUse::convolution) refuse(call, "only products with the whole matrix are computed");
   auto result = call.use == paging::WeightUse::embedding ? looked_up(call) : computed(call);
   torch::jit::drop(call.stack, call.count());

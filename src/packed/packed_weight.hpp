@@ -21,6 +21,7 @@ class PackedWeight final : public paging::WeightOperator {
 
  private:
   [[noreturn]] void refuse(const paging::WeightCall& call, const char* why) const;
+  void require_bytes(const paging::WeightCall& call) const;
   at::Tensor computed(const paging::WeightCall& call) const;
   at::Tensor looked_up(const paging::WeightCall& call) const;
 

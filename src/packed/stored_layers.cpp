@@ -31,7 +31,24 @@ at::Tensor bytes_of_text(const std::string& text) {
 }
 
 const char* name_of(WeightFormat format) {
+  if (format == WeightFormat::int8) return "int8";
   return format == WeightFormat::nf4 ? "nf4" : format == WeightFormat::int4 ? "int4" : "int8_groups";
+}
+
+/// The formats of a model's packed weights, and whether an embedding looks up rows of one that has it.
+std::map<WeightFormat, bool> formats_of(const torch::nn::Module& module) {
+  std::map<WeightFormat, bool> formats;
+  for (const auto& layer : adapters::layers_of(module).layers)
+    if (const auto packed = packed_layer_of(layer.weight))
+      formats[packed->layout.format] |= layer.kind == adapters::LayerKind::embedding;
+  return formats;
+}
+
+/// transformers' bitsandbytes models have one format, and no packed embeddings.
+bool can_bitsandbytes_read(const std::map<WeightFormat, bool>& formats) {
+  if (formats.size() != 1) return false;
+  const auto& [format, is_looked_up] = *formats.begin();
+  return !is_looked_up && (format == WeightFormat::nf4 || format == WeightFormat::int8);
 }
 
 at::Tensor state_of(const PackableLayer& layer) {
@@ -104,20 +121,22 @@ std::map<std::string, at::Tensor> stored_tensors(const std::string& name, const 
 }
 
 std::string quantization_config(const torch::nn::Module& module) {
-  std::optional<WeightFormat> format;
-  for (const auto& item : module.named_parameters())
-    if (const auto layer = packed_layer_of(item.value()); layer && !format) format = layer->layout.format;
-  if (!format) return {};
-  const bool is_ours = *format == WeightFormat::int4 || *format == WeightFormat::int8_groups;
-  if (is_ours) return nlohmann::json({{"quant_method", "hortator"}, {"format", name_of(*format)}}).dump();
+  const auto formats = formats_of(module);
+  if (formats.empty()) return {};
+  const auto format = formats.begin()->first;
+  if (!can_bitsandbytes_read(formats)) {
+    std::vector<std::string> names;
+    for (const auto& [one, is_looked_up] : formats) names.emplace_back(name_of(one));
+    return nlohmann::json({{"quant_method", "hortator"}, {"format", text::join(names)}}).dump();
+  }
   nlohmann::ordered_json config = {{"quant_method", "bitsandbytes"},
-                                   {"load_in_8bit", *format == WeightFormat::int8},
-                                   {"load_in_4bit", *format == WeightFormat::nf4}};
+                                   {"load_in_8bit", format == WeightFormat::int8},
+                                   {"load_in_4bit", format == WeightFormat::nf4}};
   auto kept = nlohmann::ordered_json::array();
   for (const auto& layer : adapters::layers_of(module).layers)
     if (layer.kind != adapters::LayerKind::embedding && !paging::is_packed(layer.weight)) kept.push_back(layer.name);
   config["llm_int8_skip_modules"] = kept;
-  if (*format == WeightFormat::nf4)
+  if (format == WeightFormat::nf4)
     config.update({{"bnb_4bit_quant_type", "nf4"},
                    {"bnb_4bit_use_double_quant", false},
                    {"bnb_4bit_compute_dtype", "float32"},

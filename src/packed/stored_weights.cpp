@@ -11,6 +11,7 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
+#include "packed/packing.hpp"
 
 namespace hortator::packed {
 namespace {
@@ -59,17 +60,39 @@ at::Tensor beside(const WeightSource& source, const std::string& weight, const s
   return source.tensor(name).flatten().contiguous();
 }
 
+constexpr std::int64_t max_side = std::int64_t{1} << 28;
+
+/// 0 if the description has none.
+std::int64_t whole_number_in(const Json& state, const char* key) {
+  const auto found = state.find(key);
+  return found != state.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+/// bitsandbytes writes the values of nf4 beside the weight: they must be those that numbers are read by.
+void require_values_of_nf4(const WeightSource& source, const std::string& weight) {
+  const auto name = weight + ".quant_map";
+  const auto& names = source.names();
+  if (std::ranges::find(names, name) == names.end()) return;
+  constexpr std::int64_t values = 16;
+  const auto expected = at::from_blob(const_cast<float*>(nf4_values()), {values});
+  if (!at::allclose(beside(source, weight, name, at::kFloat, values), expected, 0, 1e-6))
+    refuse(source, weight, text::concat("has other values in ", text::quote(name), " than those of nf4"));
+}
+
 /// Scales that are packed themselves (double quantisation).
 at::Tensor unpacked_scales(const WeightSource& source, const std::string& weight, const Json& state,
                            std::int64_t count) {
-  const auto block = state.value("nested_blocksize", std::int64_t{0});
-  if (block < 1) refuse(source, weight, "has no valid nested_blocksize");
+  const auto block = whole_number_in(state, "nested_blocksize");
+  if (block < 1 || block > max_side) refuse(source, weight, "has no valid nested_blocksize");
   constexpr std::int64_t codes = 256;
   const auto numbers = beside(source, weight, weight + ".absmax", at::kByte, count).to(at::kLong);
   const auto largest = beside(source, weight, weight + ".nested_absmax", at::kFloat, (count + block - 1) / block);
   const auto map = beside(source, weight, weight + ".nested_quant_map", at::kFloat, codes);
-  const auto offset = state.value("nested_offset", 0.0);
-  return map.index_select(0, numbers) * largest.repeat_interleave(block).narrow(0, 0, count) + offset;
+  if (!state.contains("nested_offset") || !state.at("nested_offset").is_number())
+    refuse(source, weight, "has no valid nested_offset");
+  const auto offset = state.at("nested_offset").get<double>();
+  const auto block_of_scale = at::arange(count, at::kLong).div(block, "floor");
+  return map.index_select(0, numbers) * largest.index_select(0, block_of_scale) + offset;
 }
 
 struct StoredShape {
@@ -78,17 +101,14 @@ struct StoredShape {
 };
 
 StoredShape shape_in(const WeightSource& source, const std::string& weight, const Json& state) {
-  constexpr std::int64_t most = std::int64_t{1} << 28;
   const auto sides = state.contains("shape") && state.at("shape").is_array() ? state.at("shape") : Json::array();
   const bool is_matrix =
       sides.size() == 2 && std::ranges::all_of(sides, [](const Json& side) {
-        return side.is_number_integer() && side.get<std::int64_t>() >= 1 && side.get<std::int64_t>() <= most;
+        return side.is_number_integer() && side.get<std::int64_t>() >= 1 && side.get<std::int64_t>() <= max_side;
       });
   if (!is_matrix) refuse(source, weight, text::concat("has the shape ", sides.dump(), ", expected two sizes"));
-  const auto group = state.contains("blocksize") && state.at("blocksize").is_number_integer()
-                         ? state.at("blocksize").get<std::int64_t>()
-                         : 0;
-  if (group < 2 || group > most || group % 2 != 0) refuse(source, weight, "has no valid blocksize");
+  const auto group = whole_number_in(state, "blocksize");
+  if (group < 2 || group > max_side || group % 2 != 0) refuse(source, weight, "has no valid blocksize");
   const auto type =
       state.contains("dtype") && state.at("dtype").is_string() ? state.at("dtype").get<std::string>() : "";
   return {.outputs = sides[0].get<std::int64_t>(),
@@ -136,6 +156,7 @@ void StoredWeights::add_groups(const std::string& weight, const std::string& sta
       .layout = {.format = format, .outputs = shape.outputs, .inputs = shape.inputs, .group = shape.group},
       .type = shape.type};
   const auto& layout = layer.layout;
+  if (format == WeightFormat::nf4) require_values_of_nf4(*source_, weight);
   if (format == WeightFormat::int4) {
     layer.scales = as_bytes(beside(*source_, weight, weight + ".absmax", at::kHalf, 2 * layout.scales()));
   } else {
@@ -155,7 +176,7 @@ void StoredWeights::add_int8(const std::string& layer_name) {
   const auto& names = source_->names();
   if (std::ranges::find(names, weight) == names.end()) return;
   const auto spec = source_->spec(weight);
-  if (spec.type != at::kChar || spec.shape.size() != 2)
+  if (spec.type != at::kChar || spec.shape.size() != 2 || spec.elements() == 0)
     refuse(*source_, weight, text::concat("is ", formats::to_string(spec), ", expected a matrix of int8"));
   const auto format_name = layer_name + ".weight_format";
   if (std::ranges::find(names, format_name) != names.end() &&

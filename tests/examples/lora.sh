@@ -93,6 +93,15 @@ expect_line 'MB of weights on disk'
 run "$generate" --model base/model --quantise int4 --disk .
 expect_code 2
 expect_line '[-]-disk: expected --perplexity or --speed as well'
+run "$generate" --model base/model --quantise int4 --disk . --speed 2 --adapter one/adapter
+expect_code 2
+expect_line '[-]-disk: expected --perplexity or --speed as well, and neither --quantise file nor --adapter'
+run "$generate" --model base/model --quantise-group 32 --ids ids --logits none.safetensors
+expect_code 2
+expect_line '[-]-quantise-group: expected --quantise'
+run "$generate" --model base/model --speed 2 --tensor 2
+expect_code 2
+expect_line '[-]-perplexity and --speed: measure the model on one rank'
 run "$program" "${lora[@]}" --quantise int4 --run-dir quantised
 expect_code 0
 run "${launcher[@]}" "$program" "${lora[@]}" --quantise int4 --zero 3 --run-dir quantised-sharded

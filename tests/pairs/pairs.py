@@ -48,6 +48,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "adapters": "LoRA adapters",
     "memory_checkpoint": "checkpoints in memory",
     "fp8": "mixed_precision fp8",
+    "record": "record, of the operators of a step",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

@@ -20,7 +20,8 @@ class CompiledCode;
 /// Options of load_compiled().
 struct CompiledOptions {
   /// Weights for a package that was compiled without its own, in any format that load_checkpoint_in_model() reads: by
-  /// default the file weights.safetensors or weights.pt beside the package, if there is one.
+  /// default the file net.weights.safetensors or net.weights.pt beside the package net.pt2. They are converted to the
+  /// types for which the code was compiled; other shapes are an error.
   std::filesystem::path weights = {};
   Renaming rename = {};  ///< from the names in the files to the package's
 };

@@ -124,7 +124,7 @@ void measure_on_disk(const Options& options, const hortator::State& state) {
   const hortator::DeviceMap on_disk = {{"", hortator::DevicePlacement::disk()}};
   auto model = hortator::load_checkpoint_and_dispatch(
       state, empty, options.checkpoint,
-      {.device_map = on_disk, .offload_folder = options.disk, .quantise = packing(options)});
+      {.device_map = on_disk, .offload_folder = options.disk, .quantise = packing(options, *empty)});
   const auto together = model.together();
   measure_model(options, state, *model.unwrap());
   const auto counters = model.counters();

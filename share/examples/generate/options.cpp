@@ -163,16 +163,19 @@ Options parse_options(int argc, const char* const* argv) {
   check(options.quantise.empty() || !paths.checkpoint.empty(), "--quantise: expected --model DIR as well");
   check(options.quantise_scores.empty() || (!options.quantise.empty() && options.quantise != "file"),
         "--quantise-scores: expected --quantise int8, int4, nf4 or int8_groups as well");
+  check(values["quantise-group"].defaulted() || (!options.quantise.empty() && options.quantise != "file"),
+        "--quantise-group: expected --quantise int4, nf4 or int8_groups as well");
   check(options.speed >= 0, "--speed: expected a whole number from 1");
   const bool measures = options.speed > 0 || !paths.perplexity.empty();
-  check(paths.disk.empty() || (measures && options.quantise != "file"),
-        "--disk: expected --perplexity or --speed as well, and not --quantise file");
+  check(paths.disk.empty() || (measures && options.quantise != "file" && paths.adapter.empty()),
+        "--disk: expected --perplexity or --speed as well, and neither --quantise file nor --adapter");
   check(!options.bf16 || !paths.checkpoint.empty(), "--bf16: expected --model DIR as well");
   check(!(measures || !paths.save.empty()) || !paths.checkpoint.empty(),
         "--save, --perplexity and --speed: expected --model DIR as well");
-  check(!measures || (paths.ids.empty() && paths.prompts.empty() && !options.interactive && paths.save.empty()),
-        "--perplexity and --speed: measure the model, so --ids, --prompts, --interactive and --save cannot be given as "
-        "well");
+  check(!measures || (paths.ids.empty() && paths.prompts.empty() && !options.interactive && paths.save.empty() &&
+                      options.tensor * options.pipeline == 1),
+        "--perplexity and --speed: measure the model on one rank, so --ids, --prompts, --interactive, --save, --tensor "
+        "and --pipeline cannot be given as well");
   check(paths.save.empty() || (paths.ids.empty() && paths.prompts.empty() && !options.interactive &&
                                options.tensor * options.pipeline == 1 && paths.adapter.empty()),
         "--save: writes the model of one rank, so --ids, --prompts, --interactive, --adapter, --tensor and --pipeline "

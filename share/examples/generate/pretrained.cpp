@@ -74,8 +74,17 @@ std::shared_ptr<models::PretrainedModel> from_files(const Options& options) {
                                                       .keep_packed = options.quantise == "file"});
 }
 
+/// Whether a layer of the model scores tokens.
+bool has_scores(const torch::nn::Module& net) {
+  const auto modules = net.modules();
+  return std::any_of(modules.begin(), modules.end(), [](const auto& module) {
+    const auto* tied = dynamic_cast<const hortator::HasTiedLayers*>(module.get());
+    return tied != nullptr && !tied->scoring_layer().empty();
+  });
+}
+
 void add_options(std::shared_ptr<models::PretrainedModel>& net, const Options& options) {
-  if (const auto chosen = packing(options)) hortator::quantise(net, *chosen);
+  if (const auto chosen = packing(options, *net)) hortator::quantise(net, *chosen);
   if (!options.adapter.empty()) hortator::load_adapter(net, options.adapter);
 }
 
@@ -90,11 +99,12 @@ hortator::Model<std::shared_ptr<models::PretrainedModel>> prepare(const Options&
 
 }  // namespace
 
-std::optional<hortator::QuantiseOptions> packing(const Options& options) {
+std::optional<hortator::QuantiseOptions> packing(const Options& options, const torch::nn::Module& net) {
   if (options.quantise.empty() || options.quantise == "file") return {};
   hortator::QuantiseOptions chosen{.format = hortator::parse_weight_format(options.quantise),
                                    .group = options.quantise_group};
-  const auto scores = options.quantise_scores.empty() ? std::string("int8") : options.quantise_scores;
+  const auto unless_given = has_scores(net) ? std::string("int8") : std::string("no");
+  const auto scores = options.quantise_scores.empty() ? unless_given : options.quantise_scores;
   if (scores != "no") chosen.scoring = hortator::parse_weight_format(scores);
   return chosen;
 }

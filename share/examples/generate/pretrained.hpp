@@ -20,8 +20,8 @@ namespace generate {
 /// The checkpoint's model with its weights packed and its adapter as the options say. Local.
 std::shared_ptr<hortator::models::PretrainedModel> loaded(const Options& options);
 
-/// What --quantise and the options beside it ask for; nothing if weights stay as they are.
-std::optional<hortator::QuantiseOptions> packing(const Options& options);
+/// What --quantise and the options beside it ask for of this model; nothing if weights stay as they are.
+std::optional<hortator::QuantiseOptions> packing(const Options& options, const torch::nn::Module& net);
 
 /// Writes the model to the folder that the options name.
 void save(const Options& options);

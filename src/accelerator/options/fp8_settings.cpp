@@ -1,9 +1,11 @@
 #include "accelerator/options/fp8_settings.hpp"
 
+#include <hortator/error.hpp>
 #include <optional>
 #include <string_view>
 
 #include "core/environment/setting_key.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -28,8 +30,11 @@ Fp8Options fp8_settings(const core::Variables& variables) {
   if (const auto set = set_variable("fp8_amax_history_len", variables))
     options.amax_history_length = core::read_count(core::program_setting("fp8_amax_history_len"), *set);
   if (const auto set = set_variable("fp8_margin", variables)) {
+    constexpr int most = 16;  // values of 8 bits have no more room
     const auto margin = core::parse_whole_number(set->value, 0);
-    if (!margin) core::throw_unexpected(core::program_setting("fp8_margin"), set->value, set->name + ": ");
+    if (!margin || *margin > most)
+      throw UsageError({.what = text::concat(set->name, ": expected a whole number from 0 to ", most, ", got ",
+                                             text::quote(set->value))});
     options.margin = *margin;
   }
   if (const auto set = set_variable("fp8_use_autocast_during_eval", variables))

@@ -38,6 +38,13 @@ void check(const MemoryCheckpointOptions& options) {
   if (options.max_bytes.value_or(1) < 1) refuse(text::concat("max_bytes = ", *options.max_bytes), "no checkpoint fits");
 }
 
+void check(const RecordOptions& options) {
+  if (options.step < 1)
+    throw UsageError({.what = text::concat("record.step = ", options.step),
+                      .why = "it is the number of an update, from 1",
+                      .hint = "leave it out for the first step"});
+}
+
 void check_together(const AcceleratorOptions& options) {
   if (options.reproducible && options.zero.int8_gathers) {
     throw UsageError({.what = "reproducible = true with zero.int8_gathers",
@@ -103,6 +110,7 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   parallel::check(options.ddp);
   check(options.checkpoint);
   check(options.memory_checkpoint);
+  check(options.record);
   observe::check_trackers(options.log_with);
   check(options.zero);
   parallel::check(options.parallel, options.zero);

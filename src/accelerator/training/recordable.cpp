@@ -22,6 +22,8 @@ std::string why_not_recordable(const RecordingFacts& facts) {
   if (facts.is_paged)
     return "with offloaded modules (cpu_offload, disk_offload) the host brings parameters in and sends them off";
   if (facts.is_reproducible) return "with reproducible = true the host sums gradients shard by shard";
+  if (facts.records_operators)
+    return "with record.operators each operator of a step is looked at, and a replayed step calls none";
   if (facts.accumulation_steps > 1) return "with gradient accumulation steps differ: some only add up gradients";
   if (!facts.has_fused_optimizers)
     return "with fused_optimizer = false optimizers read their learning rate on the host";

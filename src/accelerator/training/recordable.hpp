@@ -16,6 +16,7 @@ struct RecordingFacts {
   bool is_sharded = false;
   bool is_paged = false;  ///< parameters are in memory only while operators use them (cpu_offload, disk_offload)
   bool is_reproducible = false;
+  bool records_operators = false;  ///< RecordOptions
   std::int64_t accumulation_steps = 1;
   bool has_fused_optimizers = true;
 };

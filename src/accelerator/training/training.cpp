@@ -31,6 +31,8 @@ LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::C
     result = accelerator::launched(options);
     result.options = checked(std::move(result.options));
     variables = result.values();
+    const auto& record = result.options.record;
+    if (!record.operators.empty()) observe::clear_record(record, host.rank());
   });
   require_common(result.options, variables, host);
   return result;
@@ -48,7 +50,7 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
   if (const auto* memory = output.memory())
     control.stopping().also_save_when([this, memory] { return memory->is_due(output.updates()); });
   connect();
-  if (!launched_.options.record.operators.empty()) mpi::all_or_none(host(), [this] { start_recording(); });
+  if (!launched_.options.record.operators.empty()) start_recording();  // some ranks may have no folder
 }
 
 void Training::start_recording() {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <hortator/error.hpp>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/text/text.hpp"
@@ -17,6 +19,7 @@ namespace hortator::exported {
 namespace {
 
 constexpr const char* prefix_of_notes = "hortator_";
+constexpr std::string_view note_of_weights = "weights";
 
 /// Loads libtorch.so from the folder of the LibTorch that runs: packages name it, and do not know where it is.
 void load_libtorch() {
@@ -64,6 +67,36 @@ void require_processor(const std::filesystem::path& path, const std::map<std::st
                     .hint = "compile it on this machine, or with ATEN_CPU_CAPABILITY=default"});
 }
 
+/// What compile_for_hortator.py writes: [{"names": ["up.weight"], "shape": [8, 3], "type": "float32",
+/// "constant": false}, ...]
+std::map<std::string, CompiledWeight> noted_weights(const std::filesystem::path& path, const std::string& note) {
+  try {
+    std::map<std::string, CompiledWeight> all;
+    for (const auto& one : nlohmann::json::parse(note)) {
+      const CompiledWeight weight{
+          .names = one.at("names").get<std::vector<std::string>>(),
+          .spec = formats::TensorSpec{.type = formats::type_named(one.at("type").get<std::string>()).value(),
+                                      .shape = one.at("shape").get<std::vector<std::int64_t>>()},
+          .is_constant = one.at("constant").get<bool>()};
+      for (const auto& name : weight.names) all.emplace(name, weight);
+    }
+    return all;
+  } catch (const std::exception& error) {
+    throw UsageError({.what = text::concat("The compiled package ", path,
+                                           " does not describe its weights: ", text::first_line(error.what())),
+                      .hint = "compile it again by share/python/compile_for_hortator.py"});
+  }
+}
+
+/// Those that the package has itself.
+std::map<std::string, CompiledWeight> own_weights(const torch::inductor::AOTIModelContainerRunner& runner) {
+  std::map<std::string, CompiledWeight> all;
+  for (const auto& [name, tensor] : runner.extract_constants_map(/*use_inactive=*/false))
+    if (tensor.defined() && tensor.is_contiguous())
+      all.emplace(name, CompiledWeight{.names = {name}, .spec = formats::spec_of(tensor)});
+  return all;
+}
+
 }  // namespace
 
 CompiledCode::CompiledCode(std::filesystem::path package) : path_(std::move(package)) {
@@ -95,7 +128,17 @@ CompiledCode::CompiledCode(std::filesystem::path package) : path_(std::move(pack
 
 CompiledCode::~CompiledCode() = default;
 
-std::vector<std::string> CompiledCode::weight_names() const { return loader_->get_constant_fqns(); }
+std::vector<CompiledWeight> CompiledCode::weights() const {
+  const auto noted = notes_.find(std::string(note_of_weights));
+  auto found = noted != notes_.end() ? noted_weights(path_, noted->second) : own_weights(*loader_->get_runner());
+  std::vector<CompiledWeight> all;
+  for (const auto& name : loader_->get_constant_fqns()) {
+    const auto one = found.find(name);
+    all.push_back(one != found.end() ? one->second : CompiledWeight{});
+    all.back().name = name;
+  }
+  return all;
+}
 
 void CompiledCode::use(const std::map<std::string, at::Tensor>& weights) {
   std::unordered_map<std::string, at::Tensor> all(weights.begin(), weights.end());
@@ -111,8 +154,8 @@ void CompiledCode::use(const std::map<std::string, at::Tensor>& weights) {
 std::vector<at::Tensor> CompiledCode::run(const std::vector<at::Tensor>& inputs) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> contiguous;
-  for (const auto& input : inputs) contiguous.push_back(input.contiguous());
   try {
+    for (const auto& input : inputs) contiguous.push_back(input.contiguous());
     return loader_->run(contiguous);
   } catch (const std::exception& error) {
     throw UsageError(

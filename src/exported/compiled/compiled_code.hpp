@@ -5,14 +5,25 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace torch::inductor {
 class AOTIModelPackageLoader;
 }
 
 namespace hortator::exported {
+
+/// A tensor that compiled code reads.
+struct CompiledWeight {
+  std::string name = {};                         ///< in the code
+  std::vector<std::string> names = {};           ///< all that Python had for the same tensor (tied)
+  std::optional<formats::TensorSpec> spec = {};  ///< nothing if the package does not say it
+  bool is_constant = false;                      ///< in no checkpoint: only in the file beside the package
+};
 
 /// A package of AOTInductor, loaded.
 class CompiledCode {
@@ -26,9 +37,10 @@ class CompiledCode {
   const std::filesystem::path& path() const { return path_; }
   /// What compile_for_hortator.py has noted about it: "torch", "weights" and others.
   const std::map<std::string, std::string>& notes() const { return notes_; }
-  /// The names of its weights in Python.
-  std::vector<std::string> weight_names() const;
-  /// The compiled code reads these tensors from now on, all of them, in place. Throws UsageError if it cannot.
+  /// By their names in Python. Throws UsageError if what compile_for_hortator.py has noted is damaged.
+  std::vector<CompiledWeight> weights() const;
+  /// The compiled code reads these tensors from now on, all of them, in place: AOTInductor compares neither sizes nor
+  /// types. Throws UsageError if it cannot.
   void use(const std::map<std::string, at::Tensor>& weights);
   /// Throws UsageError for inputs for which it was not compiled.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);

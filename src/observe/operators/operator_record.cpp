@@ -18,7 +18,19 @@ constexpr int format_version = 1;
 
 std::string hex(std::uint64_t number) { return text::print("%016llx", static_cast<unsigned long long>(number)); }
 
-std::uint64_t number_of_hex(const Json& json) { return std::stoull(json.get<std::string>(), nullptr, 16); }
+std::uint64_t number_of_hex(const Json& json) {
+  const auto text = json.get<std::string>();
+  constexpr std::size_t digits = 16;
+  if (text.size() != digits || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw std::invalid_argument(text);
+  return std::stoull(text, nullptr, digits);
+}
+
+std::vector<std::int64_t> sizes_of(const Json& json) {
+  auto sizes = json.get<std::vector<std::int64_t>>();
+  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; })) throw std::invalid_argument("a size");
+  return sizes;
+}
 
 Json brief_json(const TensorRecord& tensor) { return Json::array({tensor.type, tensor.sizes, hex(tensor.bits)}); }
 
@@ -42,7 +54,7 @@ Json json_of(const OperatorRecord& record) {
 }
 
 TensorRecord tensor_of(const Json& json) {
-  TensorRecord tensor{.type = json.at(0), .sizes = json.at(1), .bits = number_of_hex(json.at(2))};
+  TensorRecord tensor{.type = json.at(0), .sizes = sizes_of(json.at(1)), .bits = number_of_hex(json.at(2))};
   if (json.size() == 3) return tensor;
   tensor.elements = number_of_hex(json.at(3));
   tensor.sum = core::number_of(json.at(4));
@@ -99,6 +111,7 @@ StepRecord parse_step_record(const std::string& text, const std::filesystem::pat
         if (json.at("hortator_operators") != format_version) refuse(file, number, "it is of another version");
         record = {.step = json.at("step"), .rank = json.at("rank"), .ranks = json.at("ranks")};
       } else if (json.contains("op")) {
+        is_whole = false;
         record.operators.push_back(operator_of(json));
       } else {
         is_whole = json.at("operators") == record.operators.size();
@@ -106,7 +119,7 @@ StepRecord parse_step_record(const std::string& text, const std::filesystem::pat
     } catch (const nlohmann::json::exception&) {
       refuse(file, number, "a field is missing, or of another type");
     } catch (const std::logic_error&) {
-      refuse(file, number, "a hash is not 16 hexadecimal digits");
+      refuse(file, number, "a hash is not 16 hexadecimal digits, or a size is negative");
     }
   }
   if (!is_whole) refuse(file, number, "its end is missing: the run may have ended while it was written");

@@ -14,8 +14,10 @@ namespace {
 
 std::filesystem::path file_of(const RecordOptions& options, int rank) { return options.operators / record_file(rank); }
 
+}  // namespace
+
 // A record of an earlier run must not be taken for that of this one.
-void clear_file(const RecordOptions& options, int rank) {
+void clear_record(const RecordOptions& options, int rank) {
   std::error_code error;
   std::filesystem::create_directories(options.operators, error);
   const auto file = file_of(options, rank);
@@ -28,12 +30,8 @@ void clear_file(const RecordOptions& options, int rank) {
                     .hint = "choose another folder (--record-operators)"});
 }
 
-}  // namespace
-
 StepRecording::StepRecording(const RecordOptions& options, Tensors tensors, int rank, int ranks)
-    : options_(options), tensors_(std::move(tensors)), rank_(rank), ranks_(ranks) {
-  clear_file(options_, rank_);
-}
+    : options_(options), tensors_(std::move(tensors)), rank_(rank), ranks_(ranks) {}
 
 StepRecording::~StepRecording() {
   if (is_written_ || rank_ != 0) return;

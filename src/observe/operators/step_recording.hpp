@@ -8,6 +8,9 @@
 
 namespace hortator::observe {
 
+/// Removes what this rank has recorded in an earlier run. Throws UsageError if the folder cannot be written. Local.
+void clear_record(const RecordOptions& options, int rank);
+
 /// Implements RecordOptions: records the operators of one step, which begins after the update before and ends with
 /// one.
 class StepRecording {
@@ -19,7 +22,7 @@ class StepRecording {
     std::function<NamedTensors()> stepped;     ///< what optimizers step: parameters, or slices of them
   };
 
-  /// Removes what an earlier run has recorded. Throws UsageError if the folder cannot be written. Local.
+  /// Call clear_record() before. Local.
   StepRecording(const RecordOptions& options, Tensors tensors, int rank, int ranks);
   /// Warns if the run ended before the step did.
   ~StepRecording();

@@ -14,13 +14,14 @@ double largest_of(at::ScalarType type) { return type == at::kFloat8_e4m3fn ? 448
 }  // namespace
 
 at::Tensor AmaxHistory::next(const at::Tensor& amax) {
-  if (steps_ == 0) amaxes_ = at::zeros({options_.amax_history_length}, amax.options());
-  const auto used = steps_ == 0                 ? amax
-                    : options_.amax_most_recent ? amaxes_[(steps_ - 1) % options_.amax_history_length].clone()
-                                                : amaxes_.max();
-  amaxes_[steps_ % options_.amax_history_length].copy_(amax);
+  const auto length = options_.amax_history_length;
+  if (steps_ == 0) amaxes_ = at::zeros({length}, amax.options());
+  const auto before = options_.amax_most_recent ? amaxes_[(steps_ + length - 1) % length].clone() : amaxes_.max();
+  const auto says_something = at::isfinite(amax).logical_and(amax > 0);
+  const auto kept = options_.amax_most_recent ? before : at::zeros_like(amax);
+  amaxes_[steps_ % length].copy_(at::where(says_something, amax, kept));
   ++steps_;
-  return used;
+  return at::where(before > 0, before, amax);
 }
 
 ScaledTensor scaled(const at::Tensor& tensor, at::ScalarType type, std::int64_t margin, AmaxHistory* history) {

@@ -19,7 +19,8 @@ class AmaxHistory {
  public:
   explicit AmaxHistory(const Fp8Options& options) : options_(options) {}
 
-  /// What the present values are scaled by: with no history yet, their own largest. Then notes it.
+  /// What the present values are scaled by: with no history yet, their own largest. Then notes it. Steps of zeros, and
+  /// of values that are not finite, say nothing about the next step: they leave the history as it is.
   at::Tensor next(const at::Tensor& amax);
 
  private:

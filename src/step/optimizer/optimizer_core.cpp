@@ -102,11 +102,13 @@ at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closu
   check_alive();
   require_whole_updates();
   skipped_ = false;
-  return optimizer_->step([&] {
-    const auto loss = closure();
+  const auto loss = optimizer_->step([&] {
+    const auto one = closure();
     hooks_.synchronise();
-    return hooks_.mean_loss(loss.detach());
+    return hooks_.mean_loss(one.detach());
   });
+  if (hooks_.stepped) hooks_.stepped();
+  return loss;
 }
 
 void OptimizerCore::require_elementwise_of_parts() const {

@@ -32,8 +32,9 @@ void require_dense(const at::Tensor& gradient) {
 
 }  // namespace
 
+bool ShardGradients::has_gradients() const { return std::any_of(parameters_.begin(), parameters_.end(), has_gradient); }
+
 void ShardGradients::take_shard() {
-  if (std::none_of(parameters_.begin(), parameters_.end(), has_gradient)) return;
   shards_.add(flatten());
   forget();
 }

@@ -15,7 +15,10 @@ class ShardGradients {
  public:
   explicit ShardGradients(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}
 
-  /// Takes the gradients since the last shard, if there are any.
+  c10::Device device() const { return parameters_.front().device(); }
+  /// Whether there are gradients since the last shard.
+  bool has_gradients() const;
+  /// Takes the gradients since the last shard; zeros for parameters without one.
   void take_shard();
   /// Drops the gradients since the last shard.
   void forget() const;
@@ -24,6 +27,8 @@ class ShardGradients {
   /// Ends the step. Drops its sum unless it has `shards` shards: the step was interrupted.
   void close_step(int shards);
   bool empty() const { return steps_.empty(); }
+  int shards() const { return shards_.terms(); }                 ///< of the step that is not closed
+  int steps() const { return static_cast<int>(steps_.size()); }  ///< that are closed
   /// Sets the parameters' gradients to the sums of all closed steps over all ranks, times `factor`. @collective
   void publish(comm::Communicator& communicator, double factor);
 

@@ -2,6 +2,10 @@
 
 #include <c10/core/GradMode.h>
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -64,14 +68,43 @@ void VirtualShards::take_shard() {
   if (is_synchronised_) return;
   const at::NoGradGuard no_grad;
   for (auto& model : models_) {
+    // Parameters of one type may have no gradient in a shard whose backward reached others.
+    if (std::ranges::none_of(model.gradients, &ShardGradients::has_gradients)) continue;
     for (auto& gradients : model.gradients) gradients.take_shard();
   }
+}
+
+// Sums are over all ranks: one without a shard would leave the others waiting, and alone it would skip an update.
+void VirtualShards::require_whole_step() {
+  auto counts = at::zeros({static_cast<std::int64_t>(models_.size()), 2}, at::kInt);
+  auto count = counts.accessor<int, 2>();
+  c10::Device device = at::kCPU;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (models_[i].gradients.empty()) continue;
+    const auto& gradients = models_[i].gradients.front();
+    device = gradients.device();
+    const auto at = static_cast<std::int64_t>(i);
+    count[at][0] = gradients.shards();
+    count[at][1] = gradients.steps();
+  }
+  auto all = at::empty({communicator_.size() * counts.numel()}, counts.options().device(device));
+  communicator_.all_gather(all, counts.view({-1}).to(device)).wait();
+  const auto by_rank = all.cpu().view({communicator_.size(), -1, 2});
+  const auto shards = by_rank.select(2, 0), steps = by_rank.select(2, 1);
+  const bool is_whole = shards.eq(0).logical_or(shards.eq(own_)).all().item<bool>();
+  if (is_whole && shards.eq(shards[0]).all().item<bool>() && steps.eq(steps[0]).all().item<bool>()) return;
+  restart();
+  throw UsageError(
+      {.what = text::concat("backward() was called for some of the ", shards_, " shards of a step only"),
+       .why = "with reproducible = true the gradients of all shards add up to one update",
+       .hint = "call backward() once for each batch of the loader, with a loss times 0 where it is skipped"});
 }
 
 bool VirtualShards::synchronise() {
   if (is_synchronised_) return false;
   const at::NoGradGuard no_grad;
   take_shard();
+  require_whole_step();
   for (auto& model : models_) {
     for (auto& gradients : model.gradients) {
       gradients.close_step(own_);

@@ -31,7 +31,8 @@ class VirtualShards {
   void restart();
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
-  /// Makes gradients the means over all shards. Returns false if that was done already in this step. @collective
+  /// Makes gradients the means over all shards. Throws UsageError on all ranks if one has not computed some. Returns
+  /// false if that was done already in this step. @collective
   bool synchronise();
   bool is_synchronised() const { return is_synchronised_; }
 
@@ -42,6 +43,8 @@ class VirtualShards {
   };
 
   void take_shard();
+  /// Throws UsageError on all ranks unless each has computed all of its shards. @collective
+  void require_whole_step();
 
   int shards_;
   int own_;

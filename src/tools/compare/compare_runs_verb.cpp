@@ -1,3 +1,4 @@
+#include <cmath>
 #include <hortator/error.hpp>
 #include <iostream>
 
@@ -34,7 +35,7 @@ int print_compare_runs_help() {
          "or in a Python program with share/hortator/python/record_operators.py. Operators are aligned by module,\n"
          "name and number of the call. Where the runs have other meshes, the parts of all ranks are compared\n"
          "together.\n\n"
-         "exit code: 0 no difference, 1 a difference, 2 wrong usage\n\n"
+         "exit code: 0 no difference, 1 a difference, or no operator in both, 2 wrong usage\n\n"
       << compare_runs_options().named;
   return 0;
 }
@@ -49,14 +50,18 @@ int compare_runs_verb(const Arguments& arguments) {
     throw UsageError({.what = text::concat("Expected two folders of recorded steps, got ", names.size()),
                       .hint = "hortator compare-runs runs/one runs/two"});
   }
+  const auto rounding = values["rounding"].as<double>();
+  if (!std::isfinite(rounding) || rounding < 0)
+    throw UsageError({.what = text::concat("--rounding: expected a number from 0, got ", rounding)});
   const auto a = read_run_record(names[0]);
   const auto b = read_run_record(names[1]);
-  const auto comparison = compare(a, b, values["rounding"].as<double>());
+  const auto comparison = compare(a, b, rounding);
   const ComparedRuns runs{.name_a = names[0], .name_b = names[1], .a = a, .b = b, .comparison = comparison};
   std::cout << (values.contains("json")
                     ? comparison_json(runs)
                     : comparison_view(runs, static_cast<std::size_t>(std::max(values["list"].as<int>(), 0))));
-  return comparison.first(TensorVerdict::order) == nullptr ? 0 : 1;
+  const bool is_compared = !comparison.alignment.both.empty();
+  return is_compared && comparison.first(TensorVerdict::order) == nullptr ? 0 : 1;
 }
 
 }  // namespace hortator::tools

@@ -96,6 +96,8 @@ std::string comparison_view(const ComparedRuns& runs, std::size_t listed) {
               unmatched_line("A", alignment.only_a) + unmatched_line("B", alignment.only_b);
   const auto* const first = comparison.first(TensorVerdict::order);
   view += other_parts_line(comparison);
+  if (alignment.both.empty())
+    return view + "\nno operator is in both: the runs train other models, or one has recorded nothing\n";
   if (first == nullptr) return view + "\nno difference in what both have computed\n" + listing_of(comparison, listed);
   view += "\nfirst difference:\n" + details_of(*first);
   const auto* const more = comparison.first(TensorVerdict::more);

@@ -86,6 +86,17 @@ CallDifference compare_over_ranks(const AlignedCall& call, double units) {
   return difference;
 }
 
+/// The latest record must be of this rank, and of the step and the run of the first one.
+void require_of_run(const RunRecord& run, int rank, const std::filesystem::path& file) {
+  const auto& first = run.front();
+  const auto& last = run.back();
+  if (last.rank == rank && last.step == first.step && last.ranks == first.ranks) return;
+  throw UsageError({.what = text::concat(file.string(), " is the record of step ", last.step, " on rank ", last.rank,
+                                         " of ", last.ranks),
+                    .why = text::concat("expected step ", first.step, " on rank ", rank, " of ", first.ranks),
+                    .hint = "record the step again, into an empty folder"});
+}
+
 }  // namespace
 
 const CallDifference* RunComparison::first(TensorVerdict at_least) const {
@@ -117,6 +128,7 @@ RunRecord read_run_record(const std::filesystem::path& folder) {
                                 "record_operators.py"});
     }
     run.push_back(observe::parse_step_record(*text, file));
+    require_of_run(run, rank, file);
     ranks = run.front().ranks;
   }
   return run;

@@ -20,10 +20,8 @@ double rounding_of(std::string_view type) {
   return found == known.end() ? 0 : std::ldexp(1.0, found->second);
 }
 
-bool is_near(double a, double b, double tolerance) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return std::abs(a - b) <= tolerance;
-}
+// False if one is NaN: nothing is known of how far they are apart.
+bool is_near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance; }
 
 /// A tensor over all ranks that have it.
 struct Total {
@@ -86,7 +84,9 @@ TensorVerdict compare_same(const TensorRecord& a, const TensorRecord& b, double 
   if (a.sizes != b.sizes) return compare_parts({&a}, {&b}, units);
   if (a.type == b.type && a.bits == b.bits) return TensorVerdict::equal;
   if (a.type == b.type && a.elements == b.elements) return TensorVerdict::order;
-  const double tolerance = tolerance_of(a, b, units) * std::max(a.norm, b.norm);
+  const double relative = tolerance_of(a, b, units);
+  if (relative == 0) return TensorVerdict::more;  // whole numbers are not rounded
+  const double tolerance = relative * std::max(a.norm, b.norm);
   return is_near(a.sum, b.sum, tolerance) && is_near(a.norm, b.norm, tolerance) ? TensorVerdict::bits
                                                                                 : TensorVerdict::more;
 }

@@ -6,6 +6,7 @@
 #include "mpi/environment.hpp"
 #include "runtime/identity/launcher.hpp"
 #include "runtime/identity/mpi_use.hpp"
+#include "tools/doctor/bits.hpp"
 #include "tools/doctor/cards.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"
@@ -29,7 +30,9 @@ int print_doctor_help() {
   std::cout
       << "usage: hortator doctor [--json] [FOLDER]\n\n"
          "Finds causes of slow, hanging or failing runs on this machine, and prints how to fix them. FOLDER (default:\n"
-         "this one) is where checkpoints will be saved.\n\n"
+         "this one) is where checkpoints will be saved. On several ranks it compares the bits of about 20 kernels\n"
+         "(products, convolution, norms, softmax, attention, functions, sums, in float32 and bfloat16) on fixed\n"
+         "inputs, and names the kernels and the nodes that differ, with the features of their processors.\n\n"
          "  hortator doctor /scratch/me\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 hortator doctor    (on several nodes)\n\n"
          "exit code: 0 no error, perhaps notes and warnings; 1 an error; 2 wrong usage\n\n"
@@ -64,6 +67,7 @@ Findings examine_ranks(const mpi::Communicator& world, const std::string& folder
   add(findings, judge(doctor::inspect_binding(node)));
   const auto clocks = judge(doctor::inspect_clocks(world));
   if (world.rank() == 0) add(findings, clocks);
+  add(findings, judge(doctor::inspect_bits(world)));
   return findings;
 }
 

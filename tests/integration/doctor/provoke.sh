@@ -11,10 +11,10 @@ hortator=$1 shim=$2 compiler=$3
 # this machine unchanged: every check is listed, and none of the faults simulated below is found
 run "$hortator" doctor .
 for check in kernel 'shared memory' ulimits RemoveIPC 'control group' LibTorch MPI HDF5 CUDA NCCL folder rename fsync 'file locks' 'byte locks' GPUs fabric \
-  'CPU binding' clocks; do
+  'CPU binding' clocks 'same bits' processors; do
   expect_line "^[a-z]+ +$check "
 done
-for check in rename fsync 'file locks' 'byte locks' LibTorch MPI HDF5 mpirun clocks; do expect_line "^ok +$check "; done
+for check in rename fsync 'file locks' 'byte locks' LibTorch MPI HDF5 mpirun clocks 'same bits' processors; do expect_line "^ok +$check "; done
 [ -z "$(ls -A .)" ] || wrong 'the doctor leaves files in the folder'
 usual=$code
 run "$hortator" doctor --json .
@@ -90,3 +90,15 @@ finds clocks warning ' is (29\.[0-9]|30(\.[0-9]+)?) s ahead of' 'chronyc'
 finds 'file locks' warning 'no flock.*1 of 2 ranks' 'HDF5_USE_FILE_LOCKING'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULTS=small LD_PRELOAD="$shim" "$hortator" doctor .
 finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks per node'
+
+# the bits of one rank's kernel, on the last of three; and kernels for other processors, where this one has several kinds
+run mpirun -n 3 --oversubscribe --bind-to none "$hortator" doctor .
+expect_line '^ok +same bits +[0-9]+ kernels on 3 ranks, hash [0-9a-f]{16}$'
+run mpirun -n 3 --oversubscribe --bind-to none env DOCTOR_FAULTS=bits@2 LD_PRELOAD="$shim" "$hortator" doctor .
+finds 'same bits' warning "1 of [0-9]+ kernels compute other bits on $(hostname) \\(rank 2\\) than on $(hostname) \\(ranks 0, 1\\): softmax bfloat16 " 'ATEN_CPU_CAPABILITY'
+expect_line "^note +processors +$(hostname): "
+if grep -qw avx2 /proc/cpuinfo; then
+  run mpirun --oversubscribe --bind-to none -n 1 "$hortator" doctor . : -n 1 env ATEN_CPU_CAPABILITY=default "$hortator" doctor .
+  finds 'same bits' warning "compute other bits on $(hostname) \\(rank 1\\) than on $(hostname) \\(rank 0\\): .*softmax float32" 'ONEDNN_MAX_CPU_ISA'
+  expect_line '^note +processors +.*\(rank 1\): .*LibTorch uses (DEFAULT|NO AVX)'
+fi

@@ -107,6 +107,22 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return code;
 }
 
+// "bits": this rank has another hash of one kernel. MPI's handles are passed on as they are: both kinds, pointers and
+// numbers, are one register.
+int MPI_Gatherv(const void* sent, int count, void* sent_type, void* received, const int* counts, const int* offsets,
+                void* received_type, int root, void* comm) {
+  std::string text(static_cast<const char*>(sent), static_cast<std::size_t>(std::max(count, 0)));
+  constexpr std::string_view kernel = "\"softmax bfloat16\",\"";
+  const auto begin = text.find(kernel);
+  if (has_fault("bits") && begin != std::string::npos) {
+    auto& digit = text[begin + kernel.size()];
+    digit = digit == '0' ? '1' : '0';
+  }
+  using Gatherv = int(const void*, int, void*, void*, const int*, const int*, void*, int, void*);
+  return real<Gatherv>("MPI_Gatherv")(text.data(), count, sent_type, received, counts, offsets, received_type, root,
+                                      comm);
+}
+
 int H5get_libversion(unsigned* major, unsigned* minor, unsigned* release) {
   if (!has_fault("hdf5")) return real<int(unsigned*, unsigned*, unsigned*)>("H5get_libversion")(major, minor, release);
   *major = 1;

@@ -39,6 +39,9 @@ TEST_CASE("each obstacle to recording has its own reason") {
   facts.is_reproducible = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("reproducible"));
   facts = good;
+  facts.records_operators = true;
+  CHECK_THAT(why_not_recordable(facts), ContainsSubstring("record.operators"));
+  facts = good;
   facts.accumulation_steps = 2;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("accumulation"));
   facts = good;

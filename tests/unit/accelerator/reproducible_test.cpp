@@ -174,6 +174,60 @@ TEST_CASE("numbers of shards that would change the sums are refused, and so are 
     CHECK_THROWS_AS(Accelerator({.reproducible = true, .virtual_shards = state.num_processes() * 3}), UsageError);
 }
 
+TEST_CASE("a step in which a shard has no backward is refused on all ranks, and the next one is whole") {
+  Accelerator accelerator({.reproducible = true, .virtual_shards = 4});
+  Normed net;
+  torch::optim::SGD sgd(net->parameters(), 0.01);
+  auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Noisy{32}, {.batch_size = 4}));
+  const int own = 4 / accelerator.num_processes();
+  int batches = 0, refused = 0, updates = 0;
+  for (auto& batch : loader) {
+    const bool is_skipped = batches++ == own - 1 && accelerator.is_last_process();  // the last shard of the first step
+    if (!is_skipped) accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+    try {
+      optimizer.step();
+      updates += accelerator.sync_gradients() ? 1 : 0;
+    } catch (const UsageError& error) {
+      CHECK_THAT(error.what(), ContainsSubstring("some of the 4 shards"));
+      ++refused;
+    }
+    optimizer.zero_grad();
+  }
+  CHECK(refused == 1);
+  CHECK(updates == 1);
+}
+
+TEST_CASE("parameters of a type that only some shards use are trained, on any number of ranks") {
+  struct MixedImpl : torch::nn::Module {
+    MixedImpl() {
+      torch::manual_seed(3);
+      all = register_module("all", torch::nn::Linear(3, 1));
+      some = register_parameter("some", at::ones({3}, at::kDouble));
+    }
+    torch::nn::Linear all{nullptr};
+    at::Tensor some;
+  };
+  const auto trained = [](std::optional<int> communicator) {
+    Accelerator accelerator({.reproducible = true, .virtual_shards = 4, .communicator = communicator});
+    const auto net = std::make_shared<MixedImpl>();
+    torch::optim::SGD sgd(net->parameters(), 0.1);
+    auto optimizer = accelerator.prepare(sgd);
+    auto model = accelerator.prepare_model(net);
+    auto loader = accelerator.prepare(data_loader(test::Rows{.count = 16}, {.batch_size = 2}));
+    for (auto& batch : loader) {
+      auto loss = net->all(batch.data).sum();
+      if (batch.target.sum().template item<float>() > 1.5) loss = loss + (net->some * batch.data.to(at::kDouble)).sum();
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    return std::vector{net->all->weight.detach().clone(), net->some.detach().clone()};
+  };
+  const auto single = trained(handle_of(MPI_COMM_SELF)), parallel = trained({});
+  CHECK(!at::equal(single[1], at::ones({3}, at::kDouble)));
+  CHECK(equal(single, parallel));
+}
+
 TEST_CASE("a backward after the update of its step is refused") {
   Accelerator accelerator({.reproducible = true, .virtual_shards = 4});
   Normed net;

@@ -12,6 +12,7 @@
 #include <hortator/models/pretrained.hpp>
 #include <hortator/training/fp8.hpp>
 #include <hortator/training/recompute.hpp>
+#include <limits>
 #include <vector>
 
 #include "packed/fp8/scaled_cast.hpp"
@@ -161,6 +162,23 @@ TEST_CASE("delayed scaling uses the values of the steps before, saturates, and N
   CHECK((nan.values.to(at::kFloat) * nan.scale).isnan().all().item<bool>());
   const auto zeros = packed::scaled(at::zeros({2, 2}), at::kFloat8_e5m2, 0, nullptr);
   CHECK((zeros.values.to(at::kFloat) * zeros.scale).equal(at::zeros({2, 2})));
+}
+
+TEST_CASE("steps of zeros and of values that are not finite leave the history of delayed scaling") {
+  const auto inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const bool most_recent : {true, false}) {
+    INFO("most recent: " << most_recent);
+    const Fp8Options options{.scaling = Fp8Scaling::delayed, .amax_history_length = 8, .amax_most_recent = most_recent};
+    packed::AmaxHistory history(options);
+    const auto next = [&](double amax) { return history.next(at::full({}, amax, at::kFloat)).item<double>(); };
+    CHECK(next(0) == 0);
+    CHECK(next(3) == 3);  // nothing is known before
+    CHECK(next(0) == 3);
+    CHECK(next(inf) == 3);
+    CHECK(next(nan) == 3);
+    CHECK(next(2) == 3);
+    CHECK(next(1) == (most_recent ? 2 : 3));
+  }
 }
 
 TEST_CASE("a model that trains in 8 bits has the losses of bf16 within 1 %") {

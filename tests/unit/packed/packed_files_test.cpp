@@ -16,6 +16,7 @@
 
 #include "packed/packed_layers.hpp"
 #include "packed/packed_products.hpp"
+#include "packed/stored_layers.hpp"
 #include "paging/interception/weight_operators.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -197,6 +198,28 @@ TEST_CASE("files with packed weights of another model, or with wrong description
                     Contains("has the shape [128,-64]"));
   CHECK_THROWS_WITH(with(state, text(R"({"shape": [128, 64], "blocksize": 0, "dtype": "float32"})"))(),
                     Contains("no valid blocksize"));
+  const auto described = [&](const char* more) {
+    return text(std::string(R"({"shape": [128, 64], "blocksize": 64, "dtype": "float32", )") + more + "}");
+  };
+  CHECK_THROWS_WITH(with(state, described(R"("nested_blocksize": "256")"))(), Contains("no valid nested_blocksize"));
+  CHECK_THROWS_WITH(with(state, described(R"("nested_blocksize": 1099511627776)"))(),
+                    Contains("no valid nested_blocksize"));
+  {
+    auto nested = tensors;
+    const auto scales = weight + ".absmax";
+    nested[scales] = at::zeros({128}, at::kByte);
+    nested[weight + ".nested_absmax"] = at::ones({1});
+    nested[weight + ".nested_quant_map"] = at::zeros({256});
+    const auto with_offset = [&](const char* offset) {
+      nested[state] = described((std::string(R"("nested_blocksize": 268435456, )") + offset).c_str());
+      fs::remove(file);
+      models::save_tensors(nested, file);
+      models::from_pretrained(folder.path);
+    };
+    with_offset(R"("nested_offset": 0.5)");  // in the memory of its scales
+    CHECK_THROWS_WITH(with_offset(R"("nested_offset": "0.5")"), Contains("no valid nested_offset"));
+  }
+  CHECK_THROWS_WITH(with(weight + ".quant_map", at::linspace(-1, 1, 16))(), Contains("other values"));
   CHECK_THROWS_WITH(with(state, text(R"({"shape": [64, 128], "blocksize": 64, "dtype": "float32"})"))(),
                     Contains("packed as [64, 128]"));
   auto fp4 = tensors;
@@ -205,6 +228,27 @@ TEST_CASE("files with packed weights of another model, or with wrong description
   fs::remove(file);
   models::save_tensors(fp4, file);
   CHECK_THROWS_WITH(models::from_pretrained(folder.path), Contains("bitsandbytes__fp4"));
+}
+
+TEST_CASE("config.json names bitsandbytes only for models that it can read") {
+  const test::OwnFolder folder("packed-config");
+  using Formats = std::pair<WeightFormat, std::optional<WeightFormat>>;
+  const std::map<Formats, std::string> expected = {{{WeightFormat::nf4, std::nullopt}, "bitsandbytes"},
+                                                   {{WeightFormat::int8, std::nullopt}, "bitsandbytes"},
+                                                   {{WeightFormat::int4, std::nullopt}, "hortator"},
+                                                   {{WeightFormat::nf4, WeightFormat::int8}, "hortator"},
+                                                   {{WeightFormat::int4, WeightFormat::int8}, "hortator"},
+                                                   {{WeightFormat::int8, WeightFormat::int8}, "bitsandbytes"}};
+  for (const auto& [formats, method] : expected) {
+    for (const bool is_tied : {false, true}) {
+      INFO(static_cast<int>(formats.first) << ", scores " << formats.second.has_value() << ", tied " << is_tied);
+      auto net = small_llama(folder.path, is_tied);
+      quantise(net, {.format = formats.first, .scoring = formats.second});
+      const auto config = packed::quantization_config(*net);
+      const bool has_packed_embedding = is_tied && formats.second;
+      CHECK_THAT(config, Contains(has_packed_embedding ? "\"hortator\"" : "\"" + method + "\""));
+    }
+  }
 }
 
 TEST_CASE("models that bitsandbytes has packed are read, and saved again in its layout") {

@@ -137,6 +137,26 @@ TEST_CASE("products with packed weights are those with their values, and so are 
   }
 }
 
+TEST_CASE("products with groups that only files have, and with tiny inputs, are those with their values") {
+  torch::manual_seed(5);
+  for (const auto format : {WeightFormat::int4, WeightFormat::nf4, WeightFormat::int8_groups}) {
+    for (const std::int64_t group : {2, 8, 24, 48, 96}) {
+      const auto weight = at::randn({5, 192});
+      const auto layout = layout_of(weight, format, group);
+      const auto bytes = packed::pack(weight, layout);
+      const auto values = packed::unpacked_rows(layout, bytes, 0, 5);
+      for (const std::int64_t rows : {1, 3}) {
+        INFO(static_cast<int>(format) << " by " << group << ", " << rows << " rows");
+        const auto x = at::randn({rows, 192});
+        const auto expected = at::linear(x, values), found = packed::product(layout, x, bytes);
+        CHECK((found - expected).norm().item<double>() <= 1e-4 * expected.norm().item<double>());
+      }
+      const auto tiny = packed::product(layout, at::full({1, 192}, 1e-39F), bytes);
+      CHECK(tiny.abs().max().item<double>() < 1e-35);
+    }
+  }
+}
+
 TEST_CASE("a quantised module computes with the packed values, also offloaded, in 16 bits and with adapters") {
   const auto ids = at::arange(8).view({2, 4});
   const test::OwnFolder folder("packed-module");
@@ -204,4 +224,43 @@ TEST_CASE("what cannot be quantised, and what a quantised model cannot do, is an
   CHECK_THROWS_WITH(lora(net, {.targets = {"down"}, .use_dora = true}), Contains("use_dora"));
   CHECK_THROWS_WITH(at::mm(at::ones({2, 10}), net->down->weight),
                     Contains("does not read the matrix as the layer does"));
+  TwoLayers plain;
+  CHECK_THROWS_WITH(quantise(plain, {.scoring = WeightFormat::int8}), Contains("no layer that scores tokens"));
+  CHECK(plain->up->weight.scalar_type() == at::kFloat);
+  net->to(at::kBFloat16);
+  paging::refresh_weights();
+  CHECK_THROWS_WITH(net->down(at::ones({2, 96}, at::kBFloat16)),
+                    Contains("'down.weight' has become") && Contains("before quantise()"));
+}
+
+TEST_CASE("int4 refuses weights that its scales of 16 bits cannot have, and layers without weights stay") {
+  for (const double size : {7e4, 1e-6}) {
+    INFO(size);
+    for (const auto format : every_format) {
+      TwoLayers net;
+      {
+        const at::NoGradGuard no_grad;
+        net->up->weight.mul_(size / net->up->weight.abs().max());
+      }
+      if (format == WeightFormat::int4) {
+        CHECK_THROWS_WITH(quantise(net, {.format = format}), Contains("'up.weight'") && Contains("int8_groups or nf4"));
+        continue;
+      }
+      const auto expected = at::linear(at::ones({1, 64}), net->up->weight).detach();
+      quantise(net, {.format = format});
+      const auto found = net->up(at::ones({1, 64})) - net->up->bias;
+      CHECK((found - expected).abs().max().item<double>() < 5 * size);
+      CHECK((found - expected).norm().item<double>() < 0.2 * expected.norm().item<double>() + 1e-7);
+    }
+  }
+  TwoLayers zeros;
+  {
+    const at::NoGradGuard no_grad;
+    zeros->up->weight.zero_();
+  }
+  quantise(zeros, {.format = WeightFormat::int4});
+  CHECK(at::equal(zeros->up(at::ones({1, 64})), zeros->up->bias.unsqueeze(0)));
+  torch::nn::Sequential none(torch::nn::Linear(64, 16), torch::nn::Linear(16, 0));
+  CHECK(quantise(none).layers == std::vector<std::string>{"0"});
+  CHECK(none->forward(at::ones({2, 64})).sizes() == at::IntArrayRef{2, 0});
 }

@@ -29,3 +29,14 @@ run "$hortator" compare-runs python
 expect_code 2
 run "$hortator" compare-runs python cpp
 expect_code 2
+
+# nothing in common is not agreement
+mkdir other
+printf '%s\n' '{"hortator_operators": 1, "step": 1, "rank": 0, "ranks": 1}' \
+  '{"op": "aten::mm", "path": "x", "near": "x", "backward": false, "in": [], "out": []}' '{"operators": 1}' >other/rank-00000.jsonl
+run "$hortator" compare-runs python other
+expect_code 1
+expect_line '^no operator is in both'
+run "$hortator" compare-runs python python --rounding=-1
+expect_code 2
+expect_line '[-]-rounding: expected a number from 0, got -1'

@@ -54,6 +54,29 @@ TEST_CASE("tensors of one rank are equal, in another order, within rounding or b
   CHECK(compare_same(a, b, units) == TensorVerdict::more);
 }
 
+TEST_CASE("whole numbers, and values without sums, are not within rounding") {
+  auto a = tensor({4}, 7, 100), b = tensor({4}, 8, 100);
+  CHECK(compare_same(a, b, units) == TensorVerdict::bits);
+  a.type = b.type = "Long";
+  CHECK(compare_same(a, b, units) == TensorVerdict::more);
+  for (const auto* type : {"Float", "ComplexFloat", "Float8_e5m2"}) {  // an element is not finite, or the type has none
+    a.type = b.type = type;
+    a.sum = a.norm = b.sum = b.norm = NAN;
+    CHECK(compare_same(a, b, units) == TensorVerdict::more);
+    b = a;
+    CHECK(compare_same(a, b, units) == TensorVerdict::equal);
+    b.bits = b.elements = 8;
+  }
+}
+
+TEST_CASE("runs without an operator in common have not been compared") {
+  const auto a = run_of({{call("aten::mm", "fc", tensor({2}, 1, 1))}});
+  const auto b = run_of({{call("aten::mm", "head", tensor({2}, 1, 1))}});
+  const auto comparison = compare(a, b, units);
+  const auto view = comparison_view({.name_a = "a", .name_b = "b", .a = a, .b = b, .comparison = comparison}, 0);
+  CHECK_THAT(view, ContainsSubstring("no operator is in both") && !ContainsSubstring("no difference"));
+}
+
 TEST_CASE("a whole tensor is compared with its parts, with copies and with terms of its sum") {
   const auto whole = tensor({4, 6}, 30, 60);
   const auto left = tensor({4, 3}, 10, 20);
@@ -158,5 +181,26 @@ TEST_CASE("records survive the file, and damaged ones are refused") {
   CHECK_THROWS_WITH(read_run_record(folder.path), ContainsSubstring("not a record of operators"));
   write(to_text(StepRecord{.step = 4, .rank = 0, .ranks = 2, .operators = {}}));
   CHECK_THROWS_WITH(read_run_record(folder.path), ContainsSubstring("the run had 2 ranks"));
+  const auto replaced = [&](const std::string& old, const std::string& by) {
+    auto text = to_text(step);
+    text.replace(text.find(old), old.size(), by);
+    return text;
+  };
+  for (const auto* hash : {"-000000000000003", "3", "00000000000000zz", "0x00000000000003", "00000000000000003"}) {
+    INFO(hash);
+    write(replaced("0000000000000003", hash));
+    CHECK_THROWS_WITH(read_run_record(folder.path), ContainsSubstring("line 2") && ContainsSubstring("16 hexadecimal"));
+  }
+  write(replaced("[2,3]", "[2,-3]"));
+  CHECK_THROWS_WITH(read_run_record(folder.path), ContainsSubstring("a size is negative"));
+  write(to_text(step) + to_text(step).substr(to_text(step).find('\n') + 1, to_text(step).rfind("{\"operators\"")));
+  CHECK_THROWS_WITH(read_run_record(folder.path), ContainsSubstring("its end is missing"));
+  for (const auto& other : {StepRecord{.step = 4, .rank = 2, .ranks = 2}, StepRecord{.step = 5, .rank = 1, .ranks = 2},
+                            StepRecord{.step = 4, .rank = 1, .ranks = 3}}) {
+    write(to_text(StepRecord{.step = 4, .rank = 0, .ranks = 2, .operators = {}}));
+    std::ofstream(folder.path / observe::record_file(1)) << to_text(other);
+    CHECK_THROWS_WITH(read_run_record(folder.path),
+                      ContainsSubstring("rank-00001.jsonl") && ContainsSubstring("expected step 4 on rank 1 of 2"));
+  }
   CHECK_THROWS_WITH(read_run_record(folder.path / "none"), ContainsSubstring("has no record of a step"));
 }
