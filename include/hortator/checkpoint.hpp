@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +25,11 @@ struct CheckpointOptions {
   /// save_state() returns when the state is copied and writes it in the background. The next save and
   /// wait_for_checkpoint() wait for it and throw its errors.
   bool asynchronous = false;
+  /// Called on the main process with the folder of each checkpoint of save_state() that is complete on all ranks and
+  /// has its name: before save_state() returns or, of an asynchronous save, in the first backward(), should_stop(),
+  /// save_state() or wait_for_checkpoint() after that. What it throws is printed as a warning and does not end the run.
+  /// It must call no collective function.
+  std::function<void(const std::filesystem::path& folder)> on_complete = {};
 };
 
 /// Checkpoints in the memory of the nodes, from which `hortator launch --max-restarts N` resumes a run after a failure.

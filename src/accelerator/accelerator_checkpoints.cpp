@@ -9,6 +9,7 @@
 #include "accelerator/interop/accelerate/state.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
+#include "accelerator/state/complete_checkpoints.hpp"
 #include "accelerator/state/memory_saving.hpp"
 #include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
@@ -252,6 +253,8 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                     : checkpoint::save(host, target, snapshot, how);
   project.forget_damaged(target);
   if (by_default) project.saved_one();
+  accelerator::announce_completed_saves(*training_);
+  if (!training_->options().checkpoint.asynchronous) accelerator::announce_complete(*training_, folder);
   if (is_main_process()) project.prune();
   auto& pace = training_->control.stopping().pace();
   pace.saved(accelerator::SavePace::Clock::now() - begin);
@@ -263,6 +266,7 @@ void Accelerator::wait_for_checkpoint() {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   training_->output.background_save().wait(training_->host());
+  accelerator::announce_completed_saves(*training_);
   if (is_main_process()) training_->output.project().prune();
 }
 

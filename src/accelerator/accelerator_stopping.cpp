@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "accelerator/state/complete_checkpoints.hpp"
 #include "accelerator/state/memory_saving.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
@@ -12,6 +13,7 @@ namespace hortator {
 bool Accelerator::should_stop() {
   const CallSite site(__builtin_return_address(0));
   runtime::survive_seconds_signal();
+  accelerator::announce_completed_saves(*training_);
   auto& stopping = training_->control.stopping();
   if (stopping.is_leaving()) return true;
   if (!training_->control.is_between_steps()) return false;

@@ -9,6 +9,7 @@
 
 #include "accelerator/options/common_options.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
+#include "accelerator/state/complete_checkpoints.hpp"
 #include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/checked_options.hpp"
@@ -83,6 +84,7 @@ void Training::settle_seed() {
 }
 
 void Training::note_backward() {
+  announce_completed_saves(*this);
   auto& status = output.status();
   status.count_backward(control.sync_gradients());
   if (status.is_measured() && gradient_bytes_ == 0) gradient_bytes_ = prepared.gradient_bytes();

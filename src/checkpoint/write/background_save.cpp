@@ -7,6 +7,7 @@
 #include <span>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "checkpoint/format.hpp"
 #include "checkpoint/write/save.hpp"
@@ -95,6 +96,8 @@ class BackgroundSave::Running {
     const auto ticks = took_.load();
     return ticks > 0 ? std::optional(Clock::duration(ticks)) : std::nullopt;
   }
+  bool is_noted() const { return is_noted_; }  ///< that it is complete
+  void note() { is_noted_ = true; }
   const RankReport& report() const { return mine_; }  ///< valid once its part is written
   /// Gives rank 0's thread the reports of all ranks, once all parts are written. It then stops waiting for the report
   /// files, which may have been removed.
@@ -156,6 +159,7 @@ class BackgroundSave::Running {
   std::atomic<PartState> state_ = PartState::writing;
   std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> done_ = false;
+  bool is_noted_ = false;
   mpi::LocalOutcome verdict_;
   std::thread thread_;
 };
@@ -189,6 +193,17 @@ bool BackgroundSave::ends_soon() {
 
 std::optional<BackgroundSave::Clock::duration> BackgroundSave::longest() const {
   return running_ ? std::max(longest_, running_->took()) : longest_;
+}
+
+void BackgroundSave::note_completed(Running& save) {
+  if (!save.took() || save.is_noted()) return;
+  save.note();
+  completed_.push_back(save.task().replacement.target());
+}
+
+std::vector<fs::path> BackgroundSave::take_completed() {
+  if (running_) note_completed(*running_);
+  return std::exchange(completed_, {});
 }
 
 std::optional<BackgroundSave::Clock::duration> BackgroundSave::under_way_for() const {
@@ -236,6 +251,7 @@ void BackgroundSave::wait(const mpi::Communicator& comm) {
   }
   running_->join();
   longest_ = longest();
+  note_completed(*running_);
   const auto ended = std::move(running_);
   try {
     mpi::agree(comm, ended->verdict());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "checkpoint/write/save.hpp"
 #include "checkpoint/write/tensor_source.hpp"
@@ -37,6 +38,9 @@ class BackgroundSave {
   /// The longest time from start() to the complete checkpoint. Nothing on other ranks than 0, and before the first save
   /// is complete.
   std::optional<Clock::duration> longest() const;
+  /// The folders of the saves that have become complete since the last call, in their order; on other ranks than 0
+  /// nothing. Local.
+  std::vector<std::filesystem::path> take_completed();
   /// How long ago the save in progress was started; nothing if there is none.
   std::optional<Clock::duration> under_way_for() const;
 
@@ -44,10 +48,12 @@ class BackgroundSave {
   class Running;
 
   bool ends_soon();
+  void note_completed(Running& save);
 
   StagingMemory staging_;
   std::unique_ptr<Running> running_;
-  std::optional<Clock::duration> longest_;  ///< among the saves that wait() has ended
+  std::vector<std::filesystem::path> completed_;  ///< and not yet taken
+  std::optional<Clock::duration> longest_;        ///< among the saves that wait() has ended
 };
 
 }  // namespace hortator::checkpoint

@@ -17,7 +17,7 @@ constexpr std::string_view prefix = "HORTATOR_";
 constexpr auto of_launches_and_processes = std::to_array<std::string_view>({
     // Settings of launches and jobs that do not reach the program, launch/settings/keys.cpp
     "RANKS", "NODES", "RANKS_PER_NODE", "GPUS_PER_NODE", "GPUS_PER_RANK", "GPUS", "GPU_IDS", "THREADS", "SRUN_MPI", "LAUNCHER",
-    "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "RESTARTS_PER_HOUR", "MEMORY_FOLDER", "PREFIX_OUTPUT", "LOG_DIR", "BCAST", "SITE",
+    "LAUNCHER_OPTIONS", "CPU_BIND", "MAP_BY", "HOSTFILE", "HOST", "MAX_RESTARTS", "RESTARTS_PER_HOUR", "MEMORY_FOLDER", "ON_CHECKPOINT", "PREFIX_OUTPUT", "LOG_DIR", "BCAST", "SITE",
     "SCHEDULER", "JOB_NAME", "TIME", "ACCOUNT", "QUEUE", "QOS", "CONSTRAINT", "RESERVATION", "LICENSES", "MAIL", "MAIL_TYPE",
     "FILESYSTEMS", "CHUNK_RESOURCES", "CPUS_PER_NODE", "MEM", "MEM_PER_CPU", "EXCLUSIVE", "ARRAY", "DEPENDENCY", "OUTPUT", "ERROR",
     "SPARE_NODES", "WARNING_SECONDS", "REQUEUES", "RUN_DIR", "DIRECTIVES", "MODULES", "ENVIRONMENT",
@@ -25,7 +25,7 @@ constexpr auto of_launches_and_processes = std::to_array<std::string_view>({
     "DEVICE", "SHARE_DEVICES", "DEBUG_STREAMS", "COMMUNICATOR", "GATHER_AHEAD", "GATHER_CAST", "TIMEOUT", "DEADLINE", "STOP_MARGIN",
     "KILL_GRACE", "LOG_LEVEL", "ESTIMATE", "ENERGY_ROOT", "METRICS_SECONDS", "COMMENT_SECONDS",
     // Set by Hortator itself, by its module and by its scripts
-    "RUN_NOTE", "KEPT_MEMORY", "STOPPED_CODE", "MEASURE", "REHEARSE", "MEMORY_REPORT", "STAGE_INPUTS", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
+    "RUN_NOTE", "CHECKPOINT_NOTE", "KEPT_MEMORY", "STOPPED_CODE", "MEASURE", "REHEARSE", "MEMORY_REPORT", "STAGE_INPUTS", "LAUNCH_CALL", "LINK", "ROOT", "DIR", "LIB", "INC", "FORTRAN_INC", "MPI", "NO_INSTALL"
 });
 // clang-format on
 

@@ -37,6 +37,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "max_restarts", .kind = KeyKind::number, .what = "how often a failed run is restarted", .builtin = "0"},
     {.name = "restarts_per_hour", .kind = KeyKind::number, .scope = Scope::launch, .what = "limit of restarts within an hour; 0: only max_restarts limits them", .builtin = "0"},
     {.name = "memory_folder", .scope = Scope::launch, .what = "folder of a file system in memory on each node, for memory_checkpoint", .builtin = "/dev/shm"},
+    {.name = "on_checkpoint", .scope = Scope::launch, .what = "command to run for each complete checkpoint, without a shell; {} is its folder"},
     {.name = "prefix_output", .kind = KeyKind::onoff, .what = "prefix each line of output with its rank", .builtin = "false"},
     {.name = "log_dir", .what = "write each rank's output to a file in this folder"},
     {.name = "bcast", .kind = KeyKind::onoff, .what = "Slurm copies the program to each node before it starts", .builtin = "false"},

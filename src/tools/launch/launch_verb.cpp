@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/command_arguments.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/request.hpp"
 #include "launch/waiting.hpp"
@@ -45,6 +46,10 @@ void print_launch_help() {
          "in\n"
          "the memory of its nodes, and of a neighbour of each, every STEPS steps. A restart loads the newest one of\n"
          "memory and disk. The memory is given back when the launch ends.\n\n"
+         "With --on-checkpoint COMMAND, the launch runs COMMAND for each checkpoint that all ranks have completed, one "
+         "at\n"
+         "a time and beside the ranks: --on-checkpoint 'rsync -a {} archive:run7'. {} is the checkpoint's folder. No\n"
+         "shell reads the command. If it fails, the launch says so, and the run continues.\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
       << launch_options().named << synonym_help(launch_options());
@@ -81,6 +86,14 @@ launching::LaunchRequest read_request(const po::variables_map& values, const lau
   return request;
 }
 
+std::vector<std::string> on_checkpoint_of(const launching::Settings& settings) {
+  const auto command = settings.word("on_checkpoint");
+  if (!command) return {};
+  auto arguments = launching::command_arguments("--on-checkpoint", *command);
+  check_program(arguments.front());
+  return arguments;
+}
+
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
@@ -97,6 +110,7 @@ int launch_verb(const Arguments& arguments) {
                       .why = "checkpoints in memory end with the launch, and only its restarts load them",
                       .hint = "add --max-restarts N"});
   }
+  const auto on_checkpoint = on_checkpoint_of(settings);
   note_assumed_ranks(request);
   const auto facts = detect_environment(settings);
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
@@ -112,7 +126,8 @@ int launch_verb(const Arguments& arguments) {
   return run_ranks(
       std::move(request), facts,
       {.in_total = *settings.number("max_restarts"), .per_hour = *settings.number("restarts_per_hour")},
-      {.parent = *settings.word("memory_folder"), .is_asked_for = settings.number("memory_checkpoint").has_value()});
+      {.parent = *settings.word("memory_folder"), .is_asked_for = settings.number("memory_checkpoint").has_value()},
+      on_checkpoint);
 }
 
 }  // namespace hortator::tools

@@ -17,6 +17,7 @@
 #include "core/time.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/launch/attempts.hpp"
+#include "tools/launch/checkpoint_command.hpp"
 #include "tools/launch/held_signals.hpp"
 #include "tools/launch/keepers.hpp"
 #include "tools/launch/killed_rank.hpp"
@@ -98,7 +99,8 @@ void pass_deadline(launching::LaunchRequest& request) {
 std::string joined_reports(const launching::LauncherOutput& output) { return text::join(output.reports(), ""); }
 
 // srun has its own handling of Ctrl-C.
-AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
+AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
+                    CheckpointCommand* on_checkpoint) {
   const RunNote note;
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
   request.variables.push_back(note.variable());
@@ -106,6 +108,7 @@ AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnv
   const Start start;
   launching::LauncherOutput output;
   Supervision supervision{.has_begun = [&] { return note.has_begun(); }, .output = &output};
+  if (on_checkpoint != nullptr) supervision.meanwhile = [on_checkpoint] { on_checkpoint->advance(); };
   if (!by_srun) {
     supervision.grace = time_to_save;
     supervision.stops_when_asked = [&] { return note.stops_when_asked(); };
@@ -166,16 +169,12 @@ std::unique_ptr<Keepers> start_keepers(launching::LaunchRequest& request, const 
   }
 }
 
-}  // namespace
-
-int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
-              const RestartLimits& restarts, const MemorySettings& memory) {
-  if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
-  pass_deadline(request);
+int run_attempts(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
+                 const RestartLimits& restarts, const MemorySettings& memory, CheckpointCommand* on_checkpoint) {
   const auto keepers = restarts.in_total > 0 ? start_keepers(request, facts, memory) : nullptr;
   Attempts attempts(restarts);
   while (true) {
-    auto attempt = run_once(request, facts);
+    auto attempt = run_once(request, facts, on_checkpoint);
     if (!has_failed(attempt.end)) return attempt.end.code;
     if (keepers) attempt.memory_checkpoint = keepers->newest_checkpoint();
     const auto plan = attempts.judge(attempt);
@@ -189,6 +188,21 @@ int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironme
     }
     if (const auto signal = signals.wait(0)) return code_of_stop(*signal);
   }
+}
+
+}  // namespace
+
+int run_ranks(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
+              const RestartLimits& restarts, const MemorySettings& memory,
+              const std::vector<std::string>& on_checkpoint) {
+  if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  pass_deadline(request);
+  if (on_checkpoint.empty()) return run_attempts(std::move(request), facts, restarts, memory, nullptr);
+  CheckpointCommand command(on_checkpoint);
+  request.variables.push_back(command.variable());
+  const int code = run_attempts(std::move(request), facts, restarts, memory, &command);
+  command.finish();
+  return code;
 }
 
 }  // namespace hortator::tools

@@ -70,6 +70,7 @@ class Wait {
       const int signal = sigtimedwait(&signals, &info, &poll_interval);
       if (signal > 0 && signal != SIGCHLD) take(signal, info);
       forward_held();
+      if (supervision_.meanwhile) supervision_.meanwhile();
       int status = 0;
       if (waitpid(child_, &status, WNOHANG) != child_) continue;
       return {.code = code_after_signals(code_of(status)), .was_signalled = was_signalled_};

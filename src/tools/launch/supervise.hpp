@@ -24,6 +24,8 @@ struct Supervision {
   /// Whether the program saves and stops when SIGUSR1 asks for it. If set, the launcher gets no SIGINT, which would end
   /// the ranks at once: the first one is forwarded as SIGUSR1 if this returns true; any other one as SIGTERM.
   std::function<bool()> stops_when_asked = {};
+  /// Called several times a second while the launcher runs. It must not block or throw.
+  std::function<void()> meanwhile = {};
   /// Receives what the launcher reports on its standard error about the end of the job; null: its standard error is
   /// that of this process.
   launching::LauncherOutput* output = nullptr;

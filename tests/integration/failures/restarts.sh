@@ -38,6 +38,14 @@ grep -qE 'failed +20.*exit code 137, rank 1 \(' page || wrong "watch does not sh
 grep -q '"failed_attempts": \[' <<<"$("$hortator" watch runs/restarting --json)" || wrong 'watch --json does not show the attempts'
 [ "$(sed -n 's/^.*"step"://p' runs/restarting/logs/*.jsonl | sort -n | uniq -d | wc -l)" = 0 ] || wrong 'a step is logged twice'
 
+# a command for each checkpoint, also of the attempt after a kill, and only of whole ones; the next save may be replacing it
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' '[ -f "$1/manifest.json" ] || sleep 0.2' 'if [ -f "$1/manifest.json" ]; then echo whole; else echo partial; fi >>archived' >archive
+chmod +x archive
+launch 0 2 --max-restarts 1 --on-checkpoint './archive {}' "$restarting" kill@9
+[ "$(grep -c whole archived)" -ge 3 ] || wrong "the command ran $(wc -l <archived) times"
+! grep -q partial archived || wrong 'the command got a part of a checkpoint'
+
 # the same error at the same step is a bug
 launch 1 2 --max-restarts 5 "$restarting" index@5 index@5 index@5
 row_has 1 '"decision":"retry".*"step":5,"step_tolerance":0'

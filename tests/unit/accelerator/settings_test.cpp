@@ -26,6 +26,9 @@ void change(std::vector<LogWith>& value) { value.clear(); }
 void change(std::function<void(const Straggler&)>& value) {
   value = [](const Straggler&) {};
 }
+void change(std::function<void(const std::filesystem::path&)>& value) {
+  value = [](const std::filesystem::path&) {};
+}
 void change(BucketHook& value) {
   value = [](BucketExchange&) {};
 }
@@ -73,8 +76,8 @@ TEST_CASE("every option that one rank sets differently is an error on all ranks 
     }
   });
   CHECK(local == std::vector<std::string>{"cpu", "record.operators", "data.non_blocking", "log_with", "project.dir",
-                                          "project.logging_dir", "memory_checkpoint.max_bytes", "communicator",
-                                          "collective_timeout"});
+                                          "project.logging_dir", "checkpoint.on_complete",
+                                          "memory_checkpoint.max_bytes", "communicator", "collective_timeout"});
 }
 
 TEST_CASE("an Accelerator compares its options, and the error has both values") {

@@ -32,6 +32,13 @@ const Lines hostile = {"a b", "a\"b", "a'b", "$(touch x)", "`touch x`", "a\nb", 
 
 }  // namespace
 
+TEST_CASE("an expedited requeue of Slurm 25.11 comes after the plain one, which it replaces") {
+  const auto lines = directives(job(slurm, {"directives=--requeue=expedite"}));
+  const auto expedited = std::ranges::find(lines, "--requeue=expedite");
+  CHECK(std::ranges::find(lines, "--requeue") < expedited);
+  CHECK(expedited != lines.end());
+}
+
 TEST_CASE("the directives of Slurm") {
   CHECK(directives(job(slurm)) == Lines{"--job-name=train", "--nodes=2", "--ntasks-per-node=4", "--time=01:00:00",
                                         "--signal=B:USR1@120", "--requeue", "--open-mode=append",

@@ -249,6 +249,34 @@ run launch -n 1 --max-restarts 1 --memory-folder missing --memory-checkpoint 5 .
 run launch -n 1 --max-restarts 1 --memory-folder missing ./show; code_is 0
 run job --scheduler slurm -n 1 --memory-checkpoint 5 --dry-run ./show; code_is 2; err_has '--memory-checkpoint does not work with'
 run keep; code_is 2; err_has 'usage: hortator keep FOLDER'
+# a command for each complete checkpoint: no shell reads the names of folders, and its failures end nothing
+# shellcheck disable=SC2016
+{
+  program saves 'IFS=,; for name in $1; do mkdir -p "$name"; printf "%s\0" "$PWD/$name" >>"$HORTATOR_CHECKPOINT_NOTE"; done; printf "$PWD/torn" >>"$HORTATOR_CHECKPOINT_NOTE"; mkdir -p torn; sleep "${2:-0}"'
+  program archive 'printf "%s|" "$@" >>archived; echo >>archived; [ ! -e broken ] || exit 9'
+  program slow 'echo begun >>archived; exec sleep 30'
+}
+# shellcheck disable=SC2016
+run launch -n 1 --on-checkpoint './archive {} "to {}"' ./saves 'a b,$(touch owned);touch owned'; code_is 0
+[ "$(cat archived)" = "$(printf '%s|to %s|\n' "$PWD/a b" "$PWD/a b" "$PWD/\$(touch owned);touch owned" "$PWD/\$(touch owned);touch owned")" ] || wrong "the command got $(cat archived)"
+[ ! -e owned ] || wrong 'a name was run'
+[ -z "$(find . -maxdepth 1 -name '.hortator-checkpoints-*')" ] || wrong 'the note of checkpoints is left'
+rm archived; touch broken; run launch -n 1 --on-checkpoint ./archive ./saves a,b; code_is 0; err_has "--on-checkpoint: the command ended with exit code 9 for $PWD/b"
+[ "$(wc -l <archived)" = 2 ] || wrong 'a command that fails does not keep the next from its turn'
+rm archived broken; run launch -n 1 --on-checkpoint ./archive ./fail; code_is 7
+[ ! -e archived ] || wrong 'a command ran without a checkpoint'
+run launch -n 1 --on-checkpoint ./missing ./show; code_is 2; err_has "No program './missing'"
+run launch -n 1 --on-checkpoint "./archive '{}" ./show; code_is 2; err_has "--on-checkpoint: a quote or a backslash is left open"
+# the launch waits for the command, unless it is asked to end
+rm -f archived
+"$hortator" launch -n 1 --on-checkpoint ./slow ./saves a,b >out 2>err &
+launcher=$!
+for _ in $(seq 300); do [ ! -e archived ] || break; sleep 0.1; done
+kill -0 "$launcher" || wrong 'the launch does not wait for the command'
+sleep 2 # the program has ended by then
+kill -TERM "$launcher"
+wait "$launcher" || wrong "the run has finished: 0 was expected, got $?"
+grep -q 'SIGTERM ends the command for .*/a, and 1 later checkpoint get none' err || wrong "not reported: $(cat err)"
 run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
 
