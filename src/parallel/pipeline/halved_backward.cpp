@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -32,6 +33,19 @@ struct FirstHalf {
   FirstHalf& operator=(const FirstHalf&) = delete;
 };
 
+/// Frees what a node has saved when it has run: the second half does not come to it.
+class ReleaseAfter final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit ReleaseAfter(Node* node) : node_(node) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    node_->release_variables();
+    return outputs;
+  }
+
+ private:
+  Node* node_;
+};
+
 /// Where a backward pass begins.
 struct Starts {
   edge_list edges = {};
@@ -54,16 +68,19 @@ class Upstream {
 
   bool has(const Edge& edge) const { return edge.is_valid() && leads_.at(edge.function.get()); }
   /// Nodes that compute gradients for both halves.
-  std::vector<Node*> border() const {
+  std::vector<Node*> border() const { return leading_nodes(/*to_both=*/true); }
+  /// Nodes that compute gradients for the first half only.
+  std::vector<Node*> inner() const { return leading_nodes(/*to_both=*/false); }
+
+ private:
+  std::vector<Node*> leading_nodes(bool to_both) const {
     std::vector<Node*> found;
     for (auto* node : order_) {
       const auto is_other = [this](const Edge& edge) { return edge.is_valid() && !has(edge); };
-      if (leads_.at(node) && std::ranges::any_of(node->next_edges(), is_other)) found.push_back(node);
+      if (leads_.at(node) && std::ranges::any_of(node->next_edges(), is_other) == to_both) found.push_back(node);
     }
     return found;
   }
-
- private:
   struct Visit {
     Node* node;
     std::size_t next;
@@ -146,6 +163,7 @@ HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std
     for (auto* node : border) {
       for (std::uint32_t i = 0; i < node->num_inputs(); ++i) wanted.emplace_back(node->getptr(), i);
     }
+    for (auto* node : upstream.inner()) node->add_post_hook(std::make_unique<ReleaseAfter>(node));
     const FirstHalf running;
     const auto found = run(first.edges, first.gradients, /*keeps_graph=*/true, wanted);
     for (std::size_t i = 0; i < places.size(); ++i) input_gradients_[places[i]] = found[i];

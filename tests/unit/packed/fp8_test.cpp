@@ -70,7 +70,7 @@ at::Tensor batch_of(std::int64_t step) {
 }
 
 std::vector<double> losses(Precision precision, std::int64_t steps, const Fp8Options* options = nullptr, int zero = 0) {
-  Accelerator accelerator({.cpu = true, .mixed_precision = precision, .zero = {.stage = zero}});
+  Accelerator accelerator({.mixed_precision = precision, .cpu = true, .zero = {.stage = zero}});
   auto net = small_gpt();
   if (options != nullptr) fp8(net, *options);
   torch::optim::AdamW adamw(net->parameters(), torch::optim::AdamWOptions(2e-3));
@@ -215,7 +215,7 @@ TEST_CASE("layers with delayed scaling are not recomputed, those with dynamic sc
 }
 
 TEST_CASE("Precision::fp8 is an error for a model without layers that can compute in 8 bits") {
-  Accelerator accelerator({.cpu = true, .mixed_precision = Precision::fp8});
+  Accelerator accelerator({.mixed_precision = Precision::fp8, .cpu = true});
   CHECK(accelerator.mixed_precision() == Precision::fp8);
   ThreeLayers odd(24);
   CHECK_THROWS_WITH(accelerator.prepare_model(odd), Contains("no linear layer that can compute in 8 bits"));
