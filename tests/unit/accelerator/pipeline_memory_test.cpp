@@ -44,7 +44,7 @@ double planned(PipelineSchedule schedule, int micro_batches) {
 }  // namespace
 
 TEST_CASE("a stage keeps the activations of as many micro-batches as its schedule plans", "[pipeline]") {
-  // gpipe keeps all of them: two sizes tell what one takes, and what there is beside.
+  // gpipe keeps all of them: two sizes tell what one takes, and all other memory.
   const auto eight = peak_of_step(PipelineSchedule::gpipe, 8), four = peak_of_step(PipelineSchedule::gpipe, 4);
   const auto one = (eight - four) / 4, beside = four - 4 * one;
   constexpr double least = rows_of_micro_batch * length * width * sizeof(float) * layers_of_rank;
