@@ -35,7 +35,7 @@ std::vector<int> micro_batches_of(int pipeline) {
 
 std::vector<Schedule> schedules_of(int pipeline) {
   if (pipeline == 1) return {Schedule::one_f_one_b};
-  return {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};
+  return {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble};
 }
 
 // Stages 2 and 3 would communicate for each micro-batch of a pipeline.
@@ -85,7 +85,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Candidate& on
 }  // namespace
 
 std::string_view name_of(Schedule schedule) {
-  constexpr std::array<std::string_view, 3> names = {"gpipe", "1f1b", "interleaved"};
+  constexpr std::array<std::string_view, 4> names = {"gpipe", "1f1b", "interleaved", "zb-h1"};
   return names[static_cast<std::size_t>(schedule)];
 }
 

@@ -6,7 +6,7 @@
 
 namespace hortator::planning {
 
-enum class Schedule { gpipe, one_f_one_b, interleaved };
+enum class Schedule { gpipe, one_f_one_b, interleaved, zero_bubble };
 
 /// How a run could be set up: the settings that the planner chooses.
 struct Candidate {

@@ -5,6 +5,7 @@
 namespace hortator::planning {
 namespace {
 
+constexpr int parts_of_pass = 3;          // of equal cost: forward, and the halves of backward
 constexpr int interleaved_stages = 2;     // of a rank, as `interleaved` has by default
 constexpr double hidden_share = 2.0 / 3;  // of computing: the backward pass, behind which gradients travel
 
@@ -34,8 +35,10 @@ Divided Divided::fitted(double on_one, double on_several, int ranks) {
 
 double bubble(Schedule schedule, int ranks, int micro_batches) {
   if (ranks < 2) return 0;
-  const double work = micro_batches * (schedule == Schedule::interleaved ? interleaved_stages : 1);
-  return (ranks - 1) / (work + ranks - 1);
+  const int parts = schedule == Schedule::interleaved   ? interleaved_stages
+                    : schedule == Schedule::zero_bubble ? parts_of_pass
+                                                        : 1;
+  return (ranks - 1) / (parts * micro_batches + ranks - 1.0);
 }
 
 int held_micro_batches(Schedule schedule, int ranks, int micro_batches) {

@@ -68,7 +68,8 @@ struct TimeCost {
 /// Seconds of an update. Gradients travel behind the backward pass; what the layers of a batch exchange does not.
 TimeCost time_cost(const Work& work, const Candidate& candidate, const Machine& machine, bool is_16bit);
 
-/// The part of a pipeline's time in which a rank waits, if all stages cost the same: (p - 1) / (v m + p - 1).
+/// The part of a pipeline's time in which a rank waits, if all stages cost the same: (p - 1) / (v m + p - 1),
+/// where v is 1, the stages of a rank, or 3 where gradients of weights fill two thirds of the bubble.
 double bubble(Schedule schedule, int ranks, int micro_batches);
 
 /// Micro-batches whose activations a rank of the first stage holds at once.

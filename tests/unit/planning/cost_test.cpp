@@ -34,13 +34,14 @@ ModelFacts model() {
 
 PipelineSchedule planned(Schedule schedule) {
   if (schedule == Schedule::gpipe) return PipelineSchedule::gpipe;
+  if (schedule == Schedule::zero_bubble) return PipelineSchedule::zero_bubble;
   return schedule == Schedule::interleaved ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
 }
 
 }  // namespace
 
 TEST_CASE("the bubble and what is held are those of the schedules themselves") {
-  for (const auto schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
+  for (const auto schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble}) {
     for (const int ranks : {2, 4, 8}) {
       for (const int rounds : {1, 2, 4, 8}) {
         const parallel::PipelineShape shape{.ranks = ranks,
