@@ -100,8 +100,11 @@ const std::vector<Verb>& verbs() {
 }
 
 std::string listing(const std::vector<Verb>& verbs) {
+  std::size_t width = 15;
+  for (const auto& verb : verbs) width = std::max(width, std::string_view(verb.name).size());
   std::ostringstream out;
-  for (const auto& verb : verbs) out << "  " << std::left << std::setw(17) << verb.name << verb.summary << '\n';
+  for (const auto& verb : verbs)
+    out << "  " << std::left << std::setw(static_cast<int>(width) + 2) << verb.name << verb.summary << '\n';
   return std::move(out).str();
 }
 

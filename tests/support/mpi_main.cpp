@@ -151,8 +151,11 @@ struct CaseOfBatch : ListenerBase {
     MPI_Barrier(MPI_COMM_WORLD);
     std::string left = before_->new_ones(starts_pool_);
     if (has_message()) left += " a message that no rank received";
-    if (!left.empty())
-      std::cerr << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << std::endl;
+    if (!left.empty()) {
+      std::ostringstream line;  // in one piece: other ranks write to the same file
+      line << "rank " << world_rank() << ": '" << name_of(stats) << "' leaves behind:" << left << '\n';
+      std::cerr << line.str() << std::flush;
+    }
     const bool passed = stats.totals.assertions.failed == 0 && left.empty();
     alarm(0);
     if (holds_on_all_ranks(passed)) {

@@ -155,6 +155,16 @@ TEST_CASE("modules that name no layers train along a pipeline as on one rank, wi
   }
 }
 
+TEST_CASE("replicas of a pipeline of a plain module average their gradients, with ZeRO 1 as well", "[pipeline]") {
+  if (ranks() != 4) return;
+  const auto make = [] { return Tied(); };
+  const auto expected = plain_course_of_one(make, {}, 4);
+  for (const int stage : {0, 1}) {
+    INFO("ZeRO " << stage);
+    check_near(train_plain(make, {.zero = {.stage = stage}, .parallel = {.pipeline = 2}}, 4), expected);
+  }
+}
+
 TEST_CASE("batch norms and what is done in place and connections over stages are those of one rank", "[pipeline]") {
   if (ranks() == 4) return;  // too few parts with a matrix
   const auto make = [] { return Convolutions(); };
