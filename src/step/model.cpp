@@ -2,6 +2,7 @@
 
 #include <hortator/model.hpp>
 
+#include "paging/interception/thread_operators.hpp"
 #include "step/model_core.hpp"
 
 namespace hortator {
@@ -27,7 +28,10 @@ ModelHookHandle ModelBase::add_hook(ModelHook hook) const {
 }
 
 void ModelBase::before_forward() const {
-  core_->before_forward();
+  {
+    const paging::ThreadOperators::Inside unseen;  // by a pipeline that runs forward operator by operator
+    core_->before_forward();
+  }
   core_->hooks().before_forward(core_->module());
 }
 bool ModelBase::has_hooks() const { return core_->hooks().any(); }
