@@ -8,6 +8,10 @@
 #include <cmath>
 #include <limits>
 #ifdef __x86_64__
+#if defined(__GNUC__) && !defined(__clang__)  // GCC 12 reports its own intrinsics
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #endif
 

@@ -50,8 +50,8 @@ struct Plan {
   Way way = Way::compute;
   ShapeRule rule = nullptr;
   bool is_known_to_meta = false;
-  bool depends_on_values = false;    ///< what its results are
-  std::vector<std::size_t> written;  ///< arguments
+  bool depends_on_values = false;         ///< what its results are
+  std::vector<std::size_t> written = {};  ///< arguments
 };
 
 // They look at shapes only, or change what a tensor refers to.
