@@ -142,7 +142,7 @@ class PipelineRun {
   void run(const std::vector<parallel::StageAction>& plan, const std::function<at::Tensor(int)>& forward) {
     const StepNumbers numbers(training_.device(), stages_);
     const auto* map = model_.staged() != nullptr ? &model_.staged()->map() : nullptr;
-    const bool is_plain = !parallel::names_layers(model_.module());
+    const bool is_plain = map != nullptr ? map->is_plain : !parallel::names_layers(model_.module());
     const auto route = is_plain && map != nullptr ? survey(*map) : parallel::Route();
     parallel::StageWork work(
         model_.staged() != nullptr ? stages_ : nullptr, map,

@@ -89,7 +89,7 @@ class Places {
 /// The weights of embeddings, by TensorImpl.
 std::set<const void*> tables_of(const torch::nn::Module& module) {
   std::set<const void*> tables;
-  for (const auto& part : module.modules()) {
+  for (const auto& part : module.modules(/*include_self=*/false)) {
     if (const auto* table = dynamic_cast<const torch::nn::EmbeddingImpl*>(part.get()))
       tables.insert(table->weight.unsafeGetTensorImpl());
   }

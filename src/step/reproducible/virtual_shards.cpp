@@ -1,9 +1,8 @@
 #include "step/reproducible/virtual_shards.hpp"
 
-#include <c10/core/GradMode.h>
-
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <bit>

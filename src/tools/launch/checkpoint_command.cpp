@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
 #include <iterator>
+#include <thread>
 
 #include "core/signal_name.hpp"
 #include "core/text/text.hpp"
@@ -107,8 +109,16 @@ void CheckpointCommand::give_up(int signal) {
           ? ""
           : text::concat(", and ", text::count(static_cast<long long>(waiting_.size()), "later checkpoint"),
                          " get none")));
+  end_process();
+}
+
+// A command that ignores SIGTERM must not keep the job.
+void CheckpointCommand::end_process() {
+  constexpr int polls = 100;
+  constexpr std::chrono::milliseconds between(50);
   kill(-process_, SIGTERM);
-  waitpid(process_, nullptr, 0);
+  for (int i = 0; i < polls && waitpid(process_, nullptr, WNOHANG) == 0; ++i) std::this_thread::sleep_for(between);
+  if (kill(-process_, SIGKILL) == 0) waitpid(process_, nullptr, 0);
   process_ = -1;
 }
 

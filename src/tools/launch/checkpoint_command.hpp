@@ -33,6 +33,7 @@ class CheckpointCommand {
   void start_next();
   void report_end();
   void give_up(int signal);
+  void end_process();
 
   std::vector<std::string> arguments_;
   std::filesystem::path note_;

@@ -247,7 +247,7 @@ TEST_CASE("forward of a plain module that cannot be divided is refused, and what
              ContainsSubstring("was called on a result of another stage"));
   CHECK_THAT(refusal_of([] { return std::make_shared<Writing>(); }), ContainsSubstring("wrote a result of one stage"));
   CHECK_THAT(refusal_of([] { return std::make_shared<WritingViews>(); }),
-             ContainsSubstring("wrote a result of one stage"));
+             ContainsSubstring("wrote to memory that a stage of the pipeline gets twice"));
   CHECK_THAT(refusal_of([] { return std::make_shared<Skipping>(); }),
              ContainsSubstring("has read no parameter of stage 1"));
   CHECK_THAT(refusal_of([] { return std::make_shared<Recomputing>(); }), ContainsSubstring("recompute"));

@@ -38,6 +38,14 @@ bool keeps_statistics(const c10::OperatorHandle& op) {
                "hortator::HasPipelineLayers"});
 }
 
+[[noreturn]] void throw_split(const c10::OperatorHandle& op) {
+  throw UsageError({.what = text::concat(op.schema().name(),
+                                         " wrote to memory that a stage of the pipeline gets twice, as a "
+                                         "tensor and as a view of it"),
+                    .why = "each of the two is a message of its own, and only one would change",
+                    .hint = "write to a copy (clone), or use the operator that returns a new tensor"});
+}
+
 }  // namespace
 
 PlainSurvey::PlainSurvey(const TensorStages& tensors, int stages)
@@ -103,7 +111,7 @@ void PlainSurvey::note(const c10::OperatorHandle& op, c10::DispatchKeySet keys, 
       throw_written(op);
   }
   for (const auto& id : written) {
-    if (builder_.is_split(id)) throw_written(op);
+    if (builder_.is_split(id)) throw_split(op);
   }
   for (const auto& [view, of] : values_.run_on_shapes(op, number, stack)) builder_.note_alias(view, of);
 }
