@@ -8,6 +8,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include <hortator/lora.hpp>
 #include <hortator/training/recompute.hpp>
 
 #include "parallel/pipeline/staged_module.hpp"
@@ -153,6 +154,16 @@ TEST_CASE("modules that name no layers train along a pipeline as on one rank, wi
   SECTION("16 bits") {
     check([] { return Tied(); }, {.mixed_precision = Precision::bf16}, 2e-2);
   }
+}
+
+TEST_CASE("adapters of a plain module train along a pipeline as on one rank", "[pipeline]") {
+  const auto make = [] {
+    Tied net;
+    lora(*net, {.rank = 2, .targets = {"qkv", "out"}});
+    return net;
+  };
+  const auto expected = plain_course_of_one(make, {}, 4);
+  check_near(train_plain(make, {.parallel = stages(ranks())}, 4), expected);
 }
 
 TEST_CASE("replicas of a pipeline of a plain module average their gradients, with ZeRO 1 as well", "[pipeline]") {
