@@ -38,6 +38,8 @@ const std::vector<Measurement>& measurements() {
        paging},
       {"pipeline", "a step of a model whose layers are on all ranks beside one of the whole model on each rank",
        pipeline},
+      {"reproducible", "a step of a reproducible run beside the same step of one that is not, on several meshes",
+       reproducible},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
       {"tensor", "operators on divided tensors beside ordinary ones, and a step that ranks divide beside the whole one",
        tensor},

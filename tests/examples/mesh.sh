@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # mesh.sh LANGUAGE_MODEL MPIEXEC NUMPROC_FLAG [PREFLAG...]: with --reproducible mesh, losses and weights have the same bits on 1, 2 and 4 ranks
-# at each stage of ZeRO, and after a resume on another mesh; without it they have not.
+# at each stage of ZeRO, along pipelines, and after a resume on another mesh; without it they have not.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -33,10 +33,17 @@ for mesh in '2 0' '2 1' '2 2' '2 3' '4 0' '4 3' '1 3'; do
   same "ranks$ranks-zero$stage"
 done
 
+for pipeline in '2 2 1f1b' '2 2 zb-h1' '4 2 1f1b'; do
+  read -r ranks stages schedule <<<"$pipeline"
+  HORTATOR_PIPELINE_SCHEDULE=$schedule train "$ranks" "ranks$ranks-$schedule" --reproducible mesh --pipeline "$stages"
+  same "ranks$ranks-$schedule"
+done
+
 # A run that moves from mesh to mesh.
 train 1 moved --reproducible mesh --stop-after 2
 train 4 moved --reproducible mesh --stop-after 1 --zero 3
-train 2 moved --reproducible mesh --stop-after 2 --zero 2
+train 2 moved --reproducible mesh --stop-after 1 --zero 2
+train 2 moved --reproducible mesh --stop-after 1 --pipeline 2
 train 2 moved --reproducible mesh
 same moved
 

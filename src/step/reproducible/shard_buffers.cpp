@@ -1,5 +1,6 @@
 #include "step/reproducible/shard_buffers.hpp"
 
+#include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 
 namespace hortator::step {
@@ -12,6 +13,14 @@ void ShardBuffers::begin_shard(int number) {
   }
   if (number == 1) after_first_ = copies();
   set(at_begin_);
+}
+
+void ShardBuffers::end_stage(int number) {
+  if (number != 0) return;
+  if (after_first_.empty()) after_first_ = at_begin_;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (!at::equal(buffers_[i], at_begin_[i])) after_first_[i] = buffers_[i].clone();  // it is of this stage
+  }
 }
 
 void ShardBuffers::publish(comm::Communicator& communicator) {

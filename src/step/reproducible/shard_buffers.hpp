@@ -18,6 +18,9 @@ class ShardBuffers {
   void restart() { after_first_.clear(); }
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
+  /// Call before and after forward of shard `number` in one of several stages, in any order of shards and stages.
+  void begin_stage() { set(at_begin_); }
+  void end_stage(int number);
   /// Gives all ranks the values after rank 0's first shard. @collective
   void publish(comm::Communicator& communicator);
 
