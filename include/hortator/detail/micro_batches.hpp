@@ -44,8 +44,7 @@ template <typename Batch>
 Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
   Batch part = batch;
   for (const auto& leaf : batch_leaves(part)) {
-    if (leaf.tensor->defined() && leaf.tensor->size(0) != end - begin)
-      *leaf.tensor = leaf.tensor->narrow(0, begin, end - begin).clone();
+    if (leaf.tensor->defined()) *leaf.tensor = leaf.tensor->narrow(0, begin, end - begin).clone();
   }
   return part;
 }

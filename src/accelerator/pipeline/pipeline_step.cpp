@@ -108,7 +108,7 @@ StepLosses compute(Training& training, step::ModelCore& model, const detail::Mic
   return run.share(std::move(mine));
 }
 
-/// The smallest parameter of this rank, of which complete() makes the gradient that nobody reads.
+/// The smallest parameter of this rank, whose gradient complete() makes, and drops.
 torch::autograd::variable_list smallest_of(const std::vector<at::Tensor>& parameters) {
   const auto smallest = std::ranges::min_element(parameters, {}, [](const auto& one) { return one.numel(); });
   return smallest == parameters.end() ? torch::autograd::variable_list() : torch::autograd::variable_list{*smallest};

@@ -59,7 +59,7 @@ class LoaderCore {
   /// Samples of the data set, or number of chosen batches; -1 for a stream of unknown length.
   std::int64_t known_samples(std::uint64_t seed, std::int64_t epoch) const;
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
-  /// The same samples in batches of which `joined` make one of shard().
+  /// The same samples in single batches: each of shard() has `joined` of them.
   BatchShard shard_of_parts(LoaderBinding binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
   std::string order_name() const;

@@ -14,7 +14,7 @@ class PairwiseSum {
  public:
   /// Takes ownership of `term`, and may change it.
   void add(at::Tensor term) { add(terms_, std::move(term)); }
-  /// The same for terms that come in any order: `number` is the term's place among all, each of which comes once.
+  /// The same for terms that come in any order, each once: `number` is the term's place among all.
   void add(int number, at::Tensor term);
   int terms() const { return terms_; }
   /// Returns the sum and becomes empty. Needs at least one term.

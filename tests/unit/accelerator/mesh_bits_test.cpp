@@ -74,7 +74,7 @@ void check_equal(const Course& found, const Course& expected) {
   if (!compares()) return;
   REQUIRE_FALSE(expected.losses.empty());
   CHECK(found.losses.size() == expected.losses.size());
-  CHECK(first_difference(expected, found) == std::nullopt);
+  CHECK(first_difference(expected, found).value_or(-1) == -1);
   CHECK(have_equal_weights(found, expected));
 }
 
@@ -83,7 +83,7 @@ template <typename Case>
 void check_meshes(const std::vector<Mesh>& meshes, int steps) {
   const auto expected = train_on<Case>({}, {.steps = steps});
   for (const auto& mesh : meshes) {
-    INFO(mesh.name);
+    INFO(typeid(Case).name() << ", " << mesh.name);
     check_equal(train_on<Case>(mesh, {.steps = steps}), expected);
   }
 }
@@ -175,14 +175,15 @@ TEST_CASE("a training that moves from mesh to mesh has the bits of one rank") {
                            3);
 }
 
-TEST_CASE("one sum in another order on one rank is seen in its step") {  // or the tests above prove little
+TEST_CASE("one sum in another order on one rank is seen in its step or the next") {  // or the tests above prove little
   if (ranks() == 1) return;
   const auto expected = train_on<OwnModule>({}, {});
   for (const auto& mesh : {data_parallel(ranks(), 0), pipeline_of(ranks(), "1f1b", ranks())}) {
     INFO(mesh.name);
     const auto found = train_on<OwnModule>(mesh, {.planted_at = 3});
     if (!compares()) continue;
-    CHECK(first_difference(expected, found) == 3);
+    const auto step = first_difference(expected, found).value_or(-1);
+    CHECK((step == 3 || step == 4));  // a loss may be rounded to the same number
     CHECK_FALSE(have_equal_weights(found, expected));
   }
 }
