@@ -86,7 +86,11 @@ void PipelineRun::cut_into_shards(const PipelineStepOptions& options) {
 void PipelineRun::take_shards(parallel::MicroBatchWork& work) {
   auto& shards = training_.control.reproducing()->shards();
   shards.begin_pipeline(model_);
-  work.begin_forward = [this, &shards] { shards.begin_stage(model_); };
+  work.begin = [this, &shards](const parallel::StageAction& action) {
+    if (training_.recording)
+      training_.recording->begin_part(training_.control.reproducing()->shard_of(action.micro_batch));
+    if (action.kind == parallel::StageAction::Kind::forward) shards.begin_stage(model_);
+  };
   work.end_forward = [this, &shards](int stage, int micro_batch, const parallel::StageTensors& results) {
     shards.end_stage(model_, stage, micro_batch, results);
   };

@@ -108,7 +108,7 @@ StepLosses compute(Training& training, step::ModelCore& model, const detail::Mic
   return run.share(std::move(mine));
 }
 
-/// The smallest parameter of this rank, whose gradient complete() makes, and drops.
+/// The smallest parameter of this rank, whose gradient shows that a step has reached the model.
 torch::autograd::variable_list smallest_of(const std::vector<at::Tensor>& parameters) {
   const auto smallest = std::ranges::min_element(parameters, {}, [](const auto& one) { return one.numel(); });
   return smallest == parameters.end() ? torch::autograd::variable_list() : torch::autograd::variable_list{*smallest};
@@ -133,8 +133,12 @@ void complete(Training& training, step::ModelCore& model, const step::GivenLoss&
   const auto end =
       reached.empty() ? at::full({}, loss).requires_grad_() : ReachAgain::apply(at::TensorList(reached), loss);
   training.backward(end, given, /*retain_graph=*/false);
-  if (reproducing == nullptr) return;
-  for (const auto& parameter : reached) parameter.mutable_grad().reset();  // the shards have been taken before
+}
+
+/// Drops what complete() has left in a reproducible run: the gradients of shards have been taken before.
+void drop_marks(const Training& training, const step::ModelCore& model) {
+  if (training.control.reproducing() == nullptr) return;
+  for (const auto& parameter : smallest_of(model.own_parameters())) parameter.mutable_grad().reset();
 }
 
 at::Tensor scalar(double value) { return at::full({}, value, at::kDouble); }
@@ -160,6 +164,7 @@ at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detai
       mean = run.mean_of(losses.losses);
       complete(training, model, {.loss = scalar(mean)});
     });
+    drop_marks(training, model);
     if (options.losses != nullptr) *options.losses = column(losses.losses);
     return scalar(mean);
   }
@@ -171,6 +176,7 @@ at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detai
         complete(training, model, {.loss = scalar(losses.loss()), .count = scalar(losses.count())});
         return scalar(losses.count()).to(training.device());
       });
+  drop_marks(training, model);
   if (options.losses != nullptr) *options.losses = at::stack({column(losses.losses), column(losses.counts)}, 1);
   return scalar(losses.count() > 0 ? losses.loss() / losses.count() : 0);
 }

@@ -31,6 +31,8 @@ class Reproducing {
   void before_part(int part) const;
   /// Whether shards of a step are being computed.
   bool is_in_step() const { return leader_ && leader_->iterating(); }
+  /// The number of a part of the current batch among the shards of the step.
+  int shard_of(int part) const { return static_cast<int>(leading_.first) + part; }
   /// What random numbers of a micro-batch depend on: the shard that it is. `trains`: of the step, and not of the batch
   /// that was read last.
   std::uint64_t key_of(int part, bool trains) const { return (trains ? leading_ : reading_).key_of(part); }

@@ -69,6 +69,21 @@ struct Llama {
   }
 };
 
+/// The same with sums and counts.
+struct LlamaSums {
+  static auto net() { return Llama::net(); }
+  static Tokens data() { return {}; }
+  template <typename Model, typename Batch>
+  static auto loss(Model& model, Batch& batch) {
+    const auto logits = model(models::ModelInputs{.input_ids = batch.data.narrow(1, 0, length)}).logits;
+    const auto targets = batch.data.narrow(1, 1, length);
+    const auto counted = targets.gt(9);  // other numbers in each shard
+    const auto each =
+        at::cross_entropy_loss(logits.flatten(0, 1), targets.reshape({-1}), {}, at::Reduction::None).view_as(targets);
+    return std::pair((each * counted).sum(), counted.sum());
+  }
+};
+
 struct Bert {
   static auto net() {
     return model_of(R"({"architectures": ["BertForMaskedLM"], "model_type": "bert", "vocab_size": 61, "hidden_size": 16,
@@ -160,6 +175,15 @@ struct Plan {
   std::optional<int> planted_at = {};  ///< the step in which the last rank adds in another order, from 0
 };
 
+inline at::Tensor run_backward(Accelerator& accelerator, const at::Tensor& loss) {
+  accelerator.backward(loss);
+  return loss.detach().to(at::kDouble).reshape({1});
+}
+inline at::Tensor run_backward(Accelerator& accelerator, const std::pair<at::Tensor, at::Tensor>& sum) {
+  accelerator.backward(sum.first, sum.second);
+  return at::stack({sum.first.detach().to(at::kDouble), sum.second.to(at::kDouble)}).view({1, 2});
+}
+
 template <typename Case>
 Course train(Plan plan) {
   plan.options.reproducible = true;
@@ -183,9 +207,7 @@ Course train(Plan plan) {
       if (plan.loop == Loop::pipelined) {
         accelerator.pipeline_step(model, batch, loss_of, {.losses = &parts.emplace_back()});
       } else {
-        const auto loss = loss_of(model, batch);
-        accelerator.backward(loss);
-        parts.push_back(loss.detach().to(at::kDouble).reshape({1}));
+        parts.push_back(run_backward(accelerator, loss_of(model, batch)));
       }
       LayerImpl::adds_last_first = false;
       const auto norm = accelerator.clip_grad_norm_(model.parameters(), 0.5);

@@ -159,14 +159,19 @@ TEST_CASE("meshes of two ranks have the bits of one rank") {
 }
 
 TEST_CASE("meshes of four ranks have the bits of one rank") {
-  if (ranks() == 4) check_all_models<Llama, OwnModule>(meshes_of_four(), 3);
+  if (ranks() == 4) check_all_models<LlamaSums, OwnModule>(meshes_of_four(), 3);
 }
 
 TEST_CASE("a loop with backward() has the bits of one with pipeline_step(), where nothing is drawn at random") {
   if (ranks() > 2) return;
-  const auto expected = train_on<Llama>({}, {});
-  check_equal(train_on<Llama>({}, {.loop = Loop::usual}), expected);
-  check_equal(train_on<Llama>(data_parallel(ranks(), ranks() == 1 ? 0 : 3), {.loop = Loop::usual}), expected);
+  const auto check = [](const auto& train_here) {
+    const auto expected = train_here(Mesh(), Loop::pipelined);
+    check_equal(train_here(Mesh(), Loop::usual), expected);
+    check_equal(train_here(data_parallel(ranks(), ranks() == 1 ? 0 : 3), Loop::usual), expected);
+    if (ranks() > 1) check_equal(train_here(pipeline_of(2, "interleaved", 2), Loop::pipelined), expected);
+  };
+  check([](const Mesh& mesh, Loop loop) { return train_on<Llama>(mesh, {.loop = loop}); });
+  check([](const Mesh& mesh, Loop loop) { return train_on<LlamaSums>(mesh, {.loop = loop}); });
 }
 
 TEST_CASE("a training that moves from mesh to mesh has the bits of one rank") {

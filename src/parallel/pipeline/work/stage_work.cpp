@@ -79,6 +79,7 @@ void StageWork::attempt(const StageAction& action) {
 }
 
 void StageWork::compute(const StageAction& action, Debts& owed) {
+  if (work_.begin) work_.begin(action);
   switch (action.kind) {
     case Kind::forward:
       return forward(action, owed);
@@ -104,7 +105,6 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
                                  send(action, kept.results, owed);
                                }};
   if (work_.seed) border.seed = [&](std::int64_t position) { work_.seed(action.micro_batch, position); };
-  if (work_.begin_forward) work_.begin_forward();
   StagePass pass(stage, border);
   const PassScope here(pass);
   try {

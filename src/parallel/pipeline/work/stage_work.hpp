@@ -32,8 +32,9 @@ struct MicroBatchWork {
   const Route* route = nullptr;
   /// Returns an activation as the next stage gets it: whole, where ranks each have a part of it. May be empty.
   std::function<at::Tensor(const at::Tensor& activation)> whole = {};
-  /// Called before and after a forward pass, and when backward has left all gradients of its weights. May be empty.
-  std::function<void()> begin_forward = {};
+  /// Called before each action, after a forward pass, and when backward has left all gradients of its weights. May be
+  /// empty.
+  std::function<void(const StageAction& action)> begin = {};
   std::function<void(int stage, int micro_batch, const StageTensors& results)> end_forward = {};
   std::function<void(int stage, int micro_batch)> end_backward = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
