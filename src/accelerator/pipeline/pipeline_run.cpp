@@ -7,6 +7,7 @@
 
 #include "accelerator/pipeline/step_numbers.hpp"
 #include "accelerator/pipeline/step_times.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -94,7 +95,10 @@ void PipelineRun::take_shards(parallel::MicroBatchWork& work) {
   work.end_forward = [this, &shards](int stage, int micro_batch, const parallel::StageTensors& results) {
     shards.end_stage(model_, stage, micro_batch, results);
   };
-  work.end_backward = [this, &shards](int stage, int micro_batch) { shards.take_stage(model_, stage, micro_batch); };
+  work.end_backward = [this, &shards](int stage, int micro_batch) {
+    const Unrecorded bookkeeping(training_.recording != nullptr);
+    shards.take_stage(model_, stage, micro_batch);
+  };
 }
 
 core::Range PipelineRun::rows_of(int micro_batch) const {

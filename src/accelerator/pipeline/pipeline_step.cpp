@@ -1,5 +1,6 @@
 #include "accelerator/pipeline/pipeline_step.hpp"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "accelerator/pipeline/pipeline_run.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
@@ -117,6 +119,7 @@ torch::autograd::variable_list smallest_of(const std::vector<at::Tensor>& parame
 /// Averages, checks and counts the gradients that the micro-batches have left. @collective
 void complete(Training& training, step::ModelCore& model, const step::GivenLoss& given) {
   auto* const reproducing = training.control.reproducing();
+  const Unrecorded bookkeeping(reproducing != nullptr && training.recording != nullptr);
   refuse_sparse(model);
   if (reproducing == nullptr && model.staged() != nullptr && !model.reducer().is_paused()) {
     const parallel::PartsOnly each_rank_has;
@@ -141,7 +144,7 @@ void drop_marks(const Training& training, const step::ModelCore& model) {
   for (const auto& parameter : smallest_of(model.own_parameters())) parameter.mutable_grad().reset();
 }
 
-at::Tensor scalar(double value) { return at::full({}, value, at::kDouble); }
+at::Tensor scalar(double value) { return c10::scalar_to_tensor(value); }  // without an operator that is recorded
 
 at::Tensor column(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 
 #include "accelerator/state/random_state.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
@@ -62,7 +63,10 @@ void observe_batches(LoaderBinding& binding, Training& training, std::size_t loa
   if (training.control.reproducing()) {
     binding.before_batch = [&training, session, loader](const BatchTurn& turn) {
       session->check_alive("loader");
-      training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+      {
+        const Unrecorded bookkeeping(training.recording != nullptr);
+        training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+      }
       if (training.recording && turn.place >= 0) training.recording->begin_part(static_cast<int>(turn.place));
     };
     binding.before_part = [&training](int part) { training.control.reproducing()->before_part(part); };

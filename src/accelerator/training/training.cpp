@@ -14,6 +14,7 @@
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/checked_options.hpp"
 #include "accelerator/training/launched.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/call_site.hpp"
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
@@ -157,6 +158,7 @@ void Training::run_pass(const at::Tensor& start, bool retain_graph) {
 
 void Training::synchronise_gradients() {
   if (auto* reproducing = control.reproducing()) {
+    const Unrecorded bookkeeping(recording != nullptr);
     if (!control.is_partial() && reproducing->shards().synchronise()) control.loss_weights().settle(data().on_device);
     return;
   }
