@@ -69,6 +69,15 @@ struct Llama {
   }
 };
 
+/// The same, whose layers are computed again in backward.
+struct LlamaRecomputed : Llama {
+  static auto net() {
+    auto recomputed = Llama::net();
+    recomputed->set_recompute_layers(true);
+    return recomputed;
+  }
+};
+
 /// The same with sums and counts.
 struct LlamaSums {
   static auto net() { return Llama::net(); }
@@ -202,6 +211,7 @@ Course train(Plan plan) {
   const auto is_over = [&] { return static_cast<int>(course.losses.size()) == plan.steps; };
   while (!is_over()) {
     for (auto& batch : loader) {
+      const auto micro_step = accelerator.accumulate(model);
       LayerImpl::adds_last_first =
           plan.planted_at == static_cast<int>(course.losses.size()) && accelerator.is_last_process();
       if (plan.loop == Loop::pipelined) {
@@ -215,7 +225,11 @@ Course train(Plan plan) {
       optimizer.zero_grad();
       if (!accelerator.sync_gradients()) continue;
       course.norms.push_back(norm.template item<double>());
-      course.losses.push_back(accelerator.gather(at::cat(std::exchange(parts, {}))));
+      const auto mine = at::cat(std::exchange(parts, {}));
+      const auto all = accelerator.gather(mine);  // by rank, and in each by micro-step
+      course.losses.push_back(all.view({all.size(0) / mine.size(0), accelerator.gradient_accumulation_steps(), -1})
+                                  .transpose(0, 1)
+                                  .reshape({-1}));
       if (is_over()) break;
     }
   }

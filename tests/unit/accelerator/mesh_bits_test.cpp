@@ -80,11 +80,11 @@ void check_equal(const Course& found, const Course& expected) {
 
 /// Compares some meshes with one rank.
 template <typename Case>
-void check_meshes(const std::vector<Mesh>& meshes, int steps) {
-  const auto expected = train_on<Case>({}, {.steps = steps});
+void check_meshes(const std::vector<Mesh>& meshes, int steps, const AcceleratorOptions& options = {}) {
+  const auto expected = train_on<Case>({}, {.options = options, .steps = steps});
   for (const auto& mesh : meshes) {
     INFO(typeid(Case).name() << ", " << mesh.name);
-    check_equal(train_on<Case>(mesh, {.steps = steps}), expected);
+    check_equal(train_on<Case>(mesh, {.options = options, .steps = steps}), expected);
   }
 }
 
@@ -160,6 +160,16 @@ TEST_CASE("meshes of two ranks have the bits of one rank") {
 
 TEST_CASE("meshes of four ranks have the bits of one rank") {
   if (ranks() == 4) check_all_models<LlamaSums, OwnModule>(meshes_of_four(), 3);
+}
+
+TEST_CASE("accumulation, 16 bits and recomputation have the bits of one rank along a pipeline") {
+  if (ranks() != 2) return;
+  const std::vector<Mesh> meshes = {data_parallel(2, 1), pipeline_of(2, "interleaved", 2), pipeline_of(2, "zb-h1", 2)};
+  check_meshes<Llama>(meshes, 3, {.gradient_accumulation_steps = 2});
+  check_meshes<LlamaSums>(meshes, 3, {.gradient_accumulation_steps = 2});
+  check_meshes<Llama>(meshes, 3, {.mixed_precision = Precision::bf16});
+  check_meshes<OwnModule>(meshes, 3, {.mixed_precision = Precision::bf16});
+  check_meshes<LlamaRecomputed>(meshes, 3);
 }
 
 TEST_CASE("a loop with backward() has the bits of one with pipeline_step(), where nothing is drawn at random") {
