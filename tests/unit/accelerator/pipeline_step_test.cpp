@@ -218,8 +218,8 @@ TEST_CASE("settings that do not go with a pipeline are errors", "[pipeline]") {
   if (ranks() == 1) return;
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 2}, .parallel = stages(ranks())}),
                     ContainsSubstring("parallel.pipeline is") && ContainsSubstring("zero.stage is 2"));
-  CHECK_THROWS_WITH(Accelerator({.parallel = stages(ranks()), .reproducible = true}),
-                    ContainsSubstring("reproducible = true with parallel.pipeline"));
+  CHECK_THROWS_WITH(Accelerator({.parallel = {.pipeline = ranks(), .micro_batches = 4}, .reproducible = true}),
+                    ContainsSubstring("reproducible = true with parallel.micro_batches"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.experts = 2, .pipeline = ranks()}}),
                     ContainsSubstring("parallel.experts is 2"));
   CHECK_THROWS_WITH(Accelerator({.parallel = {.pipeline = ranks(), .stages_per_rank = 2}}),
