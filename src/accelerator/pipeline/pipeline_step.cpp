@@ -151,6 +151,7 @@ class PipelineRun {
          .is_plain = is_plain,
          .route = map != nullptr ? &route : nullptr,
          .whole = [](const at::Tensor& activation) { return parallel::operand_of(activation).whole(); },
+         .is_alone = !has_companions(),
          .on_failure = [this] { free_companions(); }});
     if (!times_.empty()) mpi::barrier(training_.host());
     work.run(plan);
@@ -205,11 +206,13 @@ class PipelineRun {
   void fit_small_batch() {
     while (stages_ != nullptr && !parallel::can_order(stages_->schedule, shape_)) --shape_.micro_batches;
   }
+  bool has_companions() const {
+    const auto& mesh = training_.channels.mesh().shape();
+    return mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1;
+  }
   /// Ranks that compute the same stage together wait for this one.
   void free_companions() {
-    const auto& mesh = training_.channels.mesh().shape();
-    if (mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1)
-      training_.abandon("a stage of the pipeline has failed");
+    if (has_companions()) training_.abandon("a stage of the pipeline has failed");
   }
   void agree(const parallel::StageWork& work) const {
     if (stages_ == nullptr) {
