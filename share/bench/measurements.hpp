@@ -52,6 +52,7 @@ std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const S
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> hooks(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 
