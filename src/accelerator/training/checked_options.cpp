@@ -61,10 +61,11 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "what rounding takes from each gradient would be kept whole on every rank",
                       .hint = "leave error_feedback off, or use stage 1"});
   }
-  if (options.reproducible && options.parallel.pipeline.value_or(1) > 1) {
-    throw UsageError({.what = text::concat("reproducible = true with parallel.pipeline = ", *options.parallel.pipeline),
-                      .why = "its sums are over virtual shards, each a batch of its own on one rank",
-                      .hint = "leave one of them out"});
+  if (options.reproducible && options.parallel.micro_batches.value_or(1) > 1) {
+    throw UsageError(
+        {.what = text::concat("reproducible = true with parallel.micro_batches = ", *options.parallel.micro_batches),
+         .why = "a micro-batch is a virtual shard, on any number of ranks",
+         .hint = "leave micro_batches out, and set virtual_shards for more of them"});
   }
   if (options.reproducible && options.parallel.context.value_or(1) > 1) {
     throw UsageError({.what = text::concat("reproducible = true with parallel.context = ", *options.parallel.context),

@@ -102,6 +102,7 @@ void StageWork::attempt(const StageAction& action) {
 }
 
 void StageWork::compute(const StageAction& action, Debts& owed) {
+  if (work_.begin) work_.begin(action);
   switch (action.kind) {
     case Kind::forward:
       return forward(action, owed);
@@ -136,6 +137,9 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
     if (!is_last(action.stage)) throw_not_left(action.stage);
   } catch (const StageEnd&) {
   }
+  if (work_.end_forward) {
+    work_.end_forward(action.stage, action.micro_batch, is_last(action.stage) ? StageTensors{kept.loss} : kept.results);
+  }
   if (!at::GradMode::is_enabled()) passes_.erase({action.stage, action.micro_batch});
 }
 
@@ -145,9 +149,11 @@ void StageWork::backward(const StageAction& action, Debts& owed) {
   if (is_last(action.stage)) pass.results = {pass.loss};
   const auto gradients = is_last(action.stage) ? StageTensors{at::ones_like(pass.loss)} : receive(action, owed);
   StageTensors of_inputs;
+  bool is_whole = true;
   if (action.kind == Kind::inputs) {
-    found->second.halves.emplace(pass.results, gradients, pass.inputs);
-    of_inputs = found->second.halves->input_gradients();
+    auto& halves = found->second.halves.emplace(pass.results, gradients, pass.inputs);
+    of_inputs = halves.input_gradients();
+    is_whole = halves.is_whole();
   } else {
     passes_.erase(found);
     run_backward(pass.results, gradients);
@@ -155,11 +161,14 @@ void StageWork::backward(const StageAction& action, Debts& owed) {
   }
   pass = {};
   if (!is_first(action.stage)) send(action, of_inputs, owed);
+  if (is_whole && work_.end_backward) work_.end_backward(action.stage, action.micro_batch);
 }
 
 void StageWork::add_weights(const StageAction& action) {
   auto pass = passes_.extract({action.stage, action.micro_batch});
-  pass.mapped().halves->add_other_gradients();
+  auto& halves = *pass.mapped().halves;
+  halves.add_other_gradients();
+  if (!halves.is_whole() && work_.end_backward) work_.end_backward(action.stage, action.micro_batch);
 }
 
 StageTensors StageWork::receive(const StageAction& action, Debts& owed) {

@@ -35,6 +35,11 @@ struct MicroBatchWork {
   /// Whether no other rank computes the same stage together with this one: while it waits for a message, it may compute
   /// gradients of weights that its plan has later.
   bool is_alone = false;
+  /// Called before each action, after a forward pass, and when backward has left all gradients of its weights. May be
+  /// empty.
+  std::function<void(const StageAction& action)> begin = {};
+  std::function<void(int stage, int micro_batch, const StageTensors& results)> end_forward = {};
+  std::function<void(int stage, int micro_batch)> end_backward = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
   std::function<void()> on_failure = {};
 };
