@@ -131,6 +131,69 @@ TEST_CASE("a run that resumes on other ranks, or at another stage of ZeRO, share
   }
 }
 
+TEST_CASE("frozen weights of models that are divided or offloaded are written once, and resume undivided") {
+  const State state;
+  if (state.num_processes() % 2 != 0) return;
+  const Folder folder(state, "incremental");
+  for (const bool is_divided : {true, false}) {
+    auto options = options_of(folder.path() / (is_divided ? "divided" : "offloaded"));
+    if (is_divided) {
+      options.parallel = {.tensor = 2, .plan = {{"base", TensorDivision::columns}, {"adapter", TensorDivision::rows}}};
+    } else {
+      options.zero = {.stage = 3, .offload_parameters = folder.path() / "parameters"};
+    }
+    std::vector<at::Tensor> expected;
+    fs::path first;
+    {
+      IncrementalRun run(options);
+      first = run.train_and_save();
+      CHECK(fs::equivalent(first / frozen, run.train_and_save() / frozen));
+      expected = run.weights();
+    }
+    IncrementalRun run(options_of(options.project.dir));
+    run.accelerator.load_state();
+    if (state.is_main_process()) {
+      CHECK(are_equal(run.weights(), expected));
+    } else {
+      run.weights();
+    }
+    CHECK(fs::equivalent(first / frozen, run.train_and_save() / frozen));
+  }
+}
+
+TEST_CASE("frozen weights of all stages of a pipeline are written once, and resume without stages") {
+  const State state;
+  if (state.num_processes() % 2 != 0) return;
+  const Folder folder(state, "incremental");
+  const auto make = [] {
+    at::manual_seed(4);
+    torch::nn::Sequential net;
+    for (int i = 0; i < 8; ++i) net->push_back(torch::nn::Linear(64, 64));
+    for (auto& parameter : net->parameters()) parameter.requires_grad_(parameter.dim() == 1);
+    return net;
+  };
+  fs::path first;
+  {
+    auto options = options_of(folder.path());
+    options.parallel.pipeline = static_cast<int>(state.num_processes());
+    Accelerator accelerator(options);
+    auto net = make();
+    const auto model = accelerator.prepare(net);
+    first = accelerator.save_state();
+    CHECK(fs::equivalent(first / frozen, accelerator.save_state() / frozen));
+  }
+  Accelerator accelerator(options_of(folder.path()));
+  auto net = make();
+  const auto model = accelerator.prepare(net);
+  {
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : net->parameters()) parameter.zero_();
+  }
+  accelerator.load_state();
+  CHECK(are_equal(net->parameters(), make()->parameters()));
+  CHECK(fs::equivalent(first / frozen, accelerator.save_state() / frozen));
+}
+
 TEST_CASE("frozen weights to which the program writes are saved again, however it writes") {
   const State state;
   const Folder folder(state, "incremental");
