@@ -54,8 +54,9 @@ static_assert(has_rows<ParallelConfig>("parallel."));
 static_assert(has_rows<ProjectOptions>("project."));
 static_assert(has_rows<CheckpointOptions>("checkpoint."));
 static_assert(has_rows<MemoryCheckpointOptions>("memory_checkpoint."));
+static_assert(has_rows<LocalCheckpointOptions>("local_checkpoint."));
 static_assert(has_rows<RecordOptions>("record."));
-constexpr std::size_t groups = 13;
+constexpr std::size_t groups = 14;
 static_assert(std::ranges::count_if(names, [](auto name) { return name.find('.') == name.npos; }) + groups ==
               core::field_count<AcceleratorOptions>());
 

@@ -26,11 +26,18 @@ void check(const CheckpointOptions& options) {
                       .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
                       .hint = "use CheckpointWriter::direct, which writes the same datasets"});
   }
+  if (options.incremental && options.writer == CheckpointWriter::mpio) {
+    throw UsageError({.what = "checkpoint.incremental with CheckpointWriter::mpio",
+                      .why = "MPI-IO writes all tensors of a rank into one file",
+                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
+  }
 }
 
-void check(const MemoryCheckpointOptions& options) {
-  const auto refuse = [](const std::string& what, const char* why) {
-    throw UsageError({.what = "memory_checkpoint." + what, .why = why, .hint = "leave it out for the default"});
+// Those in memory, or on the nodes' disks.
+template <typename Options>
+void check_of_nodes(const Options& options, const char* group) {
+  const auto refuse = [&](const std::string& what, const char* why) {
+    throw UsageError({.what = group + what, .why = why, .hint = "leave it out for the default"});
   };
   if (options.every_steps < 0)
     refuse(text::concat("every_steps = ", options.every_steps), "it counts the steps between two checkpoints");
@@ -111,7 +118,8 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   options.mixed_precision = step::choose_precision(options.mixed_precision, core::process_variables());
   parallel::check(options.ddp);
   check(options.checkpoint);
-  check(options.memory_checkpoint);
+  check_of_nodes(options.memory_checkpoint, "memory_checkpoint.");
+  check_of_nodes(options.local_checkpoint, "local_checkpoint.");
   check(options.record);
   observe::check_trackers(options.log_with);
   check(options.zero);
