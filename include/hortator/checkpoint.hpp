@@ -30,6 +30,10 @@ struct CheckpointOptions {
   /// save_state() or wait_for_checkpoint() after that. What it throws is printed as a warning and does not end the run.
   /// It must call no collective function.
   std::function<void(const std::filesystem::path& folder)> on_complete = {};
+  /// Parameters that are not trained, such as the base model of adapters, are written once, into files of their own
+  /// (frozen.h5). Later checkpoints hold hard links to them as long as their bytes are the same, also in a run that
+  /// resumes on other ranks. Each save reads these parameters to compare them. Not with CheckpointWriter::mpio.
+  bool incremental = false;
 };
 
 /// Checkpoints in the memory of the nodes, from which `hortator launch --max-restarts N` resumes a run after a failure.
@@ -41,6 +45,15 @@ struct MemoryCheckpointOptions {
   int partner = 1;
   /// The memory of a node that they may use, for two of them and copies for partners; default: half of what is free.
   std::optional<std::int64_t> max_bytes = {};
+};
+
+/// Checkpoints on the nodes' own disks, which resume a run after a failure as those in memory do, also in a later
+/// launch on the same nodes. The two newest are kept until the run that has taken them finishes.
+struct LocalCheckpointOptions {
+  std::int64_t every_steps = 0;       ///< optimizer steps between two of them; 0: none. HORTATOR_LOCAL_CHECKPOINT wins
+  std::filesystem::path folder = {};  ///< on each node's own disk; default: SLURM_TMPDIR, TMPDIR, or /tmp
+  int partner = 1;                    ///< the number of other nodes that hold a copy of each node's part
+  std::optional<std::int64_t> max_bytes = {};  ///< of a node, for two of them and copies; default: what the disk has
 };
 
 /// Options of Accelerator::save_state.

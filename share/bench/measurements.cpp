@@ -29,6 +29,8 @@ const std::vector<Measurement>& measurements() {
       {"ema", "a training step with a moving average of the weights against the same step without it", ema},
       {"gathers", "a step at ZeRO stage 3 over several nodes: gathers ahead, in 16 bits and in 8, beside none of them",
        gathers},
+      {"hooks",
+       "a training step with each ddp.comm_hook, PowerSGD among them, against the same step without an average", hooks},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"loss", "linear_cross_entropy, forward and backward, against cross_entropy of linear", loss},

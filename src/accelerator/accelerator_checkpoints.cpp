@@ -10,7 +10,7 @@
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/complete_checkpoints.hpp"
-#include "accelerator/state/memory_saving.hpp"
+#include "accelerator/state/node_saving.hpp"
 #include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "checkpoint/format.hpp"
@@ -139,31 +139,62 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   return result;
 }
 
-/// Loads the newest checkpoint in the memory of the nodes, unless the disk has a newer one that is not known to be
-/// damaged. Returns false if there is none that can be loaded, and adds the reasons to `problems`. Tries each of them
-/// once: `tried` are their numbers. @collective
-bool load_from_memory(Training& training, const LoadOptions& options, std::vector<std::string>& problems,
-                      std::set<std::int64_t>& tried) {
-  auto* const memory = training.output.memory();
-  if (memory == nullptr) return false;
-  for (const auto& recovery : memory->newer_than(accelerator::updates_on_disk(training))) {
-    if (!tried.insert(recovery.number).second) continue;
-    LoadResult result;
-    try {
-      result = load_from(training, memory->fetch(recovery), options, /*has_others=*/true);
-    } catch (const accelerator::FetchError& error) {  // the same on all ranks
-      result = {.outcome = LoadOutcome::damaged, .reason = error.what()};
-    }
+/// @collective
+LoadResult load_once(Training& training, accelerator::NodeCheckpoints& level, const checkpoint::Recovery& recovery,
+                     const LoadOptions& options) {
+  try {
+    return load_from(training, level.fetch(recovery), options, /*has_others=*/true);
+  } catch (const accelerator::FetchError& error) {  // the same on all ranks
+    return {.outcome = LoadOutcome::damaged, .reason = error.what()};
+  }
+}
+
+/// Loads a checkpoint of the nodes; if it is damaged, once more with copies of the damaged files. @collective
+LoadResult load_from_nodes(Training& training, accelerator::NodeCheckpoints& level,
+                           const checkpoint::Recovery& recovery, const LoadOptions& options) {
+  auto result = load_once(training, level, recovery, options);
+  if (result.outcome == LoadOutcome::loaded) return result;
+  const auto repaired = level.repair(recovery);
+  return repaired ? load_once(training, level, *repaired, options) : result;
+}
+
+using Tried = std::set<std::pair<const accelerator::NodeCheckpoints*, std::int64_t>>;
+
+/// Loads the newest checkpoint of the nodes, unless the project has a newer one that is not known to be damaged; of two
+/// that are equally new, the one in memory. Returns false if there is none that can be loaded, and adds the reasons to
+/// `problems`. Tries each of them once: `tried` are their numbers. @collective
+bool load_from_nodes(Training& training, const LoadOptions& options, std::vector<std::string>& problems, Tried& tried) {
+  const auto& levels = training.output.node_levels();
+  if (levels.empty()) return false;
+  for (const auto& [level, recovery] : accelerator::newer_than(levels, accelerator::updates_on_disk(training))) {
+    if (!tried.insert({level, recovery.number}).second) continue;
+    auto result = load_from_nodes(training, *level, recovery, options);
     if (result.outcome == LoadOutcome::loaded) {
       training.output.note_resumed();
-      memory->note_loaded(recovery.updates);
-      log::info("loaded the checkpoint of update ", recovery.updates, " from the memory of the nodes");
+      for (const auto& one : levels) one->note_loaded(recovery.updates);
+      log::info("loaded the checkpoint of update ", recovery.updates, " from the ", level->place(), " of the nodes");
       return true;
     }
-    if (training.host().rank() == 0) log::warn("a checkpoint in memory was skipped: ", result.reason);
+    if (training.host().rank() == 0) log::warn("a checkpoint in ", level->place(), " was skipped: ", result.reason);
     problems.push_back(std::move(result.reason));
   }
   return false;
+}
+
+constexpr std::size_t max_earlier = 3;
+
+/// The checkpoints whose frozen files the next one may link, on rank 0.
+std::vector<fs::path> earlier_checkpoints(const Training& training, const fs::path& target) {
+  std::vector<fs::path> found;
+  if (training.host().rank() != 0 || !training.options().checkpoint.incremental) return found;
+  const auto& project = training.output.project();
+  auto all = checkpoint::candidates(target);
+  for (auto& one : project.checkpoints()) all.push_back(std::move(one));
+  for (const auto& one : all) {
+    if (found.size() == max_earlier) break;
+    if (!project.is_damaged(one) && std::ranges::find(found, one) == found.end()) found.push_back(one);
+  }
+  return found;
 }
 
 /// Whether Hugging Face Accelerate wrote the folder; only rank 0 looks. @collective
@@ -234,12 +265,16 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   if (mpi::rehearsed_world()) return target;  // the other ranks' parts do not exist
   warn_of_lost_gradients(*training_);
   join_local_steps(*training_);
+  const auto& settings = training_->options().checkpoint;
+  if (settings.incremental) training_->output.background_save().wait(host);  // the next save links its files
   const accelerator::BegunSave begun(*training_, target);
   const accelerator::ModelSelection selection{.only_trainable = options.only_trainable, .left_out = begun.left_out()};
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
   for (const auto& model : training_->prepared.models()) model->share_buffers();
   const auto snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0), selection);
-  const checkpoint::SaveOptions how = {.writer = training_->options().checkpoint.writer,
+  std::vector<fs::path> earlier;
+  mpi::all_or_none(host, [&] { earlier = earlier_checkpoints(*training_, target); });
+  const checkpoint::SaveOptions how = {.writer = settings.writer,
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),
                                        .updates = training_->output.updates(),
@@ -247,18 +282,19 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .metadata = options.metadata,
                                        .end_job = end_job,
                                        .replaces_damaged = project.is_damaged(target),
-                                       .begun = begun.folder()};
-  auto folder = training_->options().checkpoint.asynchronous
-                    ? training_->output.background_save().start(host, target, snapshot, how)
-                    : checkpoint::save(host, target, snapshot, how);
+                                       .begun = begun.folder(),
+                                       .shares_frozen = settings.incremental,
+                                       .earlier = std::move(earlier)};
+  auto folder = settings.asynchronous ? training_->output.background_save().start(host, target, snapshot, how)
+                                      : checkpoint::save(host, target, snapshot, how);
   project.forget_damaged(target);
   if (by_default) project.saved_one();
   accelerator::announce_completed_saves(*training_);
-  if (!training_->options().checkpoint.asynchronous) accelerator::announce_complete(*training_, folder);
+  if (!settings.asynchronous) accelerator::announce_complete(*training_, folder);
   if (is_main_process()) project.prune();
   auto& pace = training_->control.stopping().pace();
   pace.saved(accelerator::SavePace::Clock::now() - begin);
-  if (!training_->options().checkpoint.asynchronous) pace.note_complete();
+  if (!settings.asynchronous) pace.note_complete();
   return folder;
 }
 
@@ -276,8 +312,7 @@ bool Accelerator::has_checkpoint() const {
   mpi::all_or_none(training_->host(),
                    [&] { found = is_main_process() && !training_->output.project().checkpoints().empty(); });
   found = mpi::broadcast(training_->host(), found);
-  const auto* memory = training_->output.memory();
-  return found || (memory != nullptr && !memory->newer_than({}).empty());
+  return found || !accelerator::newer_than(training_->output.node_levels(), {}).empty();
 }
 
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
@@ -292,20 +327,20 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     return log::info("loaded ", dir.string());
   }
   std::vector<std::string> problems;
-  std::set<std::int64_t> tried;
-  if (dir.empty() && load_from_memory(*training_, options, problems, tried)) return;
+  Tried tried;
+  if (dir.empty() && load_from_nodes(*training_, options, problems, tried)) return;
   const auto folders = candidate_folders(*training_, dir);
   for (const auto& folder : folders) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
     if (result.outcome == LoadOutcome::loaded) {
       if (dir.empty()) training_->output.note_resumed();
-      if (auto* memory = training_->output.memory()) memory->note_loaded(training_->output.updates());
+      for (const auto& level : training_->output.node_levels()) level->note_loaded(training_->output.updates());
       return log::info("loaded ", folder.string());
     }
     if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
     training_->output.project().note_damaged(folder);
     problems.push_back(std::move(result.reason));
-    if (dir.empty() && load_from_memory(*training_, options, problems, tried)) return;
+    if (dir.empty() && load_from_nodes(*training_, options, problems, tried)) return;
   }
   if (problems.empty()) {
     throw UsageError({.what = text::concat("There is no checkpoint in ", training_->output.project().dir().string()),
@@ -333,6 +368,8 @@ Accelerator::~Accelerator() {
   if (std::uncaught_exceptions() > 0) return;
   try {
     wait_for_checkpoint();
+    if (training_->control.stopping().is_leaving()) return;  // the run will be resumed
+    for (const auto& level : training_->output.node_levels()) level->end();
   } catch (const std::exception& error) {
     if (is_main_process()) log::warn("the last save has failed: ", error.what());
     runtime::note_late_failure(std::current_exception());

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "accelerator/state/complete_checkpoints.hpp"
-#include "accelerator/state/memory_saving.hpp"
+#include "accelerator/state/node_saving.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"
@@ -18,7 +18,7 @@ bool Accelerator::should_stop() {
   if (stopping.is_leaving()) return true;
   if (!training_->control.is_between_steps()) return false;
   if (!stopping.agree_to_stop()) {
-    if (stopping.agree_to_other_save()) accelerator::save_in_memory(*training_);
+    if (stopping.agree_to_other_save()) accelerator::save_on_nodes(*training_);
     return false;
   }
   if (stopping.agree_that_save_fits()) {

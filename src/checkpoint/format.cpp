@@ -19,7 +19,19 @@ std::string data_file(std::size_t index, std::size_t files) {
   return files == 1 ? std::string("state.h5") : text::concat("state-", index, ".h5");
 }
 
-bool is_data_file(std::string_view name) { return name == "state.h5" || is_numbered(name, "state-", ".h5"); }
+std::string frozen_file(std::size_t index, std::size_t files) {
+  return files == 1 ? std::string("frozen.h5") : text::concat("frozen-", index, ".h5");
+}
+
+std::string stored_file(std::size_t index, std::size_t state_files, std::size_t files) {
+  return index < state_files ? data_file(index, state_files) : frozen_file(index - state_files, files - state_files);
+}
+
+bool is_frozen_file(std::string_view name) { return name == "frozen.h5" || is_numbered(name, "frozen-", ".h5"); }
+
+bool is_data_file(std::string_view name) {
+  return name == "state.h5" || is_numbered(name, "state-", ".h5") || is_frozen_file(name);
+}
 
 std::string report_file(int rank) { return text::concat("written-", rank); }
 

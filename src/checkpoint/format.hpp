@@ -26,7 +26,12 @@ inline std::string rank_folder(int rank) { return std::string(ranks_folder) + "/
 
 /// "state.h5" if there is one data file, otherwise "state-0.h5", "state-1.h5", ...
 std::string data_file(std::size_t index, std::size_t files);
+/// "frozen.h5", or "frozen-0.h5", ...: data files that several checkpoints may share, as hard links.
+std::string frozen_file(std::size_t index, std::size_t files);
+/// The name of file `index` of `files`; those from `state_files` on are frozen ones.
+std::string stored_file(std::size_t index, std::size_t state_files, std::size_t files);
 bool is_data_file(std::string_view name);
+bool is_frozen_file(std::string_view name);
 
 /// The file with which a rank that saves in the background sends its report to rank 0. It is removed before the
 /// checkpoint is complete.

@@ -21,7 +21,17 @@ namespace {
 
 // nlohmann finds these by the types' namespace.
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Manifest::File, name, bytes, structure_crc32c)
+static void to_json(json& to, const Manifest::File& file) {
+  to = {{"name", file.name}, {"bytes", file.bytes}, {"structure_crc32c", file.structure_crc32c}};
+  if (file.tensors_crc32c) to["tensors_crc32c"] = *file.tensors_crc32c;
+}
+
+static void from_json(const json& from, Manifest::File& file) {
+  from.at("name").get_to(file.name);
+  from.at("bytes").get_to(file.bytes);
+  from.at("structure_crc32c").get_to(file.structure_crc32c);
+  if (from.contains("tensors_crc32c")) file.tensors_crc32c = from.at("tensors_crc32c").get<std::uint32_t>();
+}
 
 static void to_json(json& to, const StoredPiece& piece) {
   to = {piece.file, piece.offset, piece.elements.begin, piece.elements.end};
@@ -131,7 +141,7 @@ void check(const std::vector<Manifest::File>& files) {
     if (is_data_file(file.name)) continue;
     throw formats::FileError(
         {.what = "it names the file " + text::quote(file.name),
-         .why = "the files of a checkpoint are in its folder and are called state.h5 or state-0.h5"});
+         .why = "the files of a checkpoint are in its folder and are called state.h5, state-0.h5 or frozen.h5"});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <hortator/training/state_dict.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,8 @@ struct Manifest {
   struct File {
     std::string name = "";
     std::int64_t bytes = 0;
-    std::uint32_t structure_crc32c = 0;  ///< of all bytes outside the tensors, in file order
+    std::uint32_t structure_crc32c = 0;                ///< of all bytes outside the tensors, in file order
+    std::optional<std::uint32_t> tensors_crc32c = {};  ///< of all others; older versions have not written it
   };
   struct Dataset {
     formats::TensorSpec spec = {};

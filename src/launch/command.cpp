@@ -79,7 +79,8 @@ Arguments srun_variables(const LaunchRequest& request) {
 // Without --kill-on-bad-exit, ranks would wait for a killed rank until the job's time limit.
 Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environment) {
   Arguments arguments = {"srun", "--mpi=" + *environment.srun_mpi, "--kill-on-bad-exit=1"};
-  if (request.survives_nodes) arguments.emplace_back("--no-kill");
+  // Whatever the allocation has: the ranks that are left would wait for lost ones.
+  if (request.survives_nodes) arguments.emplace_back("--no-kill=off");
   if (request.nodes) append(arguments, {"-N", std::to_string(*request.nodes)});
   append(arguments, {"-n", std::to_string(request.ranks)});
   if (request.ranks_per_node) arguments.push_back("--ntasks-per-node=" + std::to_string(*request.ranks_per_node));

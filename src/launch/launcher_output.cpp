@@ -26,9 +26,12 @@ std::string_view rule() {
 
 // First lines, after the launcher's name in most of them.
 bool begins_report(std::string_view line) {
-  static constexpr std::array<std::string_view, 5> texts = {
-      "Primary job  terminated normally, but ", "MPI_ABORT was invoked on rank ", " noticed that process rank ",
-      " detected that one or more processes exited ", " has exited due to process rank "};
+  static constexpr std::array<std::string_view, 6> texts = {"Primary job  terminated normally, but ",
+                                                            "MPI_ABORT was invoked on rank ",
+                                                            " noticed that process rank ",
+                                                            " detected that one or more processes exited ",
+                                                            " has exited due to process rank ",
+                                                            " has lost communication with a remote daemon"};
   return std::ranges::any_of(texts, [&](std::string_view text) {
     const auto at = line.find(text);
     return text.front() == ' ' ? at != line.npos && at > 0 && at == line.find(' ') : at == 0;

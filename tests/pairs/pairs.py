@@ -47,6 +47,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "pipeline": "pipelines",
     "adapters": "LoRA adapters",
     "memory_checkpoint": "checkpoints in memory",
+    "incremental": "incremental checkpoints",
     "fp8": "mixed_precision fp8",
     "record": "record, of the operators of a step",
 }

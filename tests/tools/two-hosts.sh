@@ -27,6 +27,7 @@ take_down() {
   for i in $(seq "$hosts"); do ip netns pids "$(host "$i")" 2>/dev/null | xargs -r kill -9 || true; done
   for i in $(seq "$hosts"); do ip netns del "$(host "$i")" 2>/dev/null || true; done
   ip link del "$bridge" 2>/dev/null || true
+  for i in $(seq "$hosts"); do umount -l "$work/memory/$(host "$i")" 2>/dev/null || true; done
   rm -rf "$work"
 }
 trap take_down EXIT
@@ -46,15 +47,17 @@ for i in $(seq "$hosts"); do
   if [ -n "$rate" ]; then tc -n "$name" qdisc add dev eth0 root tbf rate "$rate" burst 256kb latency 50ms; fi
   echo "$net.$i $name" >>"$work/hosts"
   places+=("$name:$ranks")
+  mkdir -p "$work/memory/$name"
+  mount -t tmpfs -o mode=1777 tmpfs "$work/memory/$name"
 done
 
-# Each host has its own network, name, hosts file and /dev/shm. The replacement for ssh passes on as little of the environment as ssh does.
+# Each host has its own network, name, hosts file and /dev/shm, which is memory/NAME beside $HOSTS_FILE. The replacement for ssh passes on as little of the environment as ssh does.
 cat >"$work/on" <<EOF
 #!/usr/bin/env bash
 name=\$1
 shift
 exec ip netns exec "\$name" unshare --uts --mount bash -c \
-  'hostname "\$0"; mount --bind "$work/hosts" /etc/hosts; mount -t tmpfs -o mode=1777 tmpfs /dev/shm; exec bash -c "\$1"' "\$name" "\$*"
+  'hostname "\$0"; mount --bind "$work/hosts" /etc/hosts; mount --bind "$work/memory/\$0" /dev/shm; exec bash -c "\$1"' "\$name" "\$*"
 EOF
 # shellcheck disable=SC2016
 printf '#!/usr/bin/env bash\nexec env -i HOME="$HOME" PATH="$PATH" "%s/on" "$@"\n' "$work" >"$work/far"

@@ -98,6 +98,7 @@ struct AcceleratorOptions {
   ProjectOptions project = {};
   CheckpointOptions checkpoint = {};
   MemoryCheckpointOptions memory_checkpoint = {};
+  LocalCheckpointOptions local_checkpoint = {};
   RecordOptions record = {};  ///< HORTATOR_RECORD_OPERATORS and HORTATOR_RECORD_STEP fill in what is not set
   /// The communicator to use instead of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
   std::optional<int> communicator = {};

@@ -136,6 +136,7 @@ void PipelineRun::run(const std::vector<parallel::StageAction>& plan, const std:
       .is_plain = is_plain,
       .route = map != nullptr ? &route : nullptr,
       .whole = [](const at::Tensor& activation) { return parallel::operand_of(activation).whole(); },
+      .is_alone = !has_companions(),
       .on_failure = [this] { free_companions(); }};
   if (reproducing != nullptr && trains_) take_shards(micro_batches);
   parallel::StageWork work(model_.staged() != nullptr ? stages_ : nullptr, map, std::move(micro_batches));
@@ -191,11 +192,14 @@ void PipelineRun::require_rows() const {
                     .hint = "give it a batch with at least one row"});
 }
 
+bool PipelineRun::has_companions() const {
+  const auto& mesh = training_.channels.mesh().shape();
+  return mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1;
+}
+
 // Ranks that compute the same stage together wait for this one.
 void PipelineRun::free_companions() {
-  const auto& mesh = training_.channels.mesh().shape();
-  if (mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1)
-    training_.abandon("a stage of the pipeline has failed");
+  if (has_companions()) training_.abandon("a stage of the pipeline has failed");
 }
 
 void PipelineRun::agree(const parallel::StageWork& work) const {

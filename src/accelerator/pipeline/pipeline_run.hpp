@@ -51,6 +51,7 @@ class PipelineRun {
   parallel::Route survey(const parallel::StageMap& map) const;
   void refuse_divided() const;
   void require_rows() const;
+  bool has_companions() const;
   void free_companions();
   void agree(const parallel::StageWork& work) const;
 

@@ -177,6 +177,7 @@ void put_model(SnapshotDraft& draft, const std::string& prefix, const Training& 
     if (only_trainable && !item.value().requires_grad()) continue;
     if (parallel::is_of_other_stage(item.value())) continue;
     const auto name = prefix + "/" + item.key();
+    if (!item.value().requires_grad()) draft.snapshot.frozen.insert(name);
     const auto sharded = find_sharded(training, item.value());
     const auto* divided =
         model.divided() != nullptr && !model.is_lent() ? model.divided()->find(item.value()) : nullptr;

@@ -26,11 +26,18 @@ void check(const CheckpointOptions& options) {
                       .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
                       .hint = "use CheckpointWriter::direct, which writes the same datasets"});
   }
+  if (options.incremental && options.writer == CheckpointWriter::mpio) {
+    throw UsageError({.what = "checkpoint.incremental with CheckpointWriter::mpio",
+                      .why = "MPI-IO writes all tensors of a rank into one file",
+                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
+  }
 }
 
-void check(const MemoryCheckpointOptions& options) {
-  const auto refuse = [](const std::string& what, const char* why) {
-    throw UsageError({.what = "memory_checkpoint." + what, .why = why, .hint = "leave it out for the default"});
+// Those in memory, or on the nodes' disks.
+template <typename Options>
+void check_of_nodes(const Options& options, const char* group) {
+  const auto refuse = [&](const std::string& what, const char* why) {
+    throw UsageError({.what = group + what, .why = why, .hint = "leave it out for the default"});
   };
   if (options.every_steps < 0)
     refuse(text::concat("every_steps = ", options.every_steps), "it counts the steps between two checkpoints");
@@ -84,12 +91,13 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "whether an update is left out is decided before it, with what travels with the gradients",
                       .hint = "leave one of them out"});
   }
-  if (options.ddp.bucket_hook && (options.reproducible || options.zero.stage.value_or(0) > 1)) {
-    throw UsageError({.what = options.reproducible
-                                  ? std::string("ddp.bucket_hook with reproducible = true")
-                                  : text::concat("ddp.bucket_hook with zero.stage = ", *options.zero.stage),
+  const bool is_low_rank = options.ddp.comm_hook == DDPCommunicationHookType::power_sgd;
+  if ((options.ddp.bucket_hook || is_low_rank) && (options.reproducible || options.zero.stage.value_or(0) > 1)) {
+    const auto* const option = is_low_rank ? "ddp.comm_hook = power_sgd" : "ddp.bucket_hook";
+    throw UsageError({.what = options.reproducible ? text::concat(option, " with reproducible = true")
+                                                   : text::concat(option, " with zero.stage = ", *options.zero.stage),
                       .why = "gradients travel in other ways there, not as buckets of whole gradients",
-                      .hint = "leave the function out, or use stage 0 or 1 without reproducible"});
+                      .hint = "leave it out, or use stage 0 or 1 without reproducible"});
   }
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
@@ -110,7 +118,8 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   options.mixed_precision = step::choose_precision(options.mixed_precision, core::process_variables());
   parallel::check(options.ddp);
   check(options.checkpoint);
-  check(options.memory_checkpoint);
+  check_of_nodes(options.memory_checkpoint, "memory_checkpoint.");
+  check_of_nodes(options.local_checkpoint, "local_checkpoint.");
   check(options.record);
   observe::check_trackers(options.log_with);
   check(options.zero);

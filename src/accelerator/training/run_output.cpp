@@ -53,7 +53,7 @@ std::optional<runtime::FolderLock> locked(const runtime::World& world, const std
 RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& world, std::function<void()> on_step)
     : project_(options.project),
       lock_(locked(world, project_.dir())),
-      memory_(only_estimates() ? nullptr : MemoryCheckpoints::open(options.memory_checkpoint, world, project_.dir())),
+      node_levels_(only_estimates() ? NodeLevels() : open_levels(options, world, project_.dir())),
       progress_(
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
       trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),

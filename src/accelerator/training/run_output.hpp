@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "accelerator/state/memory_checkpoints.hpp"
+#include "accelerator/state/node_checkpoints.hpp"
 #include "accelerator/training/project.hpp"
 #include "accelerator/training/run_status.hpp"
 #include "checkpoint/write/background_save.hpp"
@@ -32,7 +32,8 @@ class RunOutput {
   Project& project() { return project_; }
   const Project& project() const { return project_; }
   checkpoint::BackgroundSave& background_save() { return background_save_; }
-  MemoryCheckpoints* memory() const { return memory_.get(); }  ///< null unless checkpoints are kept in memory
+  /// Where the run also keeps checkpoints: in the memory of nodes, on their disks.
+  const NodeLevels& node_levels() const { return node_levels_; }
   observe::NotedProgress& progress() { return *progress_; }
   observe::Trackers& trackers() { return trackers_; }
   const observe::Trackers& trackers() const { return trackers_; }
@@ -57,7 +58,7 @@ class RunOutput {
   Project project_;
   std::optional<runtime::FolderLock> lock_;  ///< on the main process; released after the last save has ended
   checkpoint::BackgroundSave background_save_;
-  std::unique_ptr<MemoryCheckpoints> memory_;
+  NodeLevels node_levels_;
   std::unique_ptr<observe::NotedProgress> progress_;
   observe::Trackers trackers_;
   RunStatus status_;

@@ -65,8 +65,12 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
     at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
     at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
-  if (const auto* memory = output.memory())
-    control.stopping().also_save_when([this, memory] { return memory->is_due(output.updates()); });
+  if (!output.node_levels().empty()) {
+    control.stopping().also_save_when([this] {
+      return std::ranges::any_of(output.node_levels(),
+                                 [&](const auto& level) { return level->is_due(output.updates()); });
+    });
+  }
   connect();
   if (!launched_.options.record.operators.empty()) start_recording();  // some ranks may have no folder
 }

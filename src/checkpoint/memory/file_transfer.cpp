@@ -43,7 +43,11 @@ class OpenPieces {
   }
 
   void close() {
-    if (file_) work_.run([&] { file_->close(); });
+    if (!file_) return;
+    work_.run([&] {
+      file_->sync();  // of no cost in memory
+      file_->close();
+    });
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "checkpoint/format.hpp"
 #include "checkpoint/memory/file_transfer.hpp"
 #include "checkpoint/write/removal.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "mpi/agree.hpp"
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 void put_whole(const fs::path& path, const std::string& bytes) {
   auto file = formats::RawFile::create(path);
   file.write_at(0, bytes.data(), bytes.size());
+  file.sync();
   file.close();
 }
 
@@ -29,8 +31,10 @@ std::int64_t max_file_bytes(const Manifest& manifest) {
   return bytes;
 }
 
-fs::path data_path(const fs::path& folder, std::size_t file, std::size_t files) {
-  return folder / data_file(file, files);
+/// Keeps checkpoints on disks readable after a power failure.
+void rename_durably(const fs::path& from, const fs::path& to) {
+  formats::rename(from, to);
+  formats::sync_folder(to.parent_path());
 }
 
 }  // namespace
@@ -40,18 +44,18 @@ MemoryStore::MemoryStore(const mpi::Communicator& comm, MemoryNode node, MemoryL
       node_(std::move(node)),
       limits_(limits),
       leaders_(comm.split(node_.is_leader ? 0 : 1, comm.rank())),
-      memory_(node_.folder, limits.max_bytes) {
+      memory_(node_.folder, limits.max_bytes, limits.medium) {
   limits_.partners = std::min(limits_.partners, node_.nodes - 1);
   for (const int its : mpi::all_gather(comm_, node_.node)) file_of_.push_back(static_cast<std::size_t>(its));
   mpi::all_or_none(comm_, [&] {
     if (!fs::is_directory(node_.folder)) {
       throw UsageError({.what = text::concat("There is no folder ", node_.folder.string(), " on this node"),
-                        .why = "checkpoints in memory are kept there",
+                        .why = "checkpoints in its memory or on its disk are kept there",
                         .hint = "start the program by `hortator launch --memory-checkpoint STEPS --max-restarts N`"});
     }
     if (!std::ranges::is_sorted(file_of_)) {
       throw UsageError({.what = "The ranks do not fill one node after the other",
-                        .why = "each node keeps one contiguous part of a checkpoint in its memory",
+                        .why = "each node keeps one contiguous part of a checkpoint",
                         .hint = "drop --map-by, or distribute ranks in blocks"});
     }
   });
@@ -65,9 +69,17 @@ void MemoryStore::save(const Snapshot& snapshot, SaveOptions options) {
   const formats::Replacement replacement(memory_.path(number), mpi::broadcast(comm_, formats::replacement_id()),
                                          ownership());
   require_complete(comm_, snapshot, options);
-  const auto task = plan(comm_, replacement, snapshot, options);
+  std::optional<FrozenFiles> shared;
+  SaveTask task = [&] {
+    if (!options.shares_frozen) return plan(comm_, replacement, snapshot, options);
+    const FrozenTensors frozen(comm_, snapshot);
+    shared = share(frozen, options);
+    return shared ? plan(comm_, replacement, frozen.others(), options)
+                  : plan(comm_, replacement, snapshot, options, frozen.names());
+  }();
+  if (shared && comm_.rank() == 0) task.shared = *shared;
   try {
-    write(task, number);
+    write(task, number, shared ? frozen_here() : std::vector<std::string>());
   } catch (...) {
     std::error_code ignored;
     if (node_.is_leader) fs::remove_all(replacement.staged(), ignored);
@@ -75,12 +87,25 @@ void MemoryStore::save(const Snapshot& snapshot, SaveOptions options) {
   }
 }
 
+// Each node links what it holds of the newest checkpoint. After a restart on other nodes, all is written again.
+std::optional<FrozenFiles> MemoryStore::share(const FrozenTensors& frozen, SaveOptions options) const {
+  if (!whole_) return {};
+  if (comm_.rank() == 0) options.earlier = {memory_.path(*whole_)};
+  return frozen.share(options, [&](const FrozenFiles& found) {
+    if (!node_.is_leader) return;
+    const auto here = frozen_here();
+    const auto exists = [&](const std::string& name) { return fs::exists(memory_.path(*whole_) / name); };
+    if (std::cmp_equal(found.files.size(), node_.nodes) && std::ranges::all_of(here, exists)) return;
+    throw Error({.what = "the last checkpoint is of other nodes"});
+  });
+}
+
 // Until the end, the newest checkpoint before stays as it is.
-void MemoryStore::write(const SaveTask& task, std::int64_t number) {
+void MemoryStore::write(const SaveTask& task, std::int64_t number, const std::vector<std::string>& linked) {
   const auto staged = task.replacement.staged();
   mpi::all_or_none(comm_, [&] {
     if (!node_.is_leader) return;
-    memory_.make(staged, files_here(task.layout), bytes_here(task.layout), whole_);
+    memory_.make(staged, files_here(task.layout), bytes_here(task.layout), whole_, linked);
   });
   RankReport mine;
   mpi::all_or_none(comm_, [&] { mine = write_part(task); });
@@ -92,7 +117,7 @@ void MemoryStore::write(const SaveTask& task, std::int64_t number) {
   json = mpi::broadcast(comm_, std::string_view(json));
   copy_to_partners(task, json);
   mpi::all_or_none(comm_, [&] {
-    if (node_.is_leader) formats::rename(staged, memory_.path(number));
+    if (node_.is_leader) rename_durably(staged, memory_.path(number));
   });
   whole_ = number;
 }
@@ -107,31 +132,46 @@ void MemoryStore::copy_to_partners(const SaveTask& task, const std::string& json
   });
   SteadyWork work;
   if (node_.is_leader) {
-    const auto file_of_node = [&](int node) {
-      const auto file = static_cast<std::size_t>((node + node_.nodes) % node_.nodes);
-      return FileOfRank{.path = data_path(staged, file, manifest.files.size()), .bytes = manifest.files[file].bytes};
+    const auto written = [&](std::size_t file) {
+      return FileOfRank{.path = staged / manifest.files[file].name, .bytes = manifest.files[file].bytes};
     };
-    for (int distance = 1; distance <= limits_.partners; ++distance) {
-      pass_on(leaders_, distance, file_of_node(node_.node), file_of_node(node_.node - distance),
-              max_file_bytes(manifest), work);
+    for (std::size_t first = 0; first < task.layout.files.size(); first += task.layout.state_files) {
+      for (int distance = 1; distance <= limits_.partners; ++distance) {
+        pass_on(leaders_, distance, written(first + held_by(0)), written(first + held_by(distance)),
+                max_file_bytes(manifest), work);
+      }
     }
   }
   mpi::agree(comm_, work.outcome());
 }
 
+/// The file of the node that precedes this one by `distance`: the node holds it if it is a partner.
+std::size_t MemoryStore::held_by(int distance) const {
+  return static_cast<std::size_t>((node_.node - distance + node_.nodes) % node_.nodes);
+}
+
 std::vector<std::string> MemoryStore::files_here(const Layout& layout) const {
   std::vector<std::string> names;
-  for (int distance = 0; distance <= limits_.partners; ++distance) {
-    const auto file = static_cast<std::size_t>((node_.node - distance + node_.nodes) % node_.nodes);
-    names.push_back(data_file(file, layout.files.size()));
+  for (std::size_t first = 0; first < layout.files.size(); first += layout.state_files) {
+    for (int distance = 0; distance <= limits_.partners; ++distance)
+      names.push_back(layout.name_of_file(first + held_by(distance)));
   }
+  return names;
+}
+
+std::vector<std::string> MemoryStore::frozen_here() const {
+  std::vector<std::string> names;
+  for (int distance = 0; distance <= limits_.partners; ++distance)
+    names.push_back(frozen_file(held_by(distance), static_cast<std::size_t>(node_.nodes)));
   return names;
 }
 
 std::uint64_t MemoryStore::bytes_here(const Layout& layout) const {
   std::int64_t bytes = 0;
-  for (int distance = 0; distance <= limits_.partners; ++distance)
-    bytes += layout.files[static_cast<std::size_t>((node_.node - distance + node_.nodes) % node_.nodes)].end;
+  for (std::size_t first = 0; first < layout.files.size(); first += layout.state_files) {
+    for (int distance = 0; distance <= limits_.partners; ++distance)
+      bytes += layout.files[first + held_by(distance)].end;
+  }
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -168,10 +208,9 @@ fs::path MemoryStore::fetch(const Recovery& recovery) {
 
 void MemoryStore::receive(const Recovery& recovery, SteadyWork& work) {
   const auto folder = memory_.path(recovery.number);
-  const auto files = recovery.files;
   for (const auto& transfer : recovery.transfers) {
     const bool takes_part = transfer.from == node_.node || transfer.to[static_cast<std::size_t>(node_.node)];
-    const auto path = takes_part ? data_path(folder, transfer.file, files) : fs::path();
+    const auto path = takes_part ? folder / recovery.name_of_file(transfer.file) : fs::path();
     if (transfer.to[static_cast<std::size_t>(node_.node)]) fetched_.push_back(path);
     broadcast_file(leaders_, transfer.from, {.path = path, .bytes = transfer.bytes}, work);
   }
@@ -181,6 +220,23 @@ void MemoryStore::receive(const Recovery& recovery, SteadyWork& work) {
   json = mpi::broadcast(leaders_, std::string_view(json), recovery.manifest_from);
   if (recovery.manifest_to[static_cast<std::size_t>(node_.node)])
     work.run([&] { put_whole(folder / manifest_file, json); });
+}
+
+std::optional<Recovery> MemoryStore::repair(const Recovery& recovery) {
+  drop_fetched();
+  bool has_removed = false;
+  mpi::all_or_none(comm_, [&] {
+    if (!node_.is_leader) return;
+    for (const auto& name : memory_.remove_damaged(recovery.number)) {
+      has_removed = true;
+      log::warn(memory_.path(recovery.number) / name, " is damaged, and removed");
+    }
+  });
+  if (!mpi::all_reduce(comm_, has_removed, MPI_LOR)) return {};
+  for (auto& left : recoveries()) {
+    if (left.number == recovery.number) return left;
+  }
+  return {};
 }
 
 void MemoryStore::drop_fetched() {

@@ -9,6 +9,7 @@
 #include "checkpoint/memory/file_transfer.hpp"
 #include "checkpoint/memory/node_memory.hpp"
 #include "checkpoint/memory/recovery_plan.hpp"
+#include "checkpoint/write/frozen_tensors.hpp"
 #include "checkpoint/write/save.hpp"
 #include "mpi/communicator.hpp"
 
@@ -25,10 +26,12 @@ struct MemoryNode {
 struct MemoryLimits {
   int partners = 1;                             ///< the number of other nodes that hold a copy of each node's file
   std::optional<std::uint64_t> max_bytes = {};  ///< of a node
+  NodeMedium medium = NodeMedium::memory;
 };
 
-/// The two newest checkpoints of a run in the memory of its nodes. Each node's ranks write one data file; the nodes
-/// that follow it hold copies. A checkpoint counts once all ranks have agreed that it is written.
+/// The two newest checkpoints of a run in the memory, or on the disks, of its nodes. Each node's ranks write one data
+/// file, and one for frozen tensors; the nodes that follow it hold copies. A checkpoint counts once all ranks have
+/// agreed that it is written.
 class MemoryStore {
  public:
   /// `comm` must outlive this. Throws UsageError on all ranks if a node's folder is missing. @collective
@@ -43,14 +46,20 @@ class MemoryStore {
   /// Sends each node the files that it is missing, and returns the folder that this rank loads. Throws on all ranks if
   /// a node has no room, or a file cannot be read. @collective
   std::filesystem::path fetch(const Recovery& recovery);
+  /// What a checkpoint that could not be loaded becomes without the data files that have other bytes than were saved:
+  /// nodes that hold good copies send those. Nothing if no file is damaged, or one has no good copy. @collective
+  std::optional<Recovery> repair(const Recovery& recovery);
   /// Removes what fetch() has added. @collective
   void drop_fetched();
 
  private:
-  void write(const SaveTask& task, std::int64_t number);
+  std::optional<FrozenFiles> share(const FrozenTensors& frozen, SaveOptions options) const;
+  void write(const SaveTask& task, std::int64_t number, const std::vector<std::string>& linked);
   void copy_to_partners(const SaveTask& task, const std::string& json);
   void receive(const Recovery& recovery, SteadyWork& work);
+  std::size_t held_by(int distance) const;
   std::vector<std::string> files_here(const Layout& layout) const;
+  std::vector<std::string> frozen_here() const;
   std::uint64_t bytes_here(const Layout& layout) const;
 
   const mpi::Communicator& comm_;

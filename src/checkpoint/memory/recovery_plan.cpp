@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "checkpoint/format.hpp"
 #include "checkpoint/packed_bytes.hpp"
 
 namespace hortator::checkpoint {
@@ -29,6 +30,7 @@ std::optional<Recovery> recovery_of(const HeldByNodes& held) {
   Recovery recovery{.number = (*first)->number,
                     .updates = (*first)->updates,
                     .files = (*first)->files.size(),
+                    .state_files = static_cast<std::size_t>((*first)->state_files),
                     .manifest_from = static_cast<int>(first - held.begin())};
   for (const auto* one : held) recovery.manifest_to.push_back(one == nullptr);
   for (std::size_t file = 0; file < (*first)->files.size(); ++file) {
@@ -44,6 +46,8 @@ std::optional<Recovery> recovery_of(const HeldByNodes& held) {
 }
 
 }  // namespace
+
+std::string Recovery::name_of_file(std::size_t file) const { return stored_file(file, state_files, files); }
 
 std::int64_t Recovery::missing_bytes(int node) const {
   std::int64_t bytes = 0;
@@ -70,6 +74,7 @@ std::string pack(const NodeInventory& inventory) {
     put(bytes, one.number);
     put(bytes, one.updates);
     put(bytes, one.manifest);
+    put(bytes, one.state_files);
     put(bytes, std::vector<std::uint8_t>(one.files.begin(), one.files.end()));
     put(bytes, one.bytes);
   }
@@ -83,6 +88,7 @@ NodeInventory unpack_inventory(std::string_view bytes) {
     one.number = from.take<std::int64_t>();
     one.updates = from.take<std::int64_t>();
     one.manifest = from.take<std::uint32_t>();
+    one.state_files = from.take<std::int64_t>();
     std::vector<std::uint8_t> files;
     from.take(files);
     one.files.assign(files.begin(), files.end());

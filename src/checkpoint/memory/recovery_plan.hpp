@@ -15,6 +15,7 @@ struct HeldGeneration {
   std::int64_t number = 0;               ///< grows with each checkpoint in memory
   std::int64_t updates = 0;              ///< optimizer steps done
   std::uint32_t manifest = 0;            ///< checksum of its manifest
+  std::int64_t state_files = 0;          ///< the first of its data files; the others are frozen ones
   std::vector<bool> files = {};          ///< of each data file of the checkpoint, whether the node has it
   std::vector<std::int64_t> bytes = {};  ///< of each data file
 
@@ -40,10 +41,12 @@ struct Recovery {
   std::int64_t number = 0;
   std::int64_t updates = 0;
   std::size_t files = 0;                 ///< the number of its data files
+  std::size_t state_files = 0;           ///< of those
   int manifest_from = 0;                 ///< the lowest node that has the manifest
   std::vector<bool> manifest_to = {};    ///< for each node, whether it is missing there
   std::vector<Transfer> transfers = {};  ///< of the files that some node is missing
 
+  std::string name_of_file(std::size_t file) const;
   /// The bytes that `node` receives.
   std::int64_t missing_bytes(int node) const;
 };

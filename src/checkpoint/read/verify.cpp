@@ -1,7 +1,12 @@
 #include "checkpoint/read/verify.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "checkpoint/format.hpp"
 #include "checkpoint/gap_checksum.hpp"
 #include "checkpoint/read/block_reader.hpp"
+#include "core/checksum/crc.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/hdf5/dataset.hpp"
@@ -22,6 +27,20 @@ std::vector<core::Range> tensor_ranges(const Manifest& manifest, std::size_t ind
     }
   }
   return ranges;
+}
+
+std::uint32_t checksum_of(const formats::RawFile& file, std::vector<core::Range> ranges) {
+  std::ranges::sort(ranges, {}, &core::Range::begin);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(block_bytes));
+  std::uint32_t checksum = 0;
+  for (const auto& range : ranges) {
+    for (auto begin = range.begin; begin < range.end; begin += block_bytes) {
+      const auto count = static_cast<std::size_t>(std::min(block_bytes, range.end - begin));
+      file.read_at(begin, buffer.data(), count);
+      checksum = core::crc32c(buffer.data(), count, checksum);
+    }
+  }
+  return checksum;
 }
 
 /// Otherwise each dataset of a missing file would wait for the file again.
@@ -98,6 +117,22 @@ class Verifier {
 std::vector<std::string> verify(const fs::path& folder, const Manifest& manifest,
                                 const std::function<void(std::int64_t)>& advance) {
   return Verifier(folder, manifest, advance).run();
+}
+
+bool is_intact(const fs::path& folder, const Manifest& manifest, std::size_t file) {
+  const auto& facts = manifest.files[file];
+  try {
+    const auto opened = formats::RawFile::open_for_reading(folder / facts.name);
+    if (std::cmp_not_equal(opened.bytes(), facts.bytes)) return false;
+    const auto ranges = tensor_ranges(manifest, file);
+    const auto structure = gap_checksum(ranges, facts.bytes, [&](std::int64_t offset, void* data, std::size_t bytes) {
+      opened.read_at(offset, data, bytes);
+    });
+    return structure == facts.structure_crc32c &&
+           (!facts.tensors_crc32c || checksum_of(opened, ranges) == *facts.tensors_crc32c);
+  } catch (const formats::FileError&) {
+    return false;
+  }
 }
 
 void verify_on_all_ranks(const mpi::Communicator& comm, const fs::path& folder, const Manifest& manifest,

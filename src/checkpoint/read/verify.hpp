@@ -17,6 +17,9 @@ namespace hortator::checkpoint {
 std::vector<std::string> verify(const std::filesystem::path& folder, const Manifest& manifest,
                                 const std::function<void(std::int64_t)>& advance);
 
+/// Whether a data file has the bytes that were saved. Reads the file, and no other.
+bool is_intact(const std::filesystem::path& folder, const Manifest& manifest, std::size_t file);
+
 /// Reads all tensors of a checkpoint, distributed over the ranks, and with `compare` compares them with their
 /// checksums. Throws the first error on all ranks. @collective
 void verify_on_all_ranks(const mpi::Communicator& comm, const std::filesystem::path& folder, const Manifest& manifest,

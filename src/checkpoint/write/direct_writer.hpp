@@ -63,11 +63,14 @@ class SliceWriter {
   BlockChecksums checksums_;
 };
 
+/// The checksums of the blocks of slices, as SliceWriter computes them, without writing.
+std::vector<std::uint32_t> checksums_of(const std::vector<TensorSource>& sources);
+
 /// Called with the number of bytes of tensors that this rank has just written.
 using Advance = std::function<void(std::int64_t)>;
 
-/// Writes this rank's part to the file without HDF5, and the file's structure if this rank creates it. Returns when all
-/// of it is on the disk. `advance` may be empty.
+/// Writes this rank's part to its files without HDF5, and the files' structure if this rank creates them. Returns when
+/// all of it is on the disk. `advance` may be empty.
 RankReport write_part(const SaveTask& task, const Advance& advance = {});
 
 }  // namespace hortator::checkpoint

@@ -15,9 +15,9 @@ struct StateDescription {
   std::vector<StateOutline> own = {};
 };
 
-/// Writes everything but the tensors' elements to file number `index`: a dataset for each tensor or piece of one, and
-/// values as attributes of groups (common values in the first file only). Returns the offset of each dataset that has
-/// elements, in the order of Layout::tensors. @collective on a file that several ranks have open
+/// Writes everything but the tensors' elements to file number `index`: a dataset for each tensor or piece of one there,
+/// and values as attributes of groups (common values in the first file only). Returns the offset of each dataset that
+/// has elements, in the order of Layout::tensors. @collective on a file that several ranks have open
 std::vector<std::int64_t> write_hdf5_structure(const formats::File& file, std::size_t index, const Layout& layout,
                                                const StateDescription& description);
 

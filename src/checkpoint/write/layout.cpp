@@ -63,17 +63,21 @@ std::vector<int> ranks_by_file(const std::vector<std::size_t>& file_of) {
 
 class LayoutBuilder {
  public:
-  explicit LayoutBuilder(const std::vector<std::size_t>& file_of)
-      : files_(1 + *std::ranges::max_element(file_of)), structure_(files_, min_structure_bytes) {
+  LayoutBuilder(const std::vector<std::size_t>& file_of, const std::set<std::string>& frozen)
+      : frozen_(frozen),
+        files_(1 + *std::ranges::max_element(file_of)),
+        structure_(frozen.empty() ? files_ : 2 * files_, min_structure_bytes) {
     layout_.file_of = file_of;
+    layout_.state_files = files_;
   }
 
   void add(const StateOutline& outline, const std::string& prefix, const std::vector<std::size_t>& files) {
     for (const auto& entry : outline) {
       const auto name = prefix + entry.name;
-      for (const auto file : files) structure_[file] += structure_bytes(name, entry);
+      const bool is_frozen = frozen_.contains(name);
+      for (const auto file : files) structure_[is_frozen ? file + files_ : file] += structure_bytes(name, entry);
       if (const auto* spec = std::get_if<formats::TensorSpec>(&entry.content))
-        layout_.tensors.push_back({.name = name, .spec = *spec});
+        layout_.tensors.push_back({.name = name, .spec = *spec, .is_frozen = is_frozen});
     }
   }
 
@@ -130,6 +134,7 @@ class LayoutBuilder {
   }
 
   void add_to_pieces(std::size_t tensor, core::Range elements, std::size_t file) {
+    if (layout_.tensors[tensor].is_frozen) file += files_;
     auto& pieces = layout_.tensors[tensor].pieces;
     if (!pieces.empty() && pieces.back().file == file) {
       pieces.back().elements.end = elements.end;
@@ -138,7 +143,8 @@ class LayoutBuilder {
     }
   }
 
-  std::size_t files_;
+  const std::set<std::string>& frozen_;
+  std::size_t files_;  ///< without the frozen ones
   std::vector<std::int64_t> structure_;
   Layout layout_;
 };
@@ -161,8 +167,9 @@ std::vector<TensorSlice> slices_of(std::span<const TensorSize> tensors, int rank
 }
 
 Layout make_layout(const StateOutline& common, const std::vector<StateOutline>& own,
-                   const std::vector<std::size_t>& file_of, const ShardRanges& shards) {
-  LayoutBuilder builder(file_of);
+                   const std::vector<std::size_t>& file_of, const ShardRanges& shards,
+                   const std::set<std::string>& frozen) {
+  LayoutBuilder builder(file_of, frozen);
   builder.add_common(common, shards);
   for (std::size_t rank = 0; rank < own.size(); ++rank) builder.add_own(own[rank], static_cast<int>(rank));
   return std::move(builder).build();
@@ -183,7 +190,15 @@ std::vector<TensorSlice> slices_of_rank(const Layout& layout, int rank) {
     const auto elements = layout.tensors[i].spec.elements();
     if (elements > 0) slices.push_back({i, {0, elements}});
   }
+  std::ranges::stable_partition(slices,
+                                [&](const TensorSlice& slice) { return !layout.tensors[slice.tensor].is_frozen; });
   return slices;
+}
+
+std::vector<std::size_t> Layout::files_of(int rank) const {
+  const auto file = file_of[static_cast<std::size_t>(rank)];
+  return files.size() > state_files ? std::vector<std::size_t>{file, file + state_files}
+                                    : std::vector<std::size_t>{file};
 }
 
 std::int64_t offset_of(const Layout& layout, const TensorSlice& slice) {
@@ -194,7 +209,7 @@ std::int64_t offset_of(const Layout& layout, const TensorSlice& slice) {
 }
 
 int creator_of(const Layout& layout, std::size_t file) {
-  return static_cast<int>(std::ranges::find(layout.file_of, file) - layout.file_of.begin());
+  return static_cast<int>(std::ranges::find(layout.file_of, file % layout.state_files) - layout.file_of.begin());
 }
 
 std::uint64_t hash(const Layout& layout) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct TensorPlacement {
   formats::TensorSpec spec;
   std::vector<StoredPiece> pieces = {};    ///< in order; together all elements. Empty for a tensor without elements
   std::vector<core::Range> of_ranks = {};  ///< for sharded tensors, the elements that each rank holds and writes
+  bool is_frozen = false;                  ///< it is stored in the frozen files
 };
 
 /// For each sharded tensor, the elements that each rank holds, in ascending order.
@@ -49,25 +51,31 @@ using ShardRanges = std::map<std::string, std::vector<core::Range>>;
 struct Layout {
   std::vector<TensorPlacement> tensors = {};  ///< the common tensors by name, then rank 0's own, then rank 1's, ...
   std::size_t common_tensors = 0;
-  std::vector<std::size_t> first_own = {};  ///< for each rank, the index of its first own tensor in `tensors`
-  std::vector<formats::FileLayout> files = {};
-  std::vector<std::size_t> file_of = {};  ///< the file that each rank writes to; the file's lowest rank creates it
+  std::vector<std::size_t> first_own = {};      ///< for each rank, the index of its first own tensor in `tensors`
+  std::vector<formats::FileLayout> files = {};  ///< the state files, then as many frozen ones, or none
+  std::size_t state_files = 0;
+  std::vector<std::size_t> file_of = {};  ///< the state file that each rank writes to; its lowest rank creates it
+
+  /// The files that `rank` writes to: the state file, and the frozen one if there is any.
+  std::vector<std::size_t> files_of(int rank) const;
+  std::string name_of_file(std::size_t file) const { return stored_file(file, state_files, files.size()); }
 };
 
 /// The ranks of one file write a contiguous range of the common tensors, so that as few tensors as possible are cut
 /// between files. Tensors in `shards` are written by the ranks that hold them; then ranks must be assigned to files in
-/// ascending order.
+/// ascending order. Common tensors in `frozen` are stored in files of their own, one beside each state file.
 Layout make_layout(const StateOutline& common, const std::vector<StateOutline>& own,
-                   const std::vector<std::size_t>& file_of, const ShardRanges& shards = {});
+                   const std::vector<std::size_t>& file_of, const ShardRanges& shards = {},
+                   const std::set<std::string>& frozen = {});
 
-/// What `rank` writes: its part of the common tensors, then its own tensors. TensorSlice::tensor is an index into
-/// Layout::tensors.
+/// What `rank` writes: its part of the common tensors, then its own tensors, then its part of the frozen ones.
+/// TensorSlice::tensor is an index into Layout::tensors.
 std::vector<TensorSlice> slices_of_rank(const Layout& layout, int rank);
 
 /// The byte in its file at which `slice` starts. The slice must lie within one piece.
 std::int64_t offset_of(const Layout& layout, const TensorSlice& slice);
 
-/// The lowest rank that writes to `file`.
+/// The lowest rank that writes to `file`, which creates it.
 int creator_of(const Layout& layout, std::size_t file);
 
 std::uint64_t hash(const Layout& layout);

@@ -58,7 +58,7 @@ std::vector<std::uint32_t> write_slices(const formats::File& file, const SaveTas
 
 RankReport::File facts_of(const SaveTask& task, const std::vector<std::int64_t>& offsets) {
   formats::sync_folder(task.replacement.staged());
-  const auto written = formats::RawFile::open_for_reading(task.path());
+  const auto written = formats::RawFile::open_for_reading(task.path(task.file()));
   return {.bytes = static_cast<std::int64_t>(written.bytes()),
           .structure_crc32c = structure_checksum(task, offsets, written),
           .offsets = offsets};
@@ -66,7 +66,7 @@ RankReport::File facts_of(const SaveTask& task, const std::vector<std::int64_t>&
 
 std::string message_for(const SaveTask& task, const std::string& problem) {
   return Error({.what = text::concat("The checkpoint ", task.replacement.target().string(),
-                                     " was not written: ", task.path(), ": ", problem),
+                                     " was not written: ", task.path(task.file()), ": ", problem),
                 .why = "other ranks wait for this one inside HDF5, so the job ends; older checkpoints are intact",
                 .hint = "use CheckpointWriter::direct, with which a run survives disk errors"})
       .what();
@@ -95,7 +95,7 @@ RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& t
     try {
       {
         const activity::Collective here(writers.membership(), "HDF5 file creation");
-        file.emplace(formats::create_file_together(writers, task.path()));
+        file.emplace(formats::create_file_together(writers, task.path(task.file())));
         offsets = write_hdf5_structure(*file, task.file(), task.layout, task.description);
       }
       report.blocks = write_slices(*file, task);
@@ -109,8 +109,8 @@ RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& t
   mpi::agree(comm, verdict);
   mpi::all_or_none(comm, [&] {
     // Each node flushes what was written through it.
-    formats::RawFile::open_for_writing(task.path(), formats::visible_within).sync();
-    if (task.makes_file()) report.file = facts_of(task, offsets);
+    formats::RawFile::open_for_writing(task.path(task.file()), formats::visible_within).sync();
+    if (task.makes_files()) report.files = {facts_of(task, offsets)};
   });
   return report;
 }

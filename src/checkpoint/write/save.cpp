@@ -5,9 +5,11 @@
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/state_outline.hpp"
+#include "checkpoint/write/frozen_tensors.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "checkpoint/write/removal.hpp"
 #include "checkpoint/write/requirements.hpp"
+#include "checkpoint/write/snapshot_layout.hpp"
 #include "core/hash.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
@@ -49,41 +51,6 @@ std::vector<StateOutline> all_outlines(const mpi::Communicator& comm, const Stat
   return all;
 }
 
-/// The tensors to write, in the order of the layout. Other ranks' own tensors are undefined.
-std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layout, int rank) {
-  std::vector<at::Tensor> tensors(layout.tensors.size());
-  for (std::size_t i = 0; i < layout.common_tensors; ++i) {
-    const auto& name = layout.tensors[i].name;
-    const auto shard = snapshot.shards.find(name);
-    tensors[i] = shard != snapshot.shards.end() ? shard->second.part : snapshot.common.get<at::Tensor>(name);
-  }
-  auto next = layout.first_own[static_cast<std::size_t>(rank)];
-  for (const auto& [name, value] : snapshot.own.values()) {
-    if (const auto* tensor = std::get_if<at::Tensor>(&value)) tensors[next++] = *tensor;
-  }
-  return tensors;
-}
-
-std::vector<TensorSource> sources_of(const Snapshot& snapshot, const Layout& layout, int rank) {
-  auto sources = sources_of(slices_of_rank(layout, rank), tensors_of(snapshot, layout, rank));
-  for (auto& source : sources) {
-    const auto reader = snapshot.readers.find(layout.tensors[source.slice.tensor].name);
-    if (source.slice.tensor < layout.common_tensors && reader != snapshot.readers.end()) source.read = reader->second;
-    if (layout.tensors[source.slice.tensor].of_ranks.empty()) continue;
-    source.first = source.slice.elements.begin;
-    source.is_part = true;
-  }
-  return sources;
-}
-
-/// A file holds one contiguous range of a tensor. Sharded tensors are in the order of the ranks, so they need files in
-/// that order too; otherwise all ranks write to one file.
-std::vector<std::size_t> files_of(const SaveOptions& options, const Snapshot& snapshot, int ranks) {
-  const bool fits = snapshot.shards.empty() || std::ranges::is_sorted(options.file_of);
-  if (options.file_of.empty() || !fits) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
-  return options.file_of;
-}
-
 void require_shards(const Snapshot& snapshot, int ranks, int rank) {
   for (const auto& [name, shard] : snapshot.shards) {
     std::int64_t next = 0;
@@ -103,19 +70,6 @@ void require_shards(const Snapshot& snapshot, int ranks, int rank) {
   }
 }
 
-StateOutline common_outline(const Snapshot& snapshot) {
-  auto outline = outline_of(snapshot.common);
-  for (const auto& [name, shard] : snapshot.shards) outline.push_back({.name = name, .content = shard.whole});
-  std::ranges::sort(outline, [](const OutlineEntry& a, const OutlineEntry& b) { return a.name < b.name; });
-  return outline;
-}
-
-ShardRanges ranges_of(const Snapshot& snapshot) {
-  ShardRanges shards;
-  for (const auto& [name, shard] : snapshot.shards) shards.emplace(name, shard.of_ranks);
-  return shards;
-}
-
 bool is_damaged(const fs::path& folder) { return has_any_file(folder) && !is_whole(folder); }
 
 /// Rank 0 removes the incomplete checkpoint. Called after all ranks have closed their files.
@@ -133,12 +87,30 @@ formats::Replacement replacement_of(const mpi::Communicator& comm, const fs::pat
 
 void make_files(const mpi::Communicator& comm, const SaveTask& task, const SaveOptions& options) {
   mpi::all_or_none(comm, [&] {
-    if (task.rank == 0 && !options.begun) task.replacement.begin();
+    if (task.rank == 0 && !options.begun && !options.shares_frozen) task.replacement.begin();
   });
   if (options.writer != CheckpointWriter::direct) return;
   mpi::all_or_none(comm, [&] {
-    if (task.makes_file()) formats::RawFile::create(task.path(), formats::visible_within).close();
+    if (!task.makes_files()) return;
+    for (const auto file : task.layout.files_of(task.rank))
+      formats::RawFile::create(task.path(file), formats::visible_within).close();
   });
+}
+
+/// Links the frozen files of an earlier checkpoint, if they have the tensors. @collective
+SaveTask plan_with_shared(const mpi::Communicator& comm, const formats::Replacement& replacement,
+                          const Snapshot& snapshot, const SaveOptions& options) {
+  mpi::all_or_none(comm, [&] {
+    if (comm.rank() == 0 && !options.begun) replacement.begin();
+  });
+  const FrozenTensors frozen(comm, snapshot);
+  const auto shared = frozen.share(options, [&](const FrozenFiles& found) {
+    if (comm.rank() == 0) link_files(found, replacement.staged());
+  });
+  if (!shared) return plan(comm, replacement, snapshot, options, frozen.names());
+  auto task = plan(comm, replacement, frozen.others(), options);
+  if (comm.rank() == 0) task.shared = *shared;
+  return task;
 }
 
 /// @collective
@@ -168,12 +140,12 @@ formats::Replacement begin(const mpi::Communicator& comm, const fs::path& folder
 }
 
 SaveTask plan(const mpi::Communicator& comm, formats::Replacement replacement, const Snapshot& snapshot,
-              const SaveOptions& options) {
+              const SaveOptions& options, const std::set<std::string>& frozen) {
   StateDescription description = {.common = common_outline(snapshot)};
   require_same(comm, description.common);
   description.own = all_outlines(comm, outline_of(snapshot.own));
-  auto layout =
-      make_layout(description.common, description.own, files_of(options, snapshot, comm.size()), ranges_of(snapshot));
+  auto layout = make_layout(description.common, description.own, files_of(options, snapshot, comm.size()),
+                            ranges_of(snapshot), frozen);
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the layout of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
   return {
@@ -198,15 +170,16 @@ void require_complete(const mpi::Communicator& comm, const Snapshot& snapshot, c
 SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
                  const SaveOptions& options) {
   require_complete(comm, snapshot, options);
-  auto replacement = options.begun ? *options.begun : replacement_of(comm, folder, options.replaces_damaged);
-  auto task = plan(comm, std::move(replacement), snapshot, options);
+  const auto replacement = options.begun ? *options.begun : replacement_of(comm, folder, options.replaces_damaged);
   try {
+    auto task = options.shares_frozen ? plan_with_shared(comm, replacement, snapshot, options)
+                                      : plan(comm, replacement, snapshot, options);
     make_files(comm, task, options);
+    return task;
   } catch (...) {
-    abandon(task);
+    if (comm.rank() == 0) replacement.abandon();
     throw;
   }
-  return task;
 }
 
 fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,

@@ -6,6 +6,7 @@
 #include <hortator/training/state_dict.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Snapshot {
   /// Return the values of tensors of `common` that are on the meta device. Called when the tensor is written; the
   /// result is released afterwards. Only the direct writer calls them.
   std::map<std::string, std::function<at::Tensor()>> readers = {};
+  /// Names of common tensors that are not trained: checkpoints may share their files. Ranks may know different ones.
+  std::set<std::string> frozen = {};
 };
 
 struct SaveOptions {
@@ -46,6 +49,8 @@ struct SaveOptions {
   EndJob end_job = end_job_at_once;                  ///< for the MPI-IO writer
   bool replaces_damaged = false;  ///< what was at the folder could not be read: it is moved aside and stays
   std::optional<formats::Replacement> begun = {};  ///< by begin(), of the same folder
+  bool shares_frozen = false;  ///< puts frozen tensors in files that later checkpoints link; with the direct writer
+  std::vector<std::filesystem::path> earlier = {};  ///< on rank 0: checkpoints whose frozen files it may link
 };
 
 /// Creates the temporary folder of a checkpoint before the rest of it, with an empty folder for files of the program.
@@ -57,9 +62,9 @@ formats::Replacement begin(const mpi::Communicator& comm, const std::filesystem:
 void require_complete(const mpi::Communicator& comm, const Snapshot& snapshot, const SaveOptions& options);
 
 /// Agrees with all ranks on what is saved and by which rank. `replacement` may be another folder on other nodes, where
-/// files are those of a node. Creates nothing. @collective
+/// files are those of a node. Tensors in `frozen` get files of their own. Creates nothing. @collective
 SaveTask plan(const mpi::Communicator& comm, formats::Replacement replacement, const Snapshot& snapshot,
-              const SaveOptions& options);
+              const SaveOptions& options, const std::set<std::string>& frozen = {});
 
 /// Agrees with all ranks on what is saved, where and by which rank, then creates the temporary folder with empty files.
 /// If anything fails on any rank, all ranks throw the same error and nothing is left. @collective

@@ -26,10 +26,14 @@ void put_values(StateDict& values, const StateOutline& outline, const std::strin
   }
 }
 
+const RankReport::File& file_report(const Layout& layout, const std::vector<RankReport>& reports, std::size_t file) {
+  return reports[static_cast<std::size_t>(creator_of(layout, file))].files.at(file / layout.state_files);
+}
+
 /// The layout with the offsets that HDF5 chose, for files that were written with MPI-IO.
 Layout with_offsets(Layout layout, const std::vector<RankReport>& reports) {
   for (std::size_t index = 0; index < layout.files.size(); ++index) {
-    const auto& offsets = reports[static_cast<std::size_t>(creator_of(layout, index))].file->offsets;
+    const auto& offsets = file_report(layout, reports, index).offsets;
     if (offsets.empty()) continue;
     std::size_t i = 0;
     for_each_piece_in_file(layout.tensors, index,
@@ -38,22 +42,46 @@ Layout with_offsets(Layout layout, const std::vector<RankReport>& reports) {
   return layout;
 }
 
-/// Must be called in the order of the ranks: the checksums of a block that several ranks have written are joined from
-/// front to back.
-void put_checksums(std::vector<Manifest::Dataset>& datasets, const Layout& layout, int rank, const RankReport& report) {
+/// Calls `work(tensor, block, elements, checksum)` for each block, or part of one, that a rank has written.
+template <typename Work>
+void for_each_block(const Layout& layout, int rank, const std::vector<std::uint32_t>& checksums, const Work& work) {
   std::size_t next = 0;
   for (const auto& [tensor, elements] : slices_of_rank(layout, rank)) {
-    const auto element = layout.tensors[tensor].spec.element_bytes();
-    const auto block = block_bytes / element;
+    const auto block = block_bytes / layout.tensors[tensor].spec.element_bytes();
     for (auto i = elements.begin / block; i * block < elements.end; ++i) {
-      auto& checksum = datasets[tensor].blocks.at(static_cast<std::size_t>(i));
-      const auto mine = report.blocks.at(next++);
-      const auto bytes = (std::min(elements.end, (i + 1) * block) - std::max(elements.begin, i * block)) * element;
-      checksum =
-          elements.begin > i * block ? core::crc32c_joined(checksum, mine, static_cast<std::size_t>(bytes)) : mine;
+      work(tensor, i, core::Range{std::max(elements.begin, i * block), std::min(elements.end, (i + 1) * block)},
+           checksums.at(next++));
     }
   }
 }
+
+/// The checksums of what is in each file outside its structure, in file order.
+class FileChecksums {
+ public:
+  explicit FileChecksums(const Layout& layout) : layout_(layout), of_files_(layout.files.size()) {}
+
+  void add(std::size_t tensor, core::Range elements, std::uint32_t checksum) {
+    const auto& pieces = layout_.tensors[tensor].pieces;
+    const auto piece =
+        std::ranges::find_if(pieces, [&](const StoredPiece& one) { return elements.begin < one.elements.end; });
+    const auto element = layout_.tensors[tensor].spec.element_bytes();
+    of_files_[piece->file][piece->offset + (elements.begin - piece->elements.begin) * element] = {
+        .bytes = static_cast<std::size_t>(elements.size() * element), .checksum = checksum};
+  }
+  std::uint32_t joined(std::size_t file) const {
+    std::uint32_t all = 0;
+    for (const auto& [offset, part] : of_files_[file]) all = core::crc32c_joined(all, part.checksum, part.bytes);
+    return all;
+  }
+
+ private:
+  struct WrittenRun {
+    std::size_t bytes = 0;
+    std::uint32_t checksum = 0;
+  };
+  const Layout& layout_;
+  std::vector<std::map<std::int64_t, WrittenRun>> of_files_;  ///< by offset
+};
 
 std::vector<formats::ViewedTensor> tensors_of_view(const Manifest& manifest) {
   std::vector<formats::ViewedTensor> tensors;
@@ -84,40 +112,67 @@ void settle_files_of_hooks(const fs::path& folder) {
 
 }  // namespace
 
-Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports) {
-  const auto layout = with_offsets(task.layout, reports);
+// Ranks come in their order: the checksums of a block that several ranks have written are joined from front to back.
+std::vector<Manifest::Dataset> datasets_of(const Layout& layout,
+                                           const std::vector<std::vector<std::uint32_t>>& checksums) {
   std::vector<Manifest::Dataset> datasets;
   for (const auto& tensor : layout.tensors) {
     const auto blocks = static_cast<std::size_t>((tensor.spec.bytes() + block_bytes - 1) / block_bytes);
     datasets.push_back({.spec = tensor.spec, .pieces = tensor.pieces, .blocks = std::vector<std::uint32_t>(blocks, 0)});
   }
-  for (std::size_t rank = 0; rank < reports.size(); ++rank)
-    put_checksums(datasets, layout, static_cast<int>(rank), reports[rank]);
+  for (std::size_t rank = 0; rank < checksums.size(); ++rank) {
+    for_each_block(layout, static_cast<int>(rank), checksums[rank],
+                   [&](std::size_t tensor, std::int64_t block, core::Range elements, std::uint32_t mine) {
+                     const auto element = layout.tensors[tensor].spec.element_bytes();
+                     auto& checksum = datasets[tensor].blocks.at(static_cast<std::size_t>(block));
+                     const bool continues = elements.begin * element > block * block_bytes;
+                     const auto bytes = static_cast<std::size_t>(elements.size() * element);
+                     checksum = continues ? core::crc32c_joined(checksum, mine, bytes) : mine;
+                   });
+  }
+  return datasets;
+}
+
+Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports) {
+  const auto layout = with_offsets(task.layout, reports);
+  std::vector<std::vector<std::uint32_t>> checksums;
+  for (const auto& report : reports) checksums.push_back(report.blocks);
+  auto datasets = datasets_of(layout, checksums);
+  FileChecksums of_files(layout);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    for_each_block(layout, static_cast<int>(rank), checksums[rank],
+                   [&](std::size_t tensor, std::int64_t /*block*/, core::Range elements, std::uint32_t checksum) {
+                     of_files.add(tensor, elements, checksum);
+                   });
+  }
 
   auto manifest = task.facts;
   manifest.world_size = static_cast<std::int64_t>(reports.size());
   manifest.created = core::utc();
   for (std::size_t i = 0; i < layout.files.size(); ++i) {
-    const auto& file = *reports[static_cast<std::size_t>(creator_of(layout, i))].file;
-    manifest.files.push_back(
-        {.name = data_file(i, layout.files.size()), .bytes = file.bytes, .structure_crc32c = file.structure_crc32c});
+    const auto& file = file_report(layout, reports, i);
+    manifest.files.push_back({.name = layout.name_of_file(i),
+                              .bytes = file.bytes,
+                              .structure_crc32c = file.structure_crc32c,
+                              .tensors_crc32c = of_files.joined(i)});
   }
   for (std::size_t i = 0; i < datasets.size(); ++i)
     manifest.datasets.emplace(layout.tensors[i].name, std::move(datasets[i]));
   put_values(manifest.values, task.description.common, "");
   for (std::size_t rank = 0; rank < task.description.own.size(); ++rank)
     put_values(manifest.values, task.description.own[rank], rank_folder(static_cast<int>(rank)) + "/");
+  if (task.shared) add(manifest, *task.shared);
   return manifest;
 }
 
 std::string pack(const RankReport& report) {
   std::string bytes;
   put(bytes, report.blocks);
-  put(bytes, static_cast<std::uint8_t>(report.file.has_value()));
-  if (report.file) {
-    put(bytes, report.file->bytes);
-    put(bytes, report.file->structure_crc32c);
-    put(bytes, report.file->offsets);
+  put(bytes, static_cast<std::uint8_t>(report.files.size()));
+  for (const auto& file : report.files) {
+    put(bytes, file.bytes);
+    put(bytes, file.structure_crc32c);
+    put(bytes, file.offsets);
   }
   put(bytes, core::crc32c(bytes.data(), bytes.size()));
   return bytes;
@@ -132,11 +187,12 @@ std::optional<RankReport> unpack_report(std::string_view bytes) {
   PackedBytes from(bytes);
   RankReport report;
   from.take(report.blocks);
-  if (from.take<std::uint8_t>() == 0) return report;
-  auto& file = report.file.emplace(RankReport::File{});
-  from.take(file.bytes);
-  from.take(file.structure_crc32c);
-  from.take(file.offsets);
+  report.files.resize(from.take<std::uint8_t>());
+  for (auto& file : report.files) {
+    file.bytes = from.take<std::int64_t>();
+    file.structure_crc32c = from.take<std::uint32_t>();
+    from.take(file.offsets);
+  }
   return report;
 }
 
@@ -146,7 +202,9 @@ std::vector<RankReport> gather(const mpi::Communicator& comm, const RankReport& 
   return reports;
 }
 
-std::filesystem::path SaveTask::path() const { return replacement.staged() / data_file(file(), layout.files.size()); }
+std::filesystem::path SaveTask::path(std::size_t file) const {
+  return replacement.staged() / layout.name_of_file(file);
+}
 
 std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file) {
   std::vector<core::Range> ranges;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/write/frozen_files.hpp"
 #include "checkpoint/write/hdf5_structure.hpp"
 #include "checkpoint/write/tensor_source.hpp"
 #include "formats/file/replacement.hpp"
@@ -26,7 +27,7 @@ struct RankReport {
     std::uint32_t structure_crc32c = 0;
     std::vector<std::int64_t> offsets = {};  ///< of the datasets, in the order of Layout::tensors
   };
-  std::optional<File> file = {};  ///< absent unless the rank created its file
+  std::vector<File> files = {};  ///< those that the rank created: of Layout::files_of() all or none
 };
 
 /// The report as bytes that carry their own checksum.
@@ -43,16 +44,21 @@ struct SaveTask {
   StateDescription description;
   Layout layout;
   int rank = 0;
-  std::vector<TensorSource> sources;  ///< what this rank writes
-  Manifest facts;                     ///< step, mesh and other fields that do not depend on what is written
+  std::vector<TensorSource> sources;       ///< what this rank writes
+  Manifest facts;                          ///< step, mesh and other fields that do not depend on what is written
+  std::optional<FrozenFiles> shared = {};  ///< on rank 0: what was linked from an earlier checkpoint
 
-  bool makes_file() const { return creator_of(layout, file()) == rank; }
-  std::size_t file() const { return layout.file_of[static_cast<std::size_t>(rank)]; }
-  std::filesystem::path path() const;  ///< of the file that this rank writes to
+  bool makes_files() const { return creator_of(layout, file()) == rank; }
+  std::size_t file() const { return layout.file_of[static_cast<std::size_t>(rank)]; }  ///< of those without frozen ones
+  std::filesystem::path path(std::size_t file) const;
 };
 
 /// The ranges of bytes of file number `file` that hold tensors.
 std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file);
+
+/// The tensors of a layout with the checksums of the whole blocks; `checksums` are those of each rank's slices.
+std::vector<Manifest::Dataset> datasets_of(const Layout& layout,
+                                           const std::vector<std::vector<std::uint32_t>>& checksums);
 
 /// The manifest of what all ranks have written.
 Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports);

@@ -16,10 +16,11 @@
 #include "core/text/text.hpp"
 #include "core/time.hpp"
 #include "runtime/ending/deadline.hpp"
+#include "tools/keepers/keepers.hpp"
 #include "tools/launch/attempts.hpp"
 #include "tools/launch/checkpoint_command.hpp"
 #include "tools/launch/held_signals.hpp"
-#include "tools/launch/keepers.hpp"
+#include "tools/launch/keeper_plan.hpp"
 #include "tools/launch/killed_rank.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/supervise.hpp"
@@ -184,7 +185,10 @@ int run_attempts(launching::LaunchRequest request, const launching::LaunchEnviro
     drop_lost_nodes(request, facts);
     if (const auto host = attempts.bad_host()) leave_out(request, *host);
     if (keepers) {
-      for (const auto& host : keepers->renew()) leave_out(request, {.name = host, .is_lost = true});
+      std::optional<int> signal;
+      const auto is_asked_to_stop = [&] { return (signal = signal ? signal : signals.wait(0)).has_value(); };
+      for (const auto& host : keepers->renew(is_asked_to_stop)) leave_out(request, {.name = host, .is_lost = true});
+      if (signal) return code_of_stop(*signal);
     }
     if (const auto signal = signals.wait(0)) return code_of_stop(*signal);
   }

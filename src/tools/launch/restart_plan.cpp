@@ -19,8 +19,10 @@ struct BackOff {
   double second = 1;
 };
 
+// A lost node is left out, so that nothing has to recover before the first restart.
 BackOff back_off(std::string_view error_class) {
-  constexpr std::array<std::string_view, 6> recovering = {"network", "storage", "device", "node", "busy", "space"};
+  constexpr std::array<std::string_view, 5> recovering = {"network", "storage", "device", "busy", "space"};
+  if (error_class == "node") return {.first = 0, .second = 10};
   if (std::ranges::find(recovering, error_class) != recovering.end()) return {.first = 5, .second = 10};
   return {};
 }

@@ -8,6 +8,8 @@
 #   node       a node's memory is lost: its partner has a copy
 #   copies     both copies are lost: the run resumes from the disk
 #   damaged    the newest checkpoint in memory has other bytes: the run resumes from the one before
+#   flipped    a node's own part in memory has other bytes: its partner's copy is loaded
+#   levels     the launcher is killed, and its memory lost: the next launch resumes from the nodes' own disks
 #   disk       the newest checkpoint on disk has other bytes: the run resumes from the memory
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -188,29 +190,52 @@ case $drill in
     same_losses
     nothing_is_left
     ;;
-  damaged | disk)
+  levels)
+    export HORTATOR_LOCAL_CHECKPOINT=5 HORTATOR_LOCAL_FOLDER=$work/disks HORTATOR_TEST_RANKS_A_NODE=1
+    mkdir disks disks/node0 disks/node1
+    hold_at 34
+    launch $steps
+    wait_for_steps 34
+    kill -KILL "$launcher"
+    wait "$launcher" 2>/dev/null
+    launcher=
+    nothing_is_left
+    find disks/node1 -mindepth 1 -delete # its partner has a copy
+    rm hold
+    launch $steps
+    finish
+    [ "$(tail -n 1 resumed.txt)" = 30 ] || complain "resumed after step $(tail -n 1 resumed.txt), expected 30"
+    [ -z "$(find disks -name '*run*')" ] || complain "left behind: $(find disks)"
+    same_losses
+    nothing_is_left
+    ;;
+  damaged | disk | flipped)
     expected=30
+    damaged='memory/*/*/checkpoint_10/state.h5' message='was skipped: .*checksum'
+    if [ "$drill" = flipped ]; then
+      export HORTATOR_TEST_RANKS_A_NODE=1
+      damaged='memory/*/node0/*/checkpoint_10/state-0.h5' message='is damaged, and removed'
+      expected=33
+    fi
     if [ "$drill" = disk ]; then
       echo 17 >save_every
+      damaged=runs/surviving/checkpoint/state.h5
       expected=33
     fi
     hold_at 34
     launch $steps
     wait_for_steps 34
-    [ "$drill" = damaged ] || until grep -qs '"updates": 34' runs/surviving/checkpoint/manifest.json; do sleep 0.1; done
+    [ "$drill" != disk ] || until grep -qs '"updates": 34' runs/surviving/checkpoint/manifest.json; do sleep 0.1; done
     mapfile -t found < <(ranks)
     kill -STOP "$launcher" # no restart before the files are changed
     kill -KILL "${found[@]}"
-    if [ "$drill" = damaged ]; then
-      overwrite memory/*/*/checkpoint_10/state.h5
-    else
-      overwrite runs/surviving/checkpoint/state.h5
-    fi
+    # shellcheck disable=SC2086
+    overwrite $damaged
     rm hold
     kill -CONT "$launcher"
     finish
     [ "$(tail -n 1 resumed.txt)" = $expected ] || complain "resumed after step $(tail -n 1 resumed.txt), expected $expected"
-    grep -q 'was skipped: .*checksum' err || complain 'the damage is not reported'
+    grep -q "$message" err || complain 'the damage is not reported'
     same_losses
     nothing_is_left
     ;;

@@ -3,7 +3,8 @@
 // resumed.txt. While the file `hold` exists, steps take some milliseconds, and none begins after the number in it.
 // Arguments: the number of steps, and the bytes of a node for checkpoints in memory (0: the default).
 //
-// HORTATOR_TEST_RANKS_A_NODE=1 imitates nodes of one rank each, whose memory is HORTATOR_KEPT_MEMORY/node<number>.
+// HORTATOR_TEST_RANKS_A_NODE=1 imitates nodes of one rank each, whose memory is HORTATOR_KEPT_MEMORY/node<number>, and
+// whose disk is HORTATOR_LOCAL_FOLDER/node<number>.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +35,8 @@ void imitate_nodes() {
   const auto own = std::filesystem::path(folder) / ("node" + std::to_string(std::atoi(rank) / std::atoi(ranks_a_node)));
   std::filesystem::create_directory(own);
   setenv("HORTATOR_KEPT_MEMORY", own.c_str(), 1);
+  if (const auto* disks = std::getenv("HORTATOR_LOCAL_FOLDER"))
+    setenv("HORTATOR_LOCAL_FOLDER", (std::filesystem::path(disks) / own.filename()).c_str(), 1);
 }
 
 void wait_while_held(std::int64_t steps) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh SCRIPT ARGUMENT...: runs SCRIPT on the first of two simulated hosts. Exit code 77 if hosts cannot be simulated.
+# run.sh [-N HOSTS] SCRIPT ARGUMENT...: runs SCRIPT on the first of two, or more, simulated hosts. Exit code 77 if hosts cannot be simulated.
 here=$(dirname "${BASH_SOURCE[0]}")
 command -v ip >/dev/null || { echo 'skipped: ip is not installed (apt-get install iproute2)' && exit 77; }
 [ "$(id -u)" = 0 ] || { echo 'skipped: only root can simulate hosts' && exit 77; }

@@ -75,9 +75,10 @@ TEST_CASE("every option that one rank sets differently is an error on all ranks 
       CHECK_THAT(error, ContainsSubstring(row.text() + " differs between ranks"));
     }
   });
-  CHECK(local == std::vector<std::string>{"cpu", "record.operators", "data.non_blocking", "log_with", "project.dir",
-                                          "project.logging_dir", "checkpoint.on_complete",
-                                          "memory_checkpoint.max_bytes", "communicator", "collective_timeout"});
+  CHECK(local == std::vector<std::string>{"cpu", "local_checkpoint.folder", "record.operators", "data.non_blocking",
+                                          "log_with", "project.dir", "project.logging_dir", "checkpoint.on_complete",
+                                          "local_checkpoint.max_bytes", "memory_checkpoint.max_bytes", "communicator",
+                                          "collective_timeout"});
 }
 
 TEST_CASE("an Accelerator compares its options, and the error has both values") {

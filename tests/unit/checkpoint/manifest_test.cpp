@@ -91,12 +91,14 @@ TEST_CASE("every number and text is restored bit for bit") {
 
 TEST_CASE("a rank's report is complete or refused") {
   const checkpoint::RankReport report = {
-      .blocks = {1, 2, 3}, .file = checkpoint::RankReport::File{.bytes = 5, .structure_crc32c = 6, .offsets = {7, 8}}};
+      .blocks = {1, 2, 3}, .files = {{.bytes = 5, .structure_crc32c = 6, .offsets = {7, 8}}, {.bytes = 9}}};
   const auto bytes = pack(report);
   const auto back = checkpoint::unpack_report(bytes);
   REQUIRE(back);
   CHECK(back->blocks == report.blocks);
-  CHECK(back->file->offsets == report.file->offsets);
+  REQUIRE(back->files.size() == 2);
+  CHECK(back->files[0].offsets == report.files[0].offsets);
+  CHECK(back->files[1].bytes == 9);
   CHECK(checkpoint::unpack_report(pack(checkpoint::RankReport{}))->blocks.empty());
   for (std::size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(checkpoint::unpack_report(bytes.substr(0, length)).has_value());

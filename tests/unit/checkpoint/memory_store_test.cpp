@@ -1,9 +1,13 @@
 // Checkpoints in the memory of nodes, which are imitated by folders.
 #include "checkpoint/memory/memory_store.hpp"
 
+#include <sys/stat.h>
+
 #include <fstream>
 
+#include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "checkpoint/read/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -72,6 +76,15 @@ void check_newest(const mpi::Communicator& comm, MemoryStore& store, std::int64_
   store.drop_fetched();
 }
 
+void flip_a_bit(const fs::path& path) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  const auto at = static_cast<std::streamoff>(fs::file_size(path)) - 9;
+  file.seekg(at);
+  const auto byte = static_cast<char>(file.get() ^ 4);
+  file.seekp(at);
+  file.put(byte);
+}
+
 }  // namespace
 
 TEST_CASE("checkpoints in memory are found again by the next run, and only the newest two stay") {
@@ -114,6 +127,85 @@ TEST_CASE("any node's memory may be lost with one partner, and neighbours only w
       }
     }
   }
+}
+
+TEST_CASE("a part that a node has damaged comes from its partner, and without one the checkpoint before counts") {
+  const auto comm = mpi::Communicator::world();
+  for (const int partners : {0, 1}) {
+    const auto root = scratch(comm, "memory_store");
+    const Nodes nodes(comm, root, 1);
+    MemoryStore store(comm, nodes.mine(), {.partners = partners});
+    save(store, comm, 10);
+    save(store, comm, 20);
+    mpi::barrier(comm);
+    const int damaged = nodes.count() - 1;
+    if (comm.rank() == damaged) {
+      const auto name =
+          checkpoint::data_file(static_cast<std::size_t>(damaged), static_cast<std::size_t>(nodes.count()));
+      flip_a_bit(nodes.mine().folder / "checkpoint_1" / name);
+    }
+    const auto found = store.recoveries();
+    store.fetch(found[0]);
+    const auto repaired = store.repair(found[0]);
+    CHECK(repaired.has_value() == (partners > 0 && nodes.count() > 1));
+    if (repaired) {
+      const checkpoint::Reader reader(comm, store.fetch(*repaired));
+      checkpoint::verify_on_all_ranks(comm, reader.folder(), reader.manifest(), true);
+      CHECK_FALSE(store.repair(*repaired).has_value());  // nothing is damaged
+      mpi::barrier(comm);
+    }
+    check_newest(comm, store, repaired ? 20 : 10);
+  }
+}
+
+TEST_CASE("frozen tensors stay in the memory of nodes once, and are written again only on other nodes") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "memory_store");
+  const Nodes nodes(comm, root, 1);
+  const auto inode_of = [&](int number) {
+    const auto mine = nodes.mine();
+    const auto name =
+        checkpoint::frozen_file(static_cast<std::size_t>(mine.node), static_cast<std::size_t>(mine.nodes));
+    struct stat facts {};
+    REQUIRE(stat((mine.folder / ("checkpoint_" + std::to_string(number)) / name).c_str(), &facts) == 0);
+    return facts.st_ino;
+  };
+  const auto save_frozen = [&](MemoryStore& store, int updates) {
+    auto made = snapshot(comm.rank(), updates);
+    for (const auto* name : {"models/0/strided", "models/0/fc1.weight"}) {
+      made.common.put(name, snapshot(comm.rank(), 0).common.get<at::Tensor>(name));
+      made.frozen.insert(name);
+    }
+    store.save(made, {.step = 1, .updates = updates, .shares_frozen = true});
+  };
+  const auto check_loaded = [&](MemoryStore& store, int updates) {
+    const auto found = store.recoveries();
+    REQUIRE(!found.empty());
+    CHECK(found[0].updates == updates);
+    const checkpoint::Reader reader(comm, store.fetch(found[0]));
+    CHECK(bitwise_equal(reader.read("models/0/strided"), snapshot(0, 0).common.get<at::Tensor>("models/0/strided")));
+    CHECK(bitwise_equal(reader.read("models/0/fc1.bias"),
+                        snapshot(0, updates).common.get<at::Tensor>("models/0/fc1.bias")));
+    store.drop_fetched();
+  };
+  MemoryStore store(comm, nodes.mine(), {});
+  for (const int updates : {10, 20, 30, 40}) save_frozen(store, updates);
+  CHECK(inode_of(2) == inode_of(3));
+  check_loaded(store, 40);
+  nodes.lose(0);
+  MemoryStore after(comm, nodes.mine(), {});
+  if (nodes.count() == 1) {
+    CHECK(after.recoveries().empty());
+    return;
+  }
+  check_loaded(after, 40);
+  save_frozen(after, 50);
+  save_frozen(after, 60);
+  CHECK(inode_of(4) == inode_of(5));
+  check_loaded(after, 60);
+  nodes.lose(1);
+  MemoryStore last(comm, nodes.mine(), {});
+  check_loaded(last, 60);
 }
 
 TEST_CASE("a node without room keeps its last checkpoint in memory, and all ranks learn why there is no other") {

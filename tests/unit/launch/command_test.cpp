@@ -141,7 +141,7 @@ TEST_CASE("each option becomes arguments of srun") {
   CHECK(in_slurm({.ranks = 2, .log_dir = "a b"}) == srun + "-n 2 '--output=a b/rank_%t.log' --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .bcast = true}) == srun + "-n 2 --bcast=/tmp/train --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .survives_nodes = true}) ==
-        "srun --mpi=pmix --kill-on-bad-exit=1 --no-kill -n 2 --export=ALL ./train");
+        "srun --mpi=pmix --kill-on-bad-exit=1 --no-kill=off -n 2 --export=ALL ./train");
 }
 
 TEST_CASE("requested threads override the allocation's CPUs per task") {

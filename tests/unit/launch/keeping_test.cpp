@@ -37,7 +37,9 @@ TEST_CASE("keepers start here without hosts, on each host otherwise, and by one 
   CHECK(on_hosts[1].where == "n2");
   CHECK(on_hosts[2] == here[0]);
 
-  const auto in_slurm = keeper_commands({.nodes = 4}, {.in_slurm = true}, keepers_on({}));
+  auto of_allocation = keepers_on({});
+  of_allocation.nodes = 4;
+  const auto in_slurm = keeper_commands({.nodes = 3}, {.in_slurm = true}, of_allocation);  // one is spare
   REQUIRE(in_slurm.size() == 1);
   CHECK(in_slurm[0].keepers == 4);
   CHECK(in_slurm[0].command == std::vector<std::string>{"srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0",

@@ -13,6 +13,11 @@ const std::string stop = rule +
                          rule;
 const std::string killed =
     rule + "mpirun noticed that process rank 12 with PID 3456 on node n1 exited on signal 9 (Killed).\n" + rule;
+const std::string lost =
+    rule +
+    "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[5440,0],0] on node n1\n"
+    "  Remote daemon: [[5440,0],1] on node n2\n\nThis is usually due to a failure of the network.\n" +
+    rule;
 const std::string internal =
     "[n1:13920] [[23198,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c at line "
     "501\n";
@@ -27,11 +32,11 @@ std::string passed(LauncherOutput& output, const std::string& stream, std::size_
 }  // namespace
 
 TEST_CASE("Open MPI's reports about the end of a job are kept out of the ranks' output, in pieces of any size") {
-  const auto with = "loss 0.5\n" + internal + stop + "\r[===>  ] 50%" + killed + "the end";
+  const auto with = "loss 0.5\n" + internal + stop + "\r[===>  ] 50%" + killed + lost + "the end";
   for (std::size_t piece = 1; piece <= with.size(); ++piece) {
     LauncherOutput output;
     CHECK(passed(output, with, piece) == "loss 0.5\n\r[===>  ] 50%the end");
-    CHECK(output.reports() == std::vector{internal, stop, killed});
+    CHECK(output.reports() == std::vector{internal, stop, killed, lost});
   }
 }
 

@@ -1,14 +1,17 @@
-#include "tools/launch/keepers.hpp"
+#include "tools/keepers/keepers.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
-#include "tools/launch/kept_folder.hpp"
+#include "tools/keepers/kept_folder.hpp"
 
 using namespace hortator::tools;
 using hortator::test::OwnFolder;
@@ -25,6 +28,34 @@ KeeperPlan plan_of(std::vector<std::string> command, int keepers = 1) {
   return {.folder = "none", .commands = {{.command = std::move(command), .keepers = keepers, .where = "n2"}}};
 }
 
+/// A folder whose files cannot be removed: without permission to write or, for root, immutable.
+class Sealed {
+ public:
+  explicit Sealed(const fs::path& folder) : folder_(folder) {
+    fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+    if (geteuid() == 0) REQUIRE(set_immutable(true));
+  }
+  ~Sealed() {
+    if (geteuid() == 0) set_immutable(false);
+    fs::permissions(folder_, fs::perms::owner_all);
+  }
+  Sealed(const Sealed&) = delete;
+  Sealed& operator=(const Sealed&) = delete;
+
+ private:
+  bool set_immutable(bool is_immutable) const {
+    const int opened = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int flags = 0;
+    bool is_done = ioctl(opened, FS_IOC_GETFLAGS, &flags) == 0;
+    flags = is_immutable ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
+    is_done = is_done && ioctl(opened, FS_IOC_SETFLAGS, &flags) == 0;
+    ::close(opened);
+    return is_done;
+  }
+
+  fs::path folder_;
+};
+
 }  // namespace
 
 TEST_CASE("a kept folder is its user's only, and is removed with what ranks have written there") {
@@ -35,6 +66,17 @@ TEST_CASE("a kept folder is its user's only, and is removed with what ranks have
   fs::create_directories(folder / "run-1" / "checkpoint_0");
   kept.remove();
   CHECK_FALSE(fs::exists(folder));
+}
+
+TEST_CASE("a keeper says so if it cannot remove its folder") {
+  const OwnFolder parent("kept");
+  const auto folder = kept_in(parent, "1");
+  const KeptFolder kept(folder);
+  fs::create_directory(folder / "run-1");
+  std::ofstream(folder / "run-1" / "state.h5").flush();
+  const Sealed sealed(folder / "run-1");
+  CHECK_THROWS_WITH(kept.remove(std::chrono::milliseconds(300)),
+                    Catch::Contains(folder.string()) && Catch::Contains("could not be removed"));
 }
 
 TEST_CASE("a keeper takes over the folder of a killed one, and removes those of killed launches beside it") {
@@ -107,4 +149,33 @@ TEST_CASE("keepers that have ended are started again, and one that cannot be is 
   fs::remove(reachable);
   CHECK(renewed([](const auto& lost) { return !lost.empty(); }) == std::vector<std::string>{"n2"});
   CHECK(keepers.renew().empty());
+}
+
+TEST_CASE("a launch that is asked to stop does not wait for keepers that it starts again") {
+  const OwnFolder parent("kept");
+  fs::create_directories(parent.path);
+  const auto started = parent.path / "started";
+  Keepers keepers(plan_of(
+      {"sh", "-c", "[ -e " + started.string() + " ] && exec sleep 60; touch " + started.string() + "; echo ready"}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(
+      keepers.renew([&] { return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(200); }).empty());
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+}
+
+TEST_CASE("the folder of a keeper that was killed is removed at the end, by another one") {
+  const OwnFolder parent("kept");
+  fs::create_directories(parent.path);
+  const auto kept = parent.path / "kept";
+  const auto keep = "mkdir -p " + kept.string() + "; echo ready; ";
+  const auto first = parent.path / "first";
+  {
+    const Keepers keepers(plan_of({"sh", "-c",
+                                   keep + "[ -e " + first.string() + " ] || { touch " + first.string() +
+                                       "; exit 1; }; cat; rmdir " + kept.string()}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(fs::exists(kept));
+  }
+  CHECK_FALSE(fs::exists(kept));
 }

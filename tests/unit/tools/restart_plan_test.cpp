@@ -73,7 +73,9 @@ TEST_CASE("the wait grows only while there is no progress") {
   after.memory_checkpoint = 4;
   CHECK(tools::plan_restart(after, {before}, many).delay == 0);
   CHECK(tools::plan_restart(before, {before}, many).delay == 1);
-  for (const char* error_class : {"network", "storage", "device", "node", "busy", "space"}) {
+  CHECK(delay("node", {5}) == 0);  // it is left out
+  CHECK(delay("node", {5, 5}) == 10);
+  for (const char* error_class : {"network", "storage", "device", "busy", "space"}) {
     CHECK(delay(error_class, {5}) == 5);
     CHECK(delay(error_class, {5, 9}) == 5);
     CHECK(delay(error_class, {5, 5}) == 10);

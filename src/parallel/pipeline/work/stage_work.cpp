@@ -53,12 +53,35 @@ StageTensors gradients_of(const StageTensors& inputs) {
 
 void StageWork::run(const std::vector<StageAction>& plan) {
   const auto start = seconds_now();
-  for (const auto& action : plan) {
+  for (auto left = plan; !left.empty();) {
+    const auto action = take_next(left);
     begun_ = seconds_now();
     attempt(action);
     times_.push_back({.action = action, .begin = begun_ - start, .end = seconds_now() - start});
   }
   if (stages_ != nullptr) stages_->links.finish();
+}
+
+StageAction StageWork::take_next(std::vector<StageAction>& left) {
+  auto next = left.begin();
+  if (would_wait(*next)) {
+    const auto weights = std::ranges::find(left, Kind::weights, &StageAction::kind);
+    if (weights != left.end() && has_halves(*weights)) next = weights;
+  }
+  const auto action = *next;
+  left.erase(next);
+  return action;
+}
+
+bool StageWork::would_wait(const StageAction& action) {
+  if (!work_.is_alone || stages_ == nullptr || has_failed_ || action.kind == Kind::weights) return false;
+  if (action.kind == Kind::forward) return !is_first(action.stage) && !stages_->links.has_activations(action.stage);
+  return !is_last(action.stage) && !stages_->links.has_gradients(action.stage + 1);
+}
+
+bool StageWork::has_halves(const StageAction& weights) const {
+  const auto found = passes_.find({weights.stage, weights.micro_batch});
+  return found != passes_.end() && found->second.halves.has_value();
 }
 
 void StageWork::attempt(const StageAction& action) {

@@ -4,8 +4,9 @@
 
 namespace hortator::accelerator {
 
-/// Takes a checkpoint in the memory of the nodes. Call it where the run could be saved and stopped. @collective
-void save_in_memory(Training& training);
+/// Takes a checkpoint at each level of the nodes where rank 0 finds one due. Call it where the run could be saved and
+/// stopped. @collective
+void save_on_nodes(Training& training);
 
 /// The updates after which the newest checkpoint of the project on disk was saved, of those that are whole and that no
 /// load has found damaged; nothing if there is none.

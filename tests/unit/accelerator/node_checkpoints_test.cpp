@@ -1,6 +1,6 @@
-// Checkpoints in memory in a folder that the test keeps, as a keeper does. The drills survive.* have launches and
-// nodes.
-#include "accelerator/state/memory_checkpoints.hpp"
+// Checkpoints in memory in a folder that the test keeps, as a keeper does, and on the nodes' disks. The drills
+// survive.* have launches and nodes.
+#include "accelerator/state/node_checkpoints.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -51,8 +51,9 @@ std::size_t count(const fs::path& folder, const char* stem) {
 
 /// A small training whose number of steps shows what was loaded.
 struct MemoryRun {
-  explicit MemoryRun(const fs::path& project, const MemoryCheckpointOptions& memory = {.every_steps = 2})
-      : accelerator({.project = {.dir = project}, .memory_checkpoint = memory}) {
+  explicit MemoryRun(const fs::path& project, const MemoryCheckpointOptions& memory = {.every_steps = 2},
+                     const LocalCheckpointOptions& local = {})
+      : accelerator({.project = {.dir = project}, .memory_checkpoint = memory, .local_checkpoint = local}) {
     set_seed(7);
     net = Net();
     sgd.emplace(net->parameters(), 0.1);
@@ -123,6 +124,71 @@ TEST_CASE("what the disk has is loaded from memory where the disk turns out to b
     state.wait_for_everyone();
   }
   CHECK(MemoryRun(project).steps.done == 4);
+}
+
+TEST_CASE("the newest whole one of memory, nodes' disks and project is loaded, and a run that finishes leaves none") {
+  const State state;
+  const Folder folder(state, "node_levels");
+  const RestoredProcess restored;
+  const auto kept = kept_in(folder, state);
+  const auto project = folder.path() / "project";
+  const auto disks = folder.path() / "disks";
+  if (state.is_main_process()) fs::create_directory(disks);
+  state.wait_for_everyone();
+  const LocalCheckpointOptions local{.every_steps = 3, .folder = disks};
+  const auto fail_after = [&](int steps) {
+    CHECK_THROWS_WITH(
+        [&] {
+          MemoryRun run(project, {.every_steps = 2}, local);
+          run.train(steps);
+          throw Error({.what = "as a failure"});
+        }(),
+        Catch::Contains("as a failure"));
+  };
+  fail_after(9);  // memory has 8, the disks 9
+  CHECK(count(disks, "checkpoint_") == 2);
+  {
+    const MemoryRun run(project, {}, local);
+    CHECK(run.steps.done == 9);
+  }
+  CHECK(count(disks, "checkpoint_") == 2);  // a run that has taken none leaves them
+  if (state.is_main_process()) fs::remove_all(disks);
+  state.wait_for_everyone();
+  if (state.is_main_process()) fs::create_directory(disks);
+  state.wait_for_everyone();
+  {
+    MemoryRun run(project, {.every_steps = 2}, local);
+    CHECK(run.steps.done == 8);
+    run.train(5);  // memory has 12, the disks 11
+    run.accelerator.save_state();
+    run.train(1);
+    CHECK(count(disks, "checkpoint_") > 0);
+  }
+  state.wait_for_everyone();
+  CHECK(fs::is_empty(disks));
+  CHECK(MemoryRun(project, {.every_steps = 2}, local).steps.done == 14);
+  if (state.is_main_process()) fs::remove_all(kept);
+  state.wait_for_everyone();
+  CHECK(MemoryRun(project, {}, local).steps.done == 13);
+}
+
+TEST_CASE("checkpoints on nodes' disks belong to their run: one that begins again in its place does not find them") {
+  const State state;
+  const Folder folder(state, "node_levels");
+  const auto project = folder.path() / "project";
+  if (state.is_main_process()) fs::create_directories(folder.path() / "disks");
+  state.wait_for_everyone();
+  const LocalCheckpointOptions local{.every_steps = 1, .folder = folder.path() / "disks"};
+  CHECK_THROWS([&] {
+    MemoryRun run(project, {}, local);
+    run.train(2);
+    throw Error({.what = "as a failure"});
+  }());
+  CHECK(MemoryRun(project, {}, local).steps.done == 2);
+  state.wait_for_everyone();
+  if (state.is_main_process()) fs::remove_all(project);
+  state.wait_for_everyone();
+  CHECK(MemoryRun(project, {}, local).steps.done == 0);
 }
 
 TEST_CASE("no checkpoints are kept in memory where one rank cannot see the keeper's folder") {

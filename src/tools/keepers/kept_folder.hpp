@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ class KeptFolder {
   KeptFolder(const KeptFolder&) = delete;
   KeptFolder& operator=(const KeptFolder&) = delete;
 
-  /// Removes it, with everything in it. Retries while ranks that are about to end still write there.
-  void remove() const;
+  /// Removes it, with everything in it. Retries for that long while ranks that are about to end still write there; then
+  /// throws Error.
+  void remove(std::chrono::milliseconds limit = std::chrono::seconds(8)) const;
 
  private:
   std::filesystem::path folder_;

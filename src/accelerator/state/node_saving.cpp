@@ -1,4 +1,4 @@
-#include "accelerator/state/memory_saving.hpp"
+#include "accelerator/state/node_saving.hpp"
 
 #include <algorithm>
 
@@ -27,13 +27,24 @@ std::optional<std::int64_t> updates_of_newest(const Project& project) {
   return {};
 }
 
+// @collective
+std::vector<NodeCheckpoints*> due_levels(const Training& training) {
+  std::vector<NodeCheckpoints*> due;
+  for (const auto& level : training.output.node_levels()) {
+    if (mpi::broadcast(training.host(), level->is_due(training.output.updates()))) due.push_back(level.get());
+  }
+  return due;
+}
+
 }  // namespace
 
 // As Accelerator::save_state(), without the folder of the project.
-void save_in_memory(Training& training) {
-  auto& memory = *training.output.memory();
-  if (!training.prepared.save_hooks().empty())
-    return memory.turn_off("the program has state hooks, whose files a node's memory does not hold");
+void save_on_nodes(Training& training) {
+  if (!training.prepared.save_hooks().empty()) {
+    for (const auto& level : training.output.node_levels())
+      level->turn_off("the program has state hooks, whose files nodes do not hold");
+    return;
+  }
   // Within LocalSGD a save would give all ranks the optimizer's state of one, and change the run: it waits.
   const auto is_apart = [](const auto& model) { return model->is_apart(); };
   if (std::ranges::any_of(training.prepared.models(), is_apart)) return;
@@ -44,10 +55,15 @@ void save_in_memory(Training& training) {
     training.output.trackers().flush();
   });
   for (const auto& model : training.prepared.models()) model->share_buffers();
+  const auto due = due_levels(training);
   const auto& project = training.output.project();
-  memory.take(take_snapshot(training, project.iteration()), {.step = project.iteration(),
-                                                             .updates = training.output.updates(),
-                                                             .mesh = mesh_of(training.channels.mesh().shape())});
+  const auto snapshot = take_snapshot(training, project.iteration());
+  for (auto* level : due) {
+    level->take(snapshot, {.step = project.iteration(),
+                           .updates = training.output.updates(),
+                           .mesh = mesh_of(training.channels.mesh().shape()),
+                           .shares_frozen = training.options().checkpoint.incremental});
+  }
 }
 
 std::optional<std::int64_t> updates_on_disk(const Training& training) {

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "launch/restarts/keeping.hpp"
+#include "tools/keepers/keeper_process.hpp"
 
 namespace hortator::tools {
 
@@ -18,12 +18,13 @@ struct KeeperPlan {
 };
 
 /// The keepers of a launch (`hortator keep`), one a node. They remove their folders when this object or this process
-/// ends, however it ends.
+/// ends, however it ends. All start and end at the same time.
 class Keepers {
  public:
   /// Starts them and waits until they have their folders. Throws Error if one cannot.
   explicit Keepers(KeeperPlan plan);
-  /// Waits until the folders are removed, for a limited time.
+  /// Waits until the folders are removed, for a limited time, also those of keepers that were killed. Prints where one
+  /// may be left.
   ~Keepers();
   Keepers(const Keepers&) = delete;
   Keepers& operator=(const Keepers&) = delete;
@@ -32,26 +33,15 @@ class Keepers {
   std::int64_t newest_checkpoint() const;
 
   /// Starts those again that have ended: the folder of a killed keeper is still there. Returns the hosts that could not
-  /// be reached, with a message; they are left alone from then on.
-  std::vector<std::string> renew();
+  /// be reached, with a message; they are left alone from then on. Returns at once when `is_asked_to_stop` says so,
+  /// which is asked several times a second.
+  std::vector<std::string> renew(const std::function<bool()>& is_asked_to_stop = {});
 
  private:
-  struct Running {
-    launching::KeeperCommand command;
-    pid_t process = -1;
-    int input = -1;  ///< ends the keeper when it is closed
-  };
-
-  static void start(Running& keeper);
-  static void end(Running& keeper) noexcept;
-  static bool has_ended(const Running& keeper);
+  std::vector<KeeperProcess*> ended_ones();
 
   std::filesystem::path folder_;
-  std::vector<Running> running_;
+  std::vector<KeeperProcess> running_;
 };
-
-/// Plans them with a new folder in `parent`.
-KeeperPlan plan_keepers(const launching::LaunchRequest& request, const launching::LaunchEnvironment& environment,
-                        const std::filesystem::path& parent);
 
 }  // namespace hortator::tools

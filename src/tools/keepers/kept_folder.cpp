@@ -1,4 +1,4 @@
-#include "tools/launch/kept_folder.hpp"
+#include "tools/keepers/kept_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -26,7 +26,6 @@ using namespace std::chrono_literals;
 constexpr auto lock_name = "keeper.lock";
 // A keeper locks its folder at once.
 constexpr std::time_t unlocked_seconds = 60;
-constexpr int removals = 100;
 // A keeper that looks for abandoned folders may hold the lock of a new one for a moment, and remove it.
 constexpr int locking_attempts = 100;
 
@@ -111,14 +110,20 @@ KeptFolder::KeptFolder(fs::path folder) : folder_(std::move(folder)) {
 
 KeptFolder::~KeptFolder() { ::close(lock_); }
 
-void KeptFolder::remove() const {
-  for (int i = 0; i < removals; ++i) {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+void KeptFolder::remove(std::chrono::milliseconds limit) const {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::error_code error;
+  do {
+    fs::remove_all(folder_, error);
     std::error_code unknown;
-    if (!fs::exists(folder_, unknown)) return;
+    if (!fs::exists(folder_, unknown) && !unknown) return;
     std::this_thread::sleep_for(100ms);
-  }
+  } while (std::chrono::steady_clock::now() < end);
+  throw Error(
+      {.what = text::concat("The folder ", folder_.string(), " with checkpoints in memory could not be removed: ",
+                            error ? error.message() : "something writes to it"),
+       .why = "it takes memory until the node starts again",
+       .hint = "remove it"});
 }
 
 }  // namespace hortator::tools

@@ -6,7 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "tools/launch/kept_folder.hpp"
+#include "tools/keepers/kept_folder.hpp"
 #include "tools/verbs.hpp"
 
 namespace hortator::tools {
