@@ -36,6 +36,7 @@
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/local_sgd.hpp>
 #include <hortator/parallel/mesh.hpp>
+#include <hortator/parallel/outer_optimizer.hpp>
 #include <hortator/parallel/pipeline.hpp>
 #include <hortator/parallel/split_between_processes.hpp>
 #include <hortator/parallel/sync_batch_norm.hpp>

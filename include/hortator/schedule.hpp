@@ -26,8 +26,9 @@ enum class ScheduleStep {
 /// The common part of all schedules. Copies share one state. The optimizer is borrowed and must outlive them.
 class HORTATOR_API ScheduleBase {
  public:
-  double last_lr() const;      ///< of the first parameter group
-  std::int64_t steps() const;  ///< steps so far; torch's last_epoch
+  double last_lr() const;                ///< of the first parameter group
+  std::vector<double> last_lrs() const;  ///< of each parameter group, as torch's get_last_lr()
+  std::int64_t steps() const;            ///< steps so far; torch's last_epoch
 
   /// Counts steps of the schedule, so that a run on another number of ranks resumes at the same rate.
   StateDict state() const;

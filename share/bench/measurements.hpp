@@ -49,9 +49,12 @@ std::vector<Result> memory_checkpoints(Accelerator& accelerator, const Plan& pla
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> record(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> reproducible(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> hooks(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 

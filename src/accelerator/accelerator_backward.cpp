@@ -24,6 +24,7 @@ bool Accelerator::begin_micro_step() {
 
 void Accelerator::backward(const at::Tensor& loss, const BackwardOptions& options) {
   const CallSite site(__builtin_return_address(0));
+  if (const auto* reproducing = training_->control.reproducing()) reproducing->refuse_after_pipeline();
   training_->control.expect_scaled_gradients();
   const auto steps = training_->control.accumulation().steps();
   training_->control.loss_weights().run_plain(steps == 1 ? loss : loss / steps, [&](const at::Tensor& scaled) {
@@ -38,6 +39,7 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count, 
                       .why = "it is the number of losses that were added up: one number",
                       .hint = "pass count.sum()"});
   }
+  if (const auto* reproducing = training_->control.reproducing()) reproducing->refuse_after_pipeline();
   training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
   training_->control.loss_weights().run(

@@ -7,6 +7,7 @@
 #include "accelerator/options/fp8_settings.hpp"
 #include "accelerator/protection/refused_gradients.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
+#include "accelerator/scopes/compression.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
 #include "accelerator/training/prepared_before.hpp"
@@ -125,9 +126,10 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   if (mixed_precision() == Precision::fp8) compute_in_fp8(module, options().parallel);
   const auto name = text::concat("model ", training_->prepared.models().size());
-  auto model =
-      step::ModelCore::prepare(module, name, training_->control.session(), accelerator::model_binding(*training_, name),
-                               training_->prepared.parameters(), work);
+  auto binding = accelerator::model_binding(*training_, name);
+  if (work == step::ModelWork::training) binding.own_average = accelerator::low_rank_average(*training_);
+  auto model = step::ModelCore::prepare(module, name, training_->control.session(), binding,
+                                        training_->prepared.parameters(), work);
   model->compute_in(training_->control.precision(), training_->options().autocast);
   if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {

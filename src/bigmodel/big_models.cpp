@@ -6,6 +6,7 @@
 #include "bigmodel/max_memory.hpp"
 #include "bigmodel/module_tree.hpp"
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "paging/deferred/construction_scope.hpp"
 
 namespace hortator {
@@ -15,6 +16,8 @@ constexpr const char* empty =
     "The tensor has no values yet (it was made by init_empty_weights). Load a checkpoint into the model first";
 
 }  // namespace
+
+Bytes parse_size(std::string_view text) { return static_cast<Bytes>(units::parse_bytes(text)); }
 
 std::map<std::string, Bytes> compute_module_sizes(const torch::nn::Module& module, const SizeOptions& options) {
   const bigmodel::ModuleSizes sizes(bigmodel::tree_of(module), options);

@@ -94,6 +94,14 @@ void Messages::receive(Peer from, int tag, std::span<std::byte> into) {
   advance();
 }
 
+bool Messages::has_arrived(Peer from, int tag) {
+  if (is_rehearsed(ranks_)) return true;
+  advance();
+  int is_there = 0;
+  check(MPI_Iprobe(rank_of(from), tag, ranks_.get(), &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  return is_there != 0;
+}
+
 void Messages::advance() {
   std::erase_if(sent_, [](Sent& one) {
     int is_done = 0;

@@ -37,6 +37,8 @@ class Messages {
   void send(Peer to, int tag, std::span<const std::byte> bytes, std::shared_ptr<const void> keeps);
   /// Waits for a message of exactly this size, and sends what is under way meanwhile.
   void receive(Peer from, int tag, std::span<std::byte> into);
+  /// Whether the next message of this tag has begun to arrive: receive() would not wait for its sender to come to it.
+  bool has_arrived(Peer from, int tag);
   /// Sends what is under way, as far as it goes without waiting.
   void advance();
   /// Waits until all messages have left.

@@ -141,6 +141,12 @@ local_sgd() {
   two
   expect_learned
   expect_line '^ranks were apart before an average, and are equal at the end'
+  local averages
+  averages=$(loss)
+  two --outer sparse
+  expect_learned
+  expect_line '^ranks were apart before an average, and are equal at the end'
+  [ "$(loss)" != "$averages" ] || wrong 'the outer optimizer changes nothing'
   two --local-steps 0
   expect_line '^ranks were equal before an average, and are equal at the end'
 }
@@ -351,6 +357,11 @@ communication_hook() {
   two --plain
   expect_learned
   [ "$(loss)" != "$rounded" ] || wrong 'the hook changes nothing, so it was not called'
+  local whole
+  whole=$(loss)
+  two --power-sgd 2
+  expect_learned
+  [ "$(loss)" != "$whole" ] || wrong 'PowerSGD changes nothing, so it was not used'
 }
 
 reproducible() {

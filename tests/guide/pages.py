@@ -27,7 +27,7 @@ import folders
 import interfaces
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
-OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "exported", "parallelism", "planning", "simulations", "c-interface", "fortran-interface", "changelog", "release-notes-0.2"]
+OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "exported", "parallelism", "planning", "simulations", "c-interface", "fortran-interface", "changelog", "release-notes-0.2", "security"]
 MARKS = [r"cpp( file=\S+)?", r"cmake file=\S+", r"yaml( file=\S+)?", r"sh (run( exits=\d+)?|cluster|setup|script)", "text", "python", "fortran", "diff"]
 
 

@@ -26,6 +26,10 @@ namespace hortator {
 /// A size in bytes. A bool counts as an eighth, as in Hugging Face Accelerate. Exact up to 2^50.
 using Bytes = double;
 
+/// A size as a text gives it: "16GiB", "1.5 KiB", "4096" or "2GB", with units in any case; Accelerate's
+/// convert_file_size_to_int(). Throws UsageError for any other text, and for "2Gb", which may mean bits.
+HORTATOR_API Bytes parse_size(std::string_view text);
+
 /// Where a part of a model is: on a CUDA device, in the CPU's memory, or on disk. Placements are ordered as they are
 /// filled: CUDA devices by number, then the CPU, then the disk.
 class HORTATOR_API DevicePlacement {

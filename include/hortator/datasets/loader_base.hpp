@@ -58,6 +58,9 @@ struct LoaderBinding {
   int rank = 0;
   int world = 1;
   int parts = 1;  ///< batches of each rank in one step of all ranks
+  /// Batches of a step that a rank gets as one: they are read one after the other, and their tensors are joined along
+  /// dimension 0.
+  int joined = 1;
   bool split_batches = false;
   bool even_batches = true;
   c10::Device device = c10::Device(c10::kCPU);
@@ -74,7 +77,8 @@ struct LoaderBinding {
   /// Called before each batch. If set, nothing is read ahead, so that random numbers of a device that the data set
   /// draws belong to this batch.
   std::function<void(const BatchTurn&)> before_batch = {};
-  std::function<void()> after_batch = {};  ///< called after each batch was read
+  std::function<void(int part)> before_part = {};  ///< called before each of `joined` batches is read
+  std::function<void()> after_batch = {};          ///< called after each batch was read
 };
 
 /// The part of a loader that does not depend on the type of its batches. Copies share one state.

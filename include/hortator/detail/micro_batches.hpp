@@ -39,12 +39,12 @@ std::vector<Leaf> batch_leaves(Batch& batch) {
 /// has another.
 HORTATOR_API std::int64_t rows_of(const std::vector<Leaf>& leaves);
 
-/// The rows [begin, end) of a batch.
+/// The rows [begin, end) of a batch: copies, since kernels may round by how memory is aligned.
 template <typename Batch>
 Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
   Batch part = batch;
   for (const auto& leaf : batch_leaves(part)) {
-    if (leaf.tensor->defined()) *leaf.tensor = leaf.tensor->narrow(0, begin, end - begin);
+    if (leaf.tensor->defined()) *leaf.tensor = leaf.tensor->narrow(0, begin, end - begin).clone();
   }
   return part;
 }

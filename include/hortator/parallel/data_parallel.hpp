@@ -4,15 +4,39 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace hortator {
 
-/// The type in which gradients travel between ranks. They keep their own type before and after.
+/// How gradients travel between ranks. They have their own type before and after.
 enum class DDPCommunicationHookType {
-  no,    ///< their own
-  fp32,  ///< fp64 gradients at half their size, 16-bit ones without rounding on the way
-  fp16,  ///< divided by the number of ranks before they are added, so that the sum does not overflow
-  bf16,  ///< the range of fp32 with 8 bits of precision
+  no,         ///< in their own type
+  fp32,       ///< fp64 gradients at half their size, 16-bit ones without rounding on the way
+  fp16,       ///< divided by the number of ranks before they are added, so that the sum does not overflow
+  bf16,       ///< the range of fp32 with 8 bits of precision
+  power_sgd,  ///< large matrices as products of two thin ones: DistributedDataParallelOptions::power_sgd
+};
+
+/// Gradients of matrices as products of two thin factors, for slow networks (PowerSGD): a matrix of m x n travels as
+/// (m + n) * rank numbers, found by one step of power iteration. Gradients of more dimensions are matrices of their
+/// first one by the others. Costs about as much as reading the gradients five times.
+struct PowerSGDOptions {
+  std::int64_t rank = 1;  ///< columns of the factors, 1 to 4 in most trainings: more are more exact
+  /// Averages of whole gradients at the beginning, while gradients change fast.
+  std::int64_t start_step = 1000;
+  /// Matrices whose factors do not have fewer elements by this factor travel whole, as vectors do.
+  double min_compression = 2;
+  bool warm_start = true;  ///< whether each pass begins with the factors of the last one
+  /// Whether what the factors miss is added to the next gradients. Needs memory of one more gradient; checkpoints hold
+  /// it for each rank.
+  bool error_feedback = true;
+};
+
+/// Where a parameter's gradient is in a bucket.
+struct BucketPart {
+  std::string name = {};     ///< of the parameter in its model
+  at::Tensor gradient = {};  ///< a view of the bucket's gradients, with the parameter's sizes
 };
 
 /// A bucket of gradients that a function of your own averages over the ranks.
@@ -20,6 +44,7 @@ struct BucketExchange {
   /// This rank's gradients of the bucket's parameters, as one row of their type. The function must leave the same
   /// values in it on all ranks: by default the mean. Elements between gradients are zeros and must stay zeros.
   at::Tensor gradients = {};
+  std::vector<BucketPart> parts = {};  ///< the parameters of the bucket
   std::int64_t index = 0;  ///< of the bucket: the same buckets come in the same order on all ranks, in each pass
   int rank = 0;
   int ranks = 1;
@@ -47,8 +72,10 @@ struct DistributedDataParallelOptions {
   /// names it.
   bool find_unused_parameters = false;
   DDPCommunicationHookType comm_hook = DDPCommunicationHookType::no;
-  /// Whether the error of rounding a rank's gradient to comm_hook's type is added to the gradient of the next pass.
-  /// (The average itself is still rounded.) Needs memory of one more gradient; checkpoints do not hold these errors.
+  PowerSGDOptions power_sgd = {};  ///< if comm_hook is power_sgd; not with reproducible or at ZeRO's stages 2 and 3
+  /// Whether the error of rounding a rank's gradient to comm_hook's 16-bit type is added to the gradient of the next
+  /// pass. (The average itself is still rounded.) Needs memory of one more gradient; checkpoints do not hold these
+  /// errors.
   bool error_feedback = false;
   /// Averages each bucket in the place of an all-reduce; without effect on one rank. Backward waits for it. Not with
   /// comm_hook, with reproducible or at ZeRO's stages 2 and 3.

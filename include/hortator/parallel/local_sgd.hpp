@@ -8,6 +8,7 @@
 namespace hortator {
 
 class Accelerator;
+class OuterOptimizer;
 namespace accelerator {
 class LocalSteps;
 }
@@ -16,6 +17,9 @@ class LocalSteps;
 struct LocalSGDOptions {
   std::int64_t steps = 8;  ///< number of calls of step() after which parameters are averaged
   bool enabled = true;     ///< false: does nothing, as on one rank
+  /// What steps from the mean of the ranks' differences; null: ranks continue with the mean of their weights. Must
+  /// outlive the scope, and be of the same model.
+  OuterOptimizer* outer = nullptr;
 };
 
 /// Local SGD: `hortator::LocalSGD local_sgd(accelerator, model, {.steps = 8});` While it lives, gradients of `model`

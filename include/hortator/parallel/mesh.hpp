@@ -51,7 +51,8 @@ struct ParallelConfig {
   /// Stages that each of them has, with the schedule interleaved. Default: 2 with that schedule, otherwise 1.
   std::optional<int> stages_per_rank = {};
   /// Parts into which pipeline_step() cuts a batch. Default: 4 for each rank along `pipeline`, or as many as the batch
-  /// has rows, if these are fewer. (num_micro_batches)
+  /// has rows, if these are fewer; with AcceleratorOptions::reproducible, one for each virtual shard.
+  /// (num_micro_batches)
   std::optional<int> micro_batches = {};
   /// How prepared models are divided along `tensor`. Default: the plan that the model brings (HasTensorPlan), as the
   /// models of hortator::models do.

@@ -96,6 +96,9 @@ struct PipelineStepOptions {
   /// A file to which the main process writes when each stage of its pipeline computed each micro-batch of this step,
   /// beside the plan: `hortator plot FILE -o times.svg`. All ranks give one, or none does.
   std::filesystem::path times = {};
+  /// If not null, pipeline_step() sets it to the losses of the micro-batches, in fp64, the same on all stages: [n]
+  /// means, or [n, 2] sums and counts.
+  at::Tensor* losses = nullptr;
 };
 
 }  // namespace hortator

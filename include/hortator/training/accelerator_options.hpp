@@ -84,7 +84,8 @@ struct AcceleratorOptions {
   /// nothing until a rank has computed all its shards. Gradients are summed along one tree; random numbers depend on
   /// (seed, step, shard); BatchNorm's statistics are those of the shard. Uses one thread for each rank. Gradients are
   /// ready at clip_grad_norm_() or step(). ZeRO's stages give the same bits as stage 0; each rank keeps whole gradients
-  /// until the update at all of them.
+  /// until the update at all of them. Along parallel.pipeline a loop gets the shards of a step as one batch, and
+  /// pipeline_step() computes each as a micro-batch, with the bits of one rank whatever the schedule.
   bool reproducible = false;
   int virtual_shards = 8;
   ScheduleStep schedule_step = ScheduleStep::per_process;

@@ -1,43 +1,19 @@
 // Pipelines: a step of a model whose layers are on all ranks, beside one of the whole model on each rank.
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/randn.h>
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
-#include <hortator/nn/pipeline.hpp>
-#include <memory>
 
 #include "bench/bare_step.hpp"
-#include "bench/transformer_layer.hpp"
+#include "bench/parallel/blocks.hpp"
 #include "core/text/text.hpp"
 #include "parallel/pipeline/timeline.hpp"
 
 namespace hortator::bench {
 namespace {
 
-constexpr std::int64_t pipeline_width = 256, pipeline_heads = 8, layers_of_rank = 4, micro_batches_of_rank = 4,
-                       rows_of_micro_batch = 2, pipeline_tokens = 128;
-
-struct PipelineBlock final : TransformerLayer {
-  PipelineBlock() : TransformerLayer(pipeline_width, pipeline_heads) {}
-  at::Tensor forward(const at::Tensor& input) override {
-    const auto x = input + attention(norm_1(input), Sight::backwards);
-    return x + linear(at::gelu(linear(norm_2(x), up), "tanh"), down);
-  }
-};
-
-std::shared_ptr<PipelineModule> make_blocks(std::int64_t count) {
-  torch::manual_seed(1);
-  std::vector<PipelineLayer> layers;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto block = std::make_shared<PipelineBlock>();
-    layers.push_back({.module = block, .run = [block](const auto& inputs) {
-                        return PipelineLayer::Tensors{block->forward(inputs.at(0))};
-                      }});
-  }
-  return hortator::pipeline(std::move(layers));
-}
+constexpr std::int64_t layers_of_rank = 4, micro_batches_of_rank = 4, rows_of_micro_batch = 2, pipeline_tokens = 128;
 
 struct NamedSchedule {
   const char* name;
@@ -62,7 +38,7 @@ Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& ch
   auto net = make_blocks(layers_of_rank * ranks), whole = make_blocks(layers_of_rank * ranks);
   torch::optim::SGD sgd(net->parameters(), 1e-3), sgd_of_whole(whole->parameters(), 1e-3);
   auto [model, optimizer] = accelerator.prepare(net, sgd);
-  const auto x = at::randn({rows_of_micro_batch * micro_batches, pipeline_tokens, pipeline_width});
+  const auto x = at::randn({rows_of_micro_batch * micro_batches, pipeline_tokens, block_width});
   const auto ours = [&, &model = model, &optimizer = optimizer] {
     accelerator.pipeline_step(model, x, [](auto& model, at::Tensor& part) { return model(part).square().mean(); },
                               {.micro_batches = micro_batches});
@@ -80,7 +56,7 @@ Result pipeline_step(Accelerator& all, const Plan& plan, const NamedSchedule& ch
       .name = text::concat("pipeline_", chosen.name),
       .params = {{"ranks", ranks},
                  {"micro_batches", micro_batches},
-                 {"width", pipeline_width},
+                 {"width", block_width},
                  {"layers", layers_of_rank * ranks},
                  {"tokens", rows_of_micro_batch * micro_batches * pipeline_tokens},
                  {"planned_idle_share", planned_idle_share(shape, chosen.schedule)}},

@@ -5,6 +5,10 @@
 //
 //     hortator launch -n 2 communication_hook
 //     hortator launch -n 2 communication_hook --plain
+//
+// Large matrices can also travel as products of two thin ones, for networks much slower than a cluster's (PowerSGD):
+//
+//     hortator launch -n 2 communication_hook --power-sgd 2
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
@@ -41,11 +45,17 @@ int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     example::Options options(argc, argv, "communication_hook", "averages gradients in 8 bits");
     const bool plain = options.flag("plain", "average in 32 bits, for comparison");
+    const auto low_rank = options.number("power-sgd", 0, "send matrices as factors of this number of columns", 0);
     const auto run_dir = options.run_dir();
     if (options.help()) return;
 
     hortator::AcceleratorOptions settings{.project = {.dir = run_dir}};
-    if (!plain) settings.ddp.bucket_hook = EightBits();
+    if (low_rank > 0) {
+      settings.ddp.comm_hook = hortator::DDPCommunicationHookType::power_sgd;
+      settings.ddp.power_sgd = {.rank = low_rank, .start_step = 10};  // ten steps with whole gradients first
+    } else if (!plain) {
+      settings.ddp.bucket_hook = EightBits();
+    }
     hortator::Accelerator accelerator(settings);
     hortator::set_seed(7);
     toy::Net net;

@@ -6,10 +6,17 @@
 //
 //     hortator launch -n 2 local_sgd --local-steps 8
 //     hortator launch -n 2 local_sgd --local-steps 0      plain data parallelism, for comparison
+//
+// With an OuterOptimizer, the mean of what the ranks have learned since the last average is the gradient of a step with
+// momentum (DiLoCo), so that averages can be further apart. Between nodes it can travel in 8 bits, or as its largest
+// numbers only:
+//
+//     hortator launch -n 2 local_sgd --local-steps 16 --outer sparse
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
 #include <hortator/parallel/local_sgd.hpp>
+#include <hortator/parallel/outer_optimizer.hpp>
 #include <hortator/run.hpp>
 #include <hortator/training/random.hpp>
 
@@ -34,6 +41,8 @@ int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
     example::Options options(argc, argv, "local_sgd", "averages parameters every few steps");
     const auto local_steps = options.number("local-steps", 8, "steps between two averages; 0: average gradients", 0);
+    const auto wire =
+        options.choice("outer", {"none", "whole", "int8", "sparse"}, "how outer steps travel; none: averages");
     const auto epochs = options.number("epochs", 6, "passes over the data");
     const auto run_dir = options.run_dir();
     if (options.help()) return;
@@ -45,10 +54,21 @@ int main(int argc, char** argv) {
     auto [model, optimizer, train] =
         accelerator.prepare(net, adamw, hortator::data_loader(toy::Rings(1536), {.batch_size = 16, .shuffle = true}));
 
+    std::optional<hortator::OuterOptimizer> outer;
+    if (wire != "none") {
+      using enum hortator::OuterWire;
+      outer.emplace(accelerator, model,
+                    hortator::OuterOptimizerOptions{.wire = wire == "sparse" ? sparse
+                                                            : wire == "int8" ? int8
+                                                                             : whole});
+    }
+
     double apart = 0;  // how far the ranks' parameters were from each other, at most
     {
       const bool enabled = local_steps > 0;
-      hortator::LocalSGD local_sgd(accelerator, model, {.steps = enabled ? local_steps : 1, .enabled = enabled});
+      hortator::LocalSGD local_sgd(
+          accelerator, model,
+          {.steps = enabled ? local_steps : 1, .enabled = enabled, .outer = outer ? &*outer : nullptr});
       while (train.epoch() < epochs) {
         for (auto& batch : train) {
           accelerator.backward(at::cross_entropy_loss(model(batch.data), batch.target));

@@ -68,7 +68,7 @@ std::optional<Options> parse(int argc, char** argv) {
   found.weight_decay = options.real("weight-decay", 0, "of AdamW");
   found.precision = options.choice("precision", {"fp32", "bf16"}, "in which the model computes");
   found.reproducible = options.choice("reproducible", {"no", "mesh"},
-                                      "mesh: the same bits on 1, 2, 4 or 8 ranks, at each stage of ZeRO");
+                                      "mesh: the same bits on 1, 2, 4 or 8 ranks, at each stage of ZeRO, in pipelines");
   found.zero = options.number("zero", 0, "stage of ZeRO: 1 shards moments, 2 gradients, 3 parameters", 0);
   found.axes = example::Axes::parse_with_pipeline(options);
   parse_adapter(options, found);
@@ -114,8 +114,9 @@ hortator::PackedWindows read_windows(const Options& options, const models::Model
   return {language_model::read_documents(options.text, config), packing};
 }
 
-/// The gradients of the mean loss over the tokens of all ranks. Returns this rank's sum of losses and number of tokens,
-/// of whole windows or, along the axis context, of this rank's parts of them.
+/// The gradients of the mean loss over the tokens of all ranks. Returns sums of losses and numbers of tokens of this
+/// rank, [1, 2] or along a pipeline those of each micro-batch, of whole windows or, along the axis context, of this
+/// rank's parts of them.
 template <typename Model>
 at::Tensor backward(hortator::Accelerator& accelerator, Model& model, hortator::PackedTokens& batch) {
   const auto divided = accelerator.maybe_context_parallel(
@@ -129,13 +130,13 @@ at::Tensor backward(hortator::Accelerator& accelerator, Model& model, hortator::
     return std::pair(loss, part.targets.ge(0).sum());
   };
   if (hortator::parallel::ranks_along(hortator::parallel::Axis::pipeline) > 1) {
-    const auto mean = accelerator.pipeline_step(model, batch, loss_of);
-    const auto tokens = batch.targets.ge(0).sum().to(at::kDouble);
-    return at::stack({mean.to(tokens.device()) * tokens, tokens});
+    at::Tensor losses;
+    accelerator.pipeline_step(model, batch, loss_of, {.losses = &losses});
+    return losses.to(accelerator.device());
   }
   const auto [loss, tokens] = loss_of(model, batch);
   accelerator.backward(loss, tokens);
-  return at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)});
+  return at::stack({loss.detach().to(at::kDouble), tokens.to(at::kDouble)}).view({1, 2});
 }
 
 void train(const Options& options) {
@@ -169,7 +170,7 @@ void train(const Options& options) {
       options.stop_after > 0 ? std::min(options.steps, schedule.steps() + options.stop_after) : options.steps;
 
   const bool is_reproducible = options.reproducible == "mesh";
-  std::vector<at::Tensor> losses;  // of this rank's batches of the step, each a sum and a number of tokens
+  std::vector<at::Tensor> losses;  // of this rank's batches of the step: sums and numbers of tokens
   while (schedule.steps() < last_step) {
     for (auto& batch : accelerator.progress(loader, "language_model")) {
       losses.push_back(backward(accelerator, model, batch));
@@ -180,7 +181,7 @@ void train(const Options& options) {
       if (!accelerator.sync_gradients()) continue;  // with --reproducible a step has several batches on a rank
 
       const auto step = schedule.steps();
-      const auto parts = at::stack(std::exchange(losses, {}));  // gathered, they are summed in the order of the batch
+      const auto parts = at::cat(std::exchange(losses, {}));  // gathered, they are summed in the order of the batch
       const auto sums = (is_reproducible ? accelerator.gather(parts) : accelerator.reduce(parts)).sum(0).cpu();
       const auto mean = (sums[0] / sums[1].clamp_min(1)).item<double>();
       accelerator.log({{"loss", mean}, {"lr", schedule.last_lr()}});

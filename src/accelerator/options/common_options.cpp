@@ -28,13 +28,16 @@ constexpr auto names = std::to_array<std::string_view>({
 #include "core/environment/program_options.inc"
 });
 
+/// Rows of members, without those of members of members.
 constexpr std::size_t rows_of(std::string_view beginning) {
-  return static_cast<std::size_t>(std::ranges::count_if(names, [&](auto name) { return name.starts_with(beginning); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      names, [&](auto name) { return name.starts_with(beginning) && name.find('.', beginning.size()) == name.npos; }));
 }
 
+/// `groups`: the members that are structs, whose members have rows.
 template <typename Struct>
-constexpr bool has_rows(std::string_view beginning) {
-  return rows_of(beginning) == core::field_count<Struct>();
+constexpr bool has_rows(std::string_view beginning, std::size_t groups = 0) {
+  return rows_of(beginning) + groups == core::field_count<Struct>();
 }
 
 // A member that has no row in program_options.inc, so that no rank would compare it, does not compile.
@@ -44,7 +47,8 @@ static_assert(has_rows<AutocastOptions>("autocast."));
 static_assert(has_rows<ProtectionOptions>("protection."));
 static_assert(has_rows<StragglerOptions>("stragglers."));
 static_assert(has_rows<DataOptions>("data."));
-static_assert(has_rows<DistributedDataParallelOptions>("ddp."));
+static_assert(has_rows<DistributedDataParallelOptions>("ddp.", 1));
+static_assert(has_rows<PowerSGDOptions>("ddp.power_sgd."));
 static_assert(has_rows<ZeroConfig>("zero."));
 static_assert(has_rows<ParallelConfig>("parallel."));
 static_assert(has_rows<ProjectOptions>("project."));

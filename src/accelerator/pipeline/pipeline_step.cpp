@@ -1,30 +1,24 @@
 #include "accelerator/pipeline/pipeline_step.hpp"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <array>
 #include <hortator/error.hpp>
-#include <mutex>
-#include <span>
+#include <iterator>
 #include <utility>
 #include <vector>
 
-#include "accelerator/pipeline/step_times.hpp"
-#include "accelerator/state/random_state.hpp"
-#include "core/hash.hpp"
+#include "accelerator/pipeline/pipeline_run.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/collectives.hpp"
-#include "parallel/pipeline/plain/plain_pass.hpp"
-#include "parallel/pipeline/stage_pass.hpp"
-#include "parallel/pipeline/work/stage_work.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 
@@ -71,162 +65,6 @@ class Paused {
   step::ModelCore& model_;
 };
 
-/// Random numbers of a step: they depend on its micro-batches and layers, so that any number of stages draws the same.
-/// Afterwards the generators have drawn one number.
-class StepNumbers {
- public:
-  /// @collective over the pipeline
-  StepNumbers(c10::Device device, const parallel::StageRanks* stages) : device_(device) {
-    {
-      auto generator = at::detail::getDefaultCPUGenerator();
-      const std::lock_guard lock(generator.mutex());
-      key_ = at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
-    }
-    if (stages != nullptr) key_ = mpi::broadcast(stages->ranks.host, key_, 0);
-    before_ = random_state(device);
-  }
-  ~StepNumbers() { restore_random_state(device_, before_); }
-  StepNumbers(const StepNumbers&) = delete;
-  StepNumbers& operator=(const StepNumbers&) = delete;
-
-  void seed(int micro_batch, std::int64_t position) const {
-    seed_random_state(device_, core::mix(core::mix(key_, static_cast<std::uint64_t>(micro_batch)),
-                                         static_cast<std::uint64_t>(position + 1)));
-  }
-
- private:
-  c10::Device device_;
-  std::uint64_t key_ = 0;
-  StateDict before_;
-};
-
-/// What the last stage knows of a step, the same on all stages afterwards.
-struct StepSums {
-  double loss = 0, count = 0;
-};
-
-/// One batch on its way through the stages.
-class PipelineRun {
- public:
-  PipelineRun(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
-              const PipelineStepOptions& options)
-      : training_(training),
-        model_(model),
-        stages_(training.channels.stages()),
-        batches_(batches),
-        times_(options.times) {
-    require_rows();
-    shape_ = stages_ != nullptr ? stages_->shape : parallel::PipelineShape();
-    const auto& asked = training.options().parallel.micro_batches;
-    const auto wanted = options.micro_batches   ? *options.micro_batches
-                        : asked.value_or(1) > 1 ? *asked
-                                                : 4 * shape_.ranks;
-    if (wanted < 1) {
-      throw UsageError({.what = text::concat("micro_batches is ", wanted),
-                        .why = "it is the number of parts into which a batch is cut",
-                        .hint = "use a positive number, or leave it out"});
-    }
-    shape_.micro_batches = static_cast<int>(std::min(wanted, batches.rows));
-    if (batches.rows < wanted) fit_small_batch();
-  }
-
-  core::Range rows_of(int micro_batch) const {
-    return core::balanced(batches_.rows, shape_.micro_batches, micro_batch);
-  }
-  PipelineSchedule schedule() const { return stages_ != nullptr ? stages_->schedule : PipelineSchedule::one_f_one_b; }
-  std::vector<parallel::StageAction> plan() const {
-    return parallel::plan_rank(schedule(), shape_, stages_ != nullptr ? stages_->ranks.index() : 0);
-  }
-
-  /// Runs the plan; if one stage fails, all throw. @collective over the pipeline
-  void run(const std::vector<parallel::StageAction>& plan, const std::function<at::Tensor(int)>& forward) {
-    const StepNumbers numbers(training_.device(), stages_);
-    const auto* map = model_.staged() != nullptr ? &model_.staged()->map() : nullptr;
-    const bool is_plain = map != nullptr ? map->is_plain : !parallel::names_layers(model_.module());
-    const auto route = is_plain && map != nullptr ? survey(*map) : parallel::Route();
-    parallel::StageWork work(
-        model_.staged() != nullptr ? stages_ : nullptr, map,
-        {.forward = forward,
-         .seed = [&](int micro_batch, std::int64_t position) { numbers.seed(micro_batch, position); },
-         .is_plain = is_plain,
-         .route = map != nullptr ? &route : nullptr,
-         .whole = [](const at::Tensor& activation) { return parallel::operand_of(activation).whole(); },
-         .on_failure = [this] { free_companions(); }});
-    if (!times_.empty()) mpi::barrier(training_.host());
-    work.run(plan);
-    agree(work);
-    if (times_.empty()) return;
-    write_times(times_, schedule(), shape_, work.times(), stages_ != nullptr ? &stages_->ranks : nullptr,
-                training_.host());
-  }
-
-  /// The sums of the last stage, on all stages. @collective over the pipeline
-  StepSums share(const StepSums& mine) const {
-    if (stages_ == nullptr) return mine;
-    std::array<double, 2> sums = {mine.loss, mine.count};
-    mpi::all_reduce(stages_->ranks.host, std::span<double>(sums), MPI_SUM);
-    return {.loss = sums[0], .count = sums[1]};
-  }
-
- private:
-  /// The way that the function takes with the first micro-batch. @collective over the pipeline
-  parallel::Route survey(const parallel::StageMap& map) const {
-    parallel::Route route;
-    mpi::all_or_none(stages_->ranks.host, [&] {
-      refuse_divided();
-      const parallel::TensorStages tensors(model_.module(), map);
-      parallel::StagePass pass({.of_model = {}}, {});
-      const parallel::PassScope here(pass);
-      parallel::PlainSurvey survey(tensors, shape_.stages());
-      const auto rows = rows_of(0);
-      batches_.compute(rows.begin, rows.end);
-      route = std::move(survey).finish();
-    });
-    return route;
-  }
-  void refuse_divided() const {
-    const auto& mesh = training_.channels.mesh().shape();
-    for (const auto axis : {parallel::Axis::tensor, parallel::Axis::context}) {
-      if (mesh.size(axis) == 1) continue;
-      throw UsageError({.what = text::concat("parallel.", parallel::name_of(axis),
-                                             " was set with a pipeline of a module that names no layers"),
-                        .why = "its stages are found by operators on whole tensors",
-                        .hint = "derive the module from hortator::HasPipelineLayers"});
-    }
-  }
-  void require_rows() const {
-    if (batches_.rows > 0) return;
-    throw UsageError({.what = "A pipeline got a batch without rows",
-                      .why = "it is cut along dimension 0 into micro-batches",
-                      .hint = "give it a batch with at least one row"});
-  }
-  /// The last batch of a pass may have fewer rows than there should be micro-batches: as many as the schedule can
-  /// order.
-  void fit_small_batch() {
-    while (stages_ != nullptr && !parallel::can_order(stages_->schedule, shape_)) --shape_.micro_batches;
-  }
-  /// Ranks that compute the same stage together wait for this one.
-  void free_companions() {
-    const auto& mesh = training_.channels.mesh().shape();
-    if (mesh.size(parallel::Axis::tensor) > 1 || mesh.size(parallel::Axis::context) > 1)
-      training_.abandon("a stage of the pipeline has failed");
-  }
-  void agree(const parallel::StageWork& work) const {
-    if (stages_ == nullptr) {
-      if (work.error()) std::rethrow_exception(work.error());
-      return;
-    }
-    parallel::agree(work, stages_->ranks.host);
-  }
-
-  Training& training_;
-  step::ModelCore& model_;
-  parallel::StageRanks* stages_;
-  const detail::MicroBatches& batches_;
-  std::filesystem::path times_;
-  parallel::PipelineShape shape_;
-};
-
 void require_supported(const Training& training, const step::ModelCore& model) {
   model.check_alive();
   const auto refuse = [](const char* what, const char* why) {
@@ -234,8 +72,6 @@ void require_supported(const Training& training, const step::ModelCore& model) {
   };
   if (training.control.session()->recording() != nullptr)
     refuse("in a captured step", "messages between stages cannot be recorded");
-  if (training.control.reproducing() != nullptr)
-    refuse("with reproducible = true", "its sums are over samples, in an order of their own");
   if (model.scatters_gradients())
     refuse("with zero.stage 2 or 3", "gradients are sharded after each backward pass; use backward(), or stage 1");
   if (model.may_lack_ranks()) refuse("within join_uneven_inputs", "all stages must take part in each step");
@@ -248,36 +84,53 @@ detail::MicroLoss checked(detail::MicroLoss result, bool has_counts) {
                     .hint = "return the mean of the micro-batch's losses, or a pair of their sum and their count"});
 }
 
-/// The whole batch's step: `divide` is what losses are divided by. Returns the sums over the micro-batches.
-StepSums compute(Training& training, step::ModelCore& model, const detail::MicroBatches& batches, PipelineRun& run,
-                 double divide) {
-  StepSums mine;
+/// What the losses of micro-batches are multiplied by and divided by before backward.
+struct LossScales {
+  double divide = 1;
+  bool adds_shards = false;  ///< each micro-batch has the loss of a batch of its own
+};
+
+/// The whole batch's step.
+StepLosses compute(Training& training, step::ModelCore& model, const detail::MicroBatches& batches, PipelineRun& run,
+                   const LossScales& scales) {
   const Paused here(model);
   std::vector<at::Tensor> losses, counts;
   run.run(run.plan(), [&](int micro_batch) {
     const auto rows = run.rows_of(micro_batch);
     const auto result = checked(batches.compute(rows.begin, rows.end), batches.has_counts);
-    const auto share = static_cast<double>(rows.size()) / static_cast<double>(batches.rows);
-    const auto weight = batches.has_counts ? 1 : share;
-    losses.push_back(result.loss.detach().to(at::kDouble).reshape({}) * weight);
+    losses.push_back(result.loss.detach().to(at::kDouble).reshape({}));
     if (batches.has_counts) counts.push_back(result.count.detach().to(at::kCPU, at::kDouble).reshape({}));
-    return training.control.scaled(result.loss.reshape({}) * (weight / divide));
+    const auto loss = result.loss.reshape({});
+    if (scales.adds_shards) return training.control.scaled(scales.divide == 1 ? loss : loss / scales.divide);
+    return training.control.scaled(loss * (run.weight_of(micro_batch) / scales.divide));
   });
-  for (const auto& loss : losses) mine.loss += loss.item<double>();
-  for (const auto& count : counts) mine.count += count.item<double>();
-  return run.share(mine);
+  StepLosses mine;
+  for (const auto& loss : losses) mine.losses.push_back(loss.item<double>());
+  for (const auto& count : counts) mine.counts.push_back(count.item<double>());
+  return run.share(std::move(mine));
+}
+
+/// The smallest parameter of this rank, whose gradient shows that a step has reached the model.
+torch::autograd::variable_list smallest_of(const std::vector<at::Tensor>& parameters) {
+  const auto smallest = std::ranges::min_element(parameters, {}, [](const auto& one) { return one.numel(); });
+  return smallest == parameters.end() ? torch::autograd::variable_list() : torch::autograd::variable_list{*smallest};
 }
 
 /// Averages, checks and counts the gradients that the micro-batches have left. @collective
 void complete(Training& training, step::ModelCore& model, const step::GivenLoss& given) {
+  auto* const reproducing = training.control.reproducing();
+  const Unrecorded bookkeeping(reproducing != nullptr && training.recording != nullptr);
   refuse_sparse(model);
-  if (model.staged() != nullptr && !model.reducer().is_paused()) {
+  if (reproducing == nullptr && model.staged() != nullptr && !model.reducer().is_paused()) {
     const parallel::PartsOnly each_rank_has;
     model.staged()->add_shared_gradients();
   }
   torch::autograd::variable_list reached;
-  for (const auto& parameter : model.own_parameters()) {
-    if (parameter.grad().defined()) reached.push_back(parameter);
+  if (reproducing != nullptr) {
+    reached = smallest_of(model.own_parameters());
+  } else {
+    std::ranges::copy_if(model.own_parameters(), std::back_inserter(reached),
+                         [](const auto& parameter) { return parameter.grad().defined(); });
   }
   const auto loss = given.loss.item<double>();
   const auto end =
@@ -285,7 +138,15 @@ void complete(Training& training, step::ModelCore& model, const step::GivenLoss&
   training.backward(end, given, /*retain_graph=*/false);
 }
 
-at::Tensor scalar(double value) { return at::full({}, value, at::kDouble); }
+/// Drops what complete() has left in a reproducible run: the gradients of shards have been taken before.
+void drop_marks(const Training& training, const step::ModelCore& model) {
+  if (training.control.reproducing() == nullptr) return;
+  for (const auto& parameter : smallest_of(model.own_parameters())) parameter.mutable_grad().reset();
+}
+
+at::Tensor scalar(double value) { return c10::scalar_to_tensor(value); }  // without an operator that is recorded
+
+at::Tensor column(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 
 }  // namespace
 
@@ -293,27 +154,34 @@ at::Tensor pipeline_step(Training& training, step::ModelCore& model, const detai
                          const PipelineStepOptions& options) {
   require_supported(training, model);
   auto& control = training.control;
-  PipelineRun run(training, model, batches, options);
+  PipelineRun run(training, model, batches, options, PipelinePass::step);
   control.expect_scaled_gradients();
+  const bool adds_shards = control.reproducing() != nullptr;
   const auto averaged = at::empty({0}, at::TensorOptions().device(training.device()));
+  StepLosses losses;
   if (!batches.has_counts) {
-    StepSums sums;
     const auto steps = static_cast<double>(control.accumulation().steps());
+    double mean = 0;
     control.loss_weights().run_plain({}, [&](const at::Tensor&) {
-      sums = compute(training, model, batches, run, steps);
-      complete(training, model, {.loss = scalar(sums.loss)});
+      losses = compute(training, model, batches, run, {.divide = steps, .adds_shards = adds_shards});
+      mean = run.mean_of(losses.losses);
+      complete(training, model, {.loss = scalar(mean)});
     });
-    return scalar(sums.loss);
+    drop_marks(training, model);
+    if (options.losses != nullptr) *options.losses = column(losses.losses);
+    return scalar(mean);
   }
-  StepSums sums;
-  control.loss_weights().run_late(static_cast<double>(batches.rows), control.sync_gradients(),
-                                  training.averaging().communicator_of(averaged), training.device(),
-                                  [&](double divisor) {
-                                    sums = compute(training, model, batches, run, divisor);
-                                    complete(training, model, {.loss = scalar(sums.loss), .count = scalar(sums.count)});
-                                    return scalar(sums.count).to(training.device());
-                                  });
-  return scalar(sums.count > 0 ? sums.loss / sums.count : 0);
+  const auto expected = static_cast<double>(adds_shards ? run.rows_of(0).size() : batches.rows);
+  control.loss_weights().run_late(
+      expected, control.sync_gradients(), training.averaging().communicator_of(averaged), training.device(),
+      [&](double divisor) {
+        losses = compute(training, model, batches, run, {.divide = divisor, .adds_shards = adds_shards});
+        complete(training, model, {.loss = scalar(losses.loss()), .count = scalar(losses.count())});
+        return scalar(losses.count()).to(training.device());
+      });
+  drop_marks(training, model);
+  if (options.losses != nullptr) *options.losses = at::stack({column(losses.losses), column(losses.counts)}, 1);
+  return scalar(losses.count() > 0 ? losses.loss() / losses.count() : 0);
 }
 
 at::Tensor pipeline_forward(Training& training, step::ModelCore& model, const detail::MicroBatches& batches,
@@ -324,7 +192,7 @@ at::Tensor pipeline_forward(Training& training, step::ModelCore& model, const de
                       .why = "times are those of a whole step",
                       .hint = "give it to pipeline_step()"});
   const at::NoGradGuard no_grad;
-  PipelineRun run(training, model, batches, options);
+  PipelineRun run(training, model, batches, options, PipelinePass::forward_only);
   auto plan = run.plan();
   std::erase_if(plan, [](const auto& action) { return action.kind != parallel::StageAction::Kind::forward; });
   std::vector<at::Tensor> results;

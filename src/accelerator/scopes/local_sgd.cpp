@@ -2,8 +2,11 @@
 #include <exception>
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
+#include <hortator/parallel/outer_optimizer.hpp>
 
 #include "accelerator/scopes/local_steps.hpp"
+#include "accelerator/scopes/outer_step.hpp"
+#include "accelerator/scopes/own_steps.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "core/text/text.hpp"
 
@@ -35,27 +38,19 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   auto& training = accelerator::Training::of(accelerator);
   accelerator::check_ours(training, model);
   if (!options.enabled) return;
-  if (training.data().size() < training.host().size()) {
-    throw UsageError(
-        {.what = text::concat("LocalSGD was called with the mesh ", training.channels.mesh().shape().text()),
-         .why = "ranks along tensor, context and pipeline train one model together and cannot train their own",
-         .hint = "leave parallel.tensor, parallel.context and parallel.pipeline out, or train without LocalSGD"});
-  }
-  if (training.channels.expert_ranks()) {
-    throw UsageError({.what = "LocalSGD was called with parallel.experts",
-                      .why = "ranks that hold different experts train one model together and cannot train their own",
-                      .hint = "leave parallel.experts out, or train without LocalSGD"});
-  }
+  accelerator::require_own_steps(training, "LocalSGD");
   training.control.refuse_protection_in("LocalSGD");
   if (training.data().size() == 1) return;
   training.prepared.require_together("LocalSGD");
-  if (training.channels.zero()) {
-    throw UsageError({.what = "LocalSGD was called under ZeRO",
-                      .why = "parameters are sharded over the ranks, so that no rank can train its own",
-                      .hint = "use stage 0"});
-  }
+  accelerator::require_whole_weights(training, "LocalSGD");
   accelerator::require_takeover(training, "LocalSGD");
-  steps_ = std::make_unique<accelerator::LocalSteps>(training, model, options.steps);
+  auto* const outer = options.outer != nullptr ? options.outer->step_.get() : nullptr;
+  if (outer != nullptr && &outer->model() != &model.core()) {
+    throw UsageError({.what = "LocalSGD got an OuterOptimizer of another model",
+                      .why = "it steps the weights of the model that it was made with",
+                      .hint = "make one for this model"});
+  }
+  steps_ = std::make_unique<accelerator::LocalSteps>(training, model, options.steps, outer);
 }
 
 LocalSGD::~LocalSGD() noexcept(false) {

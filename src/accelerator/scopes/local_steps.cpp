@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "accelerator/scopes/outer_step.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "mpi/collectives.hpp"
 
@@ -17,14 +18,19 @@ std::vector<at::Tensor> parameters_of(const ModelBase& model) {
 
 }  // namespace
 
-LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t steps)
+LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t steps, OuterStep* outer)
     : training_(training),
       model_(model),
       every_(steps),
-      parameters_(parameters_of(model), training.data().on_device),
       local_({model_}),
+      outer_(outer),
       exceptions_(std::uncaught_exceptions()) {
   model_.core().begin_apart();
+  if (outer_ != nullptr) {
+    outer_->begin();
+  } else {
+    parameters_.emplace(parameters_of(model), training.data().on_device);
+  }
   auto* const scaler = training_.control.scaler();
   if (scaler == nullptr) return;
   training_.control.settle_steps();
@@ -61,7 +67,7 @@ void LocalSteps::leave() {
 bool LocalSteps::average(bool done) {
   const auto& host = training_.data().host;
   const int ranks_done = mpi::all_reduce(host, done ? 1 : 0, MPI_SUM);
-  parameters_.run();
+  outer_ != nullptr ? outer_->take() : parameters_->run();
   model_.core().share_buffers();
   ranks_done == 0 ? model_.core().note_equal() : model_.core().begin_apart();
   return ranks_done == host.size();

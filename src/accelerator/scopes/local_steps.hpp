@@ -9,11 +9,13 @@
 
 namespace hortator::accelerator {
 
+class OuterStep;
+
 /// Implements LocalSGD on several ranks.
 class LocalSteps {
  public:
   /// @collective
-  LocalSteps(Training& training, const ModelBase& model, std::int64_t steps);
+  LocalSteps(Training& training, const ModelBase& model, std::int64_t steps, OuterStep* outer = nullptr);
   ~LocalSteps();
   LocalSteps(const LocalSteps&) = delete;
   LocalSteps& operator=(const LocalSteps&) = delete;
@@ -33,8 +35,9 @@ class LocalSteps {
   ModelBase model_;
   std::int64_t every_;
   std::int64_t taken_ = 0;
-  parallel::ParameterAverage parameters_;
+  std::optional<parallel::ParameterAverage> parameters_;  ///< nothing with an OuterStep
   NoSync local_;
+  OuterStep* outer_;                ///< null: the mean of the weights is what ranks continue with
   std::optional<StateDict> scale_;  ///< of the loss when the scope began; nothing without a scaler, and after leave()
   int exceptions_;
 };

@@ -23,6 +23,9 @@ checkpoint::Snapshot take_snapshot(Training& training, std::int64_t next_iterati
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict,
                       const std::set<std::size_t>& left_out = {});
 
+/// Whether each of `world` ranks finds what a rank with its place in the mesh has saved.
+bool has_same_ranks(const Training& training, const checkpoint::Reader& reader, int world);
+
 /// Restores the scale of the loss; `saved` is empty if it was not saved. If the precision differs from the saved run's,
 /// rank 0 logs a warning.
 void restore_scaler(const Training& training, const StateDict& saved, int rank);

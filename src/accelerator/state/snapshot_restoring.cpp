@@ -217,18 +217,6 @@ void seed_for_other_world(const Training& training, const checkpoint::Reader& re
   seed_random_state(training.device(), key);
 }
 
-// Whether each rank finds the random numbers of a rank with the same number of companions that draw the same ones.
-bool has_same_ranks(const Training& training, const checkpoint::Reader& reader, int world) {
-  if (reader.world_size() != world) return false;
-  const auto& saved = reader.manifest().mesh;
-  const auto& shape = training.channels.mesh().shape();
-  return std::ranges::all_of(parallel::all_axes, [&](parallel::Axis axis) {
-    if (axis == parallel::Axis::replicate || axis == parallel::Axis::shard) return true;
-    const auto found = saved.find(std::string(name_of(axis)));
-    return shape.size(axis) == (found == saved.end() ? 1 : found->second);
-  });
-}
-
 void resume_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
   const bool has_seed = reader.values().contains("run/seed");
   if (has_seed) seed_for_other_world(training, reader);
@@ -247,6 +235,17 @@ void restore_protection(const Training& training, const StateDict& saved) {
 }
 
 }  // namespace
+
+bool has_same_ranks(const Training& training, const checkpoint::Reader& reader, int world) {
+  if (reader.world_size() != world) return false;
+  const auto& saved = reader.manifest().mesh;
+  const auto& shape = training.channels.mesh().shape();
+  return std::ranges::all_of(parallel::all_axes, [&](parallel::Axis axis) {
+    if (axis == parallel::Axis::replicate || axis == parallel::Axis::shard) return true;
+    const auto found = saved.find(std::string(name_of(axis)));
+    return shape.size(axis) == (found == saved.end() ? 1 : found->second);
+  });
+}
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
   if (training.control.scaler() && !saved.empty()) {

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 
 #include "accelerator/state/random_state.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
@@ -62,9 +63,13 @@ void observe_batches(LoaderBinding& binding, Training& training, std::size_t loa
   if (training.control.reproducing()) {
     binding.before_batch = [&training, session, loader](const BatchTurn& turn) {
       session->check_alive("loader");
-      training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+      {
+        const Unrecorded bookkeeping(training.recording != nullptr);
+        training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+      }
       if (training.recording && turn.place >= 0) training.recording->begin_part(static_cast<int>(turn.place));
     };
+    binding.before_part = [&training](int part) { training.control.reproducing()->before_part(part); };
   } else if (training.data().size() < training.host().size()) {
     const auto numbers = std::make_shared<ReadingNumbers>(training);
     binding.before_batch = [numbers, session](const BatchTurn& turn) {
@@ -110,7 +115,8 @@ LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool 
   auto* reproducing = training.control.reproducing();
   LoaderBinding binding{.rank = data.index(),
                         .world = data.size(),
-                        .parts = reproducing != nullptr ? reproducing->shards().shards_per_rank() : 1,
+                        .parts = reproducing != nullptr ? reproducing->batches() : 1,
+                        .joined = reproducing != nullptr ? reproducing->joined() : 1,
                         .split_batches = options.split_batches,
                         .even_batches = options.even_batches,
                         .device = training.device(),

@@ -68,10 +68,11 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "what rounding takes from each gradient would be kept whole on every rank",
                       .hint = "leave error_feedback off, or use stage 1"});
   }
-  if (options.reproducible && options.parallel.pipeline.value_or(1) > 1) {
-    throw UsageError({.what = text::concat("reproducible = true with parallel.pipeline = ", *options.parallel.pipeline),
-                      .why = "its sums are over virtual shards, each a batch of its own on one rank",
-                      .hint = "leave one of them out"});
+  if (options.reproducible && options.parallel.micro_batches.value_or(1) > 1) {
+    throw UsageError(
+        {.what = text::concat("reproducible = true with parallel.micro_batches = ", *options.parallel.micro_batches),
+         .why = "a micro-batch is a virtual shard, on any number of ranks",
+         .hint = "leave micro_batches out, and set virtual_shards for more of them"});
   }
   if (options.reproducible && options.parallel.context.value_or(1) > 1) {
     throw UsageError({.what = text::concat("reproducible = true with parallel.context = ", *options.parallel.context),
@@ -90,12 +91,13 @@ void check_together(const AcceleratorOptions& options) {
                       .why = "whether an update is left out is decided before it, with what travels with the gradients",
                       .hint = "leave one of them out"});
   }
-  if (options.ddp.bucket_hook && (options.reproducible || options.zero.stage.value_or(0) > 1)) {
-    throw UsageError({.what = options.reproducible
-                                  ? std::string("ddp.bucket_hook with reproducible = true")
-                                  : text::concat("ddp.bucket_hook with zero.stage = ", *options.zero.stage),
+  const bool is_low_rank = options.ddp.comm_hook == DDPCommunicationHookType::power_sgd;
+  if ((options.ddp.bucket_hook || is_low_rank) && (options.reproducible || options.zero.stage.value_or(0) > 1)) {
+    const auto* const option = is_low_rank ? "ddp.comm_hook = power_sgd" : "ddp.bucket_hook";
+    throw UsageError({.what = options.reproducible ? text::concat(option, " with reproducible = true")
+                                                   : text::concat(option, " with zero.stage = ", *options.zero.stage),
                       .why = "gradients travel in other ways there, not as buckets of whole gradients",
-                      .hint = "leave the function out, or use stage 0 or 1 without reproducible"});
+                      .hint = "leave it out, or use stage 0 or 1 without reproducible"});
   }
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",

@@ -9,6 +9,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "step/gradients/clip.hpp"
+#include "step/gradients/stage_norm.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -24,6 +25,19 @@ void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communi
   });
 }
 
+// @collective unless this rank has all gradients
+at::Tensor norm_of(Training& training, const std::vector<at::Tensor>& parameters, double norm_type) {
+  const auto* const stages = training.channels.stages();
+  if (stages != nullptr && training.control.reproducing() != nullptr)
+    return step::total_norm_in_order(parameters, training.prepared.counted(parameters), norm_type,
+                                     stages->ranks.on_device);
+  const auto holders = training.prepared.gradient_holders(parameters);
+  if (stages == nullptr && holders.are_whole())
+    return step::total_norm(step::gradient_groups(holders.all()), norm_type);
+  return step::total_norm(training.prepared.gradient_holders(training.prepared.counted(parameters)), norm_type,
+                          training.channels.ranks_of_norms());
+}
+
 }  // namespace
 
 at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
@@ -33,12 +47,8 @@ at::Tensor clip_norm(Training& training, const std::vector<at::Tensor>& paramete
   training.synchronise_gradients();
   if (!training.control.is_partial()) training.control.unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
-  const auto holders = training.prepared.gradient_holders(parameters);
-  const auto gradients = step::gradient_groups(holders.all());
-  const bool is_here = holders.are_whole() && training.channels.stages() == nullptr;
-  const auto counted = [&] { return training.prepared.gradient_holders(training.prepared.counted(parameters)); };
-  auto norm = is_here ? step::total_norm(gradients, norm_type)
-                      : step::total_norm(counted(), norm_type, training.channels.ranks_of_norms());
+  const auto gradients = step::gradient_groups(training.prepared.gradient_holders(parameters).all());
+  auto norm = norm_of(training, parameters, norm_type);
   if (training.control.is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training.host());
   step::scale_to_norm(gradients, norm, max_norm);

@@ -18,8 +18,9 @@ std::uint64_t mix(std::uint64_t state, std::int64_t number) {
 
 }  // namespace
 
-Reproducing::Reproducing(int shards, comm::Communicator& communicator, c10::Device device)
+Reproducing::Reproducing(int shards, comm::Communicator& communicator, c10::Device device, bool joins)
     : shards_(shards, communicator),
+      joined_(joins ? shards_.shards_per_rank() : 1),
       device_(device),
       threads_before_(at::get_num_threads()),
       deterministic_before_(at::globalContext().deterministicAlgorithms()) {
@@ -33,13 +34,26 @@ Reproducing::~Reproducing() {
   at::globalContext().setDeterministicAlgorithms(deterministic_before_, false);
 }
 
+std::uint64_t Reproducing::BatchPlace::key_of(int part) const { return mix(step, first + part); }
+
 void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn, std::uint64_t seed) {
-  const auto key = mix(mix(mix(seed, turn.epoch), turn.position), turn.place);
-  seed_random_state(device_, key);
-  const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
+  reading_ = {.step = mix(mix(seed, turn.epoch), turn.position),
+              .first = turn.place < 0 ? turn.place : turn.place * joined_};
+  before_part(0);
+  const bool is_within_another = is_in_step() && !leader_->shares_state_with(loader);
   if (is_within_another || turn.place < 0) return;
   leader_ = loader;
-  shards_.begin_shard(static_cast<int>(turn.place) % shards_.shards_per_rank());
+  leading_ = reading_;
+  shards_.begin_shard(static_cast<int>(reading_.first) % shards_.shards_per_rank());
+}
+
+void Reproducing::before_part(int part) const { seed_random_state(device_, reading_.key_of(part)); }
+
+void Reproducing::refuse_after_pipeline() const {
+  if (!shards_.has_pipeline()) return;
+  throw UsageError({.what = "backward() was called for a batch whose gradients pipeline_step() has computed",
+                    .why = "with reproducible = true each shard of a step has one gradient",
+                    .hint = "compute all losses of a batch in the function that pipeline_step() gets"});
 }
 
 void Reproducing::check_backward_counts() const {

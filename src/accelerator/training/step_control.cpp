@@ -58,8 +58,8 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
     stragglers_ = std::make_unique<StragglerReport>(options.stragglers, channels.host());
   }
   if (options.reproducible) {
-    reproducing_ =
-        std::make_unique<Reproducing>(options.virtual_shards, channels.mesh().data().on_device, channels.device());
+    reproducing_ = std::make_unique<Reproducing>(options.virtual_shards, channels.mesh().data().on_device,
+                                                 channels.device(), /*joins=*/channels.stages() != nullptr);
   }
 }
 

@@ -14,7 +14,9 @@
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/checked_options.hpp"
 #include "accelerator/training/launched.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/call_site.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "mpi/agree.hpp"
@@ -23,6 +25,20 @@
 #include "step/capture/step_recording.hpp"
 
 namespace hortator::accelerator {
+
+namespace {
+
+// Some ranks may have no folder, but the main process has one if anything is recorded.
+void require_folder(const RecordOptions& record) {
+  const bool is_asked = record.step != 1 || core::first_set(core::process_variables(), {"HORTATOR_RECORD_STEP"});
+  if (!is_asked || !record.operators.empty()) return;
+  throw UsageError(
+      {.what = text::concat("record.step (--record-step) is ", record.step, ", and record.operators is not set"),
+       .why = "nothing would be recorded without a folder",
+       .hint = "set record.operators, or --record-operators FOLDER"});
+}
+
+}  // namespace
 
 // mpirun hands variables to other hosts only when it is asked to: an option may be invalid, or differ, on some ranks.
 LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::Communicator& host) {
@@ -33,6 +49,7 @@ LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::C
     result.options = checked(std::move(result.options));
     variables = result.values();
     const auto& record = result.options.record;
+    if (host.rank() == 0) require_folder(record);
     if (!record.operators.empty()) observe::clear_record(record, host.rank());
   });
   require_common(result.options, variables, host);
@@ -145,6 +162,7 @@ void Training::run_pass(const at::Tensor& start, bool retain_graph) {
 
 void Training::synchronise_gradients() {
   if (auto* reproducing = control.reproducing()) {
+    const Unrecorded bookkeeping(recording != nullptr);
     if (!control.is_partial() && reproducing->shards().synchronise()) control.loss_weights().settle(data().on_device);
     return;
   }

@@ -7,6 +7,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "data/loader/joined_reader.hpp"
 #include "data/loader/loader_options.hpp"
 #include "data/loader/step_reader.hpp"
 #include "data/loader/stream_reader.hpp"
@@ -19,7 +20,8 @@ std::atomic<std::int64_t> taken_samples = 0;  // by all loaders of the process, 
 std::atomic<std::int64_t> waited_ns = 0;      // by all loaders of the process, for the run's status
 
 void validate(const LoaderBinding& binding) {
-  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
+  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1 ||
+      binding.joined < 1) {
     throw UsageError({.what = text::concat("A loader was bound to rank ", binding.rank, " of ", binding.world)});
   }
 }
@@ -81,14 +83,19 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
   const bool even = binding.even_batches || is_stream() || binding.dispatcher != nullptr;
   return BatchShard({.samples = epoch_samples(),
                      .start = start,
-                     .batch_size = options_.batch_size,
+                     .batch_size = options_.batch_size * (binding.split_batches ? 1 : binding.joined),
                      .rank = binding.rank,
                      .world = binding.world,
                      .parts = binding.parts,
                      .split = binding.split_batches,
-                     .even = even && binding.world * binding.parts > 1,
+                     .even = even && binding.world * binding.parts * binding.joined > 1,
                      .spread = binding.dispatcher != nullptr,
                      .drop_last = options_.drop_last});
+}
+
+BatchShard LoaderCore::shard_of_parts(LoaderBinding binding, std::int64_t start) const {
+  binding.parts *= std::exchange(binding.joined, 1);
+  return shard(binding, start);
 }
 
 std::unique_ptr<const Order> LoaderCore::order() const {
@@ -141,18 +148,19 @@ std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t 
                                 .pause = binding_.dispatcher ? WorkerPause::never : pause_},
                       .uploader = uploader_,
                       .gather_rows = binding_.gather_rows};
-  return std::make_unique<RunningPass>(
-      plan, [&] { return reader(plan.distribution, listed); }, source(), binding_.dispatcher);
+  const auto read = [&]() -> std::shared_ptr<StepReader> {
+    if (binding_.joined == 1) return reader(plan.distribution.shard(), listed);
+    return std::make_shared<JoinedReader>(reader(shard_of_parts(binding_, start), listed), binding_.joined, source(),
+                                          binding_.before_part);
+  };
+  return std::make_unique<RunningPass>(plan, read, source(), binding_.dispatcher);
 }
 
-std::shared_ptr<StepReader> LoaderCore::reader(const BatchDistribution& distribution,
-                                               std::shared_ptr<const Listing> listing) {
-  if (!is_stream()) {
-    return std::make_shared<SampleReader>(*contents_.samples, distribution.shard(), std::move(listing), draw_seeds());
-  }
-  if (binding_.gather_rows) return reader_of_part(distribution.shard());
+std::shared_ptr<StepReader> LoaderCore::reader(const BatchShard& shard, std::shared_ptr<const Listing> listing) {
+  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, shard, std::move(listing), draw_seeds());
+  if (binding_.gather_rows) return reader_of_part(shard);
   StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr, .seeds = draw_seeds()};
-  return std::make_shared<StreamReader>(*contents_.stream, distribution.shard(), std::move(start));
+  return std::make_shared<StreamReader>(*contents_.stream, shard, std::move(start));
 }
 
 // The positions in the part count only this rank's samples.
@@ -252,7 +260,7 @@ void LoaderCore::bind(const LoaderBinding& binding) {
          .why = "one thread reads them and sends them in order",
          .hint = "use one worker, or dispatch_batches = false"});
   }
-  shard(binding, 0);
+  shard_of_parts(binding, 0);
   binding_ = binding;
   bound_ = true;
   latest_.reset();

@@ -59,11 +59,13 @@ class LoaderCore {
   /// Samples of the data set, or number of chosen batches; -1 for a stream of unknown length.
   std::int64_t known_samples(std::uint64_t seed, std::int64_t epoch) const;
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
+  /// The same samples in single batches: each of shard() has `joined` of them.
+  BatchShard shard_of_parts(LoaderBinding binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
   std::string order_name() const;
   std::shared_ptr<const Listing> listing() const;
   std::unique_ptr<RunningPass> start(std::int64_t start, std::int64_t first_step);
-  std::shared_ptr<StepReader> reader(const BatchDistribution& distribution, std::shared_ptr<const Listing> listing);
+  std::shared_ptr<StepReader> reader(const BatchShard& shard, std::shared_ptr<const Listing> listing);
   std::shared_ptr<StepReader> reader_of_part(const BatchShard& shard);
   std::shared_ptr<void> take();
   void bring_to_device(const Delivery& delivery) const;

@@ -8,6 +8,24 @@
 
 namespace hortator::parallel {
 
+namespace {
+
+void check(const PowerSGDOptions& options) {
+  const auto refuse = [](const char* option, auto value, const char* why, const char* hint) {
+    throw UsageError({.what = text::concat("ddp.power_sgd.", option, " is ", value), .why = why, .hint = hint});
+  };
+  if (options.rank < 1) refuse("rank", options.rank, "it is the number of columns of the factors", "use 1 to 32");
+  const auto first = options.error_feedback || options.warm_start ? 2 : 0;
+  if (options.start_step < first)
+    refuse("start_step", options.start_step, "errors and factors are those of gradients that backward has reached",
+           "use 2 or more, or leave error_feedback and warm_start off");
+  if (!std::isfinite(options.min_compression) || options.min_compression < 1)
+    refuse("min_compression", options.min_compression, "a matrix is sent in factors if they are smaller by it",
+           "the default is 2");
+}
+
+}  // namespace
+
 void check(const DistributedDataParallelOptions& options) {
   if (!std::isfinite(options.bucket_cap_mb) || options.bucket_cap_mb <= 0) {
     throw UsageError(
@@ -20,6 +38,12 @@ void check(const DistributedDataParallelOptions& options) {
                       .why = "gradients that travel in their own type are not rounded",
                       .hint = "set ddp.comm_hook to fp16 or bf16"});
   }
+  if (options.error_feedback && options.comm_hook == DDPCommunicationHookType::power_sgd) {
+    throw UsageError({.what = "ddp.error_feedback is set with ddp.comm_hook = power_sgd",
+                      .why = "it is for gradients in 16 bits",
+                      .hint = "leave it out: ddp.power_sgd.error_feedback is on by default"});
+  }
+  if (options.comm_hook == DDPCommunicationHookType::power_sgd) check(options.power_sgd);
   if (options.bucket_hook && options.comm_hook != DDPCommunicationHookType::no) {
     throw UsageError({.what = "ddp.bucket_hook and ddp.comm_hook are both set",
                       .why = "the function gets gradients in their own type",
@@ -48,6 +72,7 @@ at::ScalarType travel_type(const DistributedDataParallelOptions& options, at::Sc
     case DDPCommunicationHookType::bf16:
       return at::kBFloat16;
     case DDPCommunicationHookType::no:
+    case DDPCommunicationHookType::power_sgd:
       break;
   }
   return own;

@@ -33,6 +33,8 @@ struct DataParallel {
   const mpi::Communicator& host;     ///< the same ranks
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
+  /// Averages buckets in the place of an all-reduce; null: ddp.bucket_hook, if there is one.
+  std::shared_ptr<const BucketHook> own_average = {};
   StepVotes* votes = nullptr;  ///< that travel with the signals; null: none
   StepTimes* times = nullptr;  ///< that travel with the signals; null: none
   SignalPath signals = SignalPath::behind_gradients;
@@ -51,6 +53,7 @@ struct DataParallel {
 
   StageRanks* stages = nullptr;  ///< that have other layers; null: each rank has all
 
+  const BucketHook& average() const { return own_average ? *own_average : options.bucket_hook; }
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }
   /// The ranks that average the gradients of experts.
   comm::Communicator& holders_of_experts() const { return holders != nullptr ? holders->on_device : communicator; }

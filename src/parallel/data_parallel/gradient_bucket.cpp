@@ -28,17 +28,17 @@ std::int64_t aligned(std::int64_t offset, at::ScalarType type) {
   return core::ceil_div(offset, grain) * grain;
 }
 
-std::int64_t total_elements(const std::vector<at::Tensor>& tensors, at::ScalarType type) {
+std::int64_t total_elements(const std::vector<NamedParameter>& parameters, at::ScalarType type) {
   std::int64_t end = 0;
-  for (const auto& tensor : tensors) end = aligned(end, type) + tensor.numel();
+  for (const auto& parameter : parameters) end = aligned(end, type) + parameter.tensor.numel();
   return end;
 }
 
 }  // namespace
 
-GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at::Tensor> parameters,
+GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<NamedParameter> parameters,
                                const BucketFormat& format)
-    : in_place_(format.travel_type == parameters.front().scalar_type()),
+    : in_place_(format.travel_type == parameters.front().tensor.scalar_type()),
       divides_first_(format.travel_type == at::kHalf),
       ranks_(at::scalar_tensor(communicator.size())),
       hook_(format.hook != nullptr && *format.hook ? format.hook : nullptr),
@@ -49,9 +49,11 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
   memory_.zero_();
   signals_ = memory_.narrow(0, elements, format.signals);
   std::int64_t end = 0;
-  for (auto& parameter : parameters) {
+  for (auto& [name, parameter] : parameters) {
     const auto offset = aligned(end, format.travel_type);
-    BucketSlot slot{.parameter = parameter, .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
+    BucketSlot slot{.name = std::move(name),
+                    .parameter = parameter,
+                    .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
     // The residual of this rank's part: the parameter may be divided.
     if (format.error_feedback && !in_place_)
       slot.residual = at::zeros_like(slot.in_bucket, slot.in_bucket.options().dtype(parameter.scalar_type()));
@@ -164,6 +166,7 @@ void GradientBucket::run_hook(comm::Communicator& communicator) {
             communicator.all_gather(rows, tensor.contiguous()).wait();
             return rows;
           }};
+  for (const auto& slot : slots_) exchange.parts.push_back({.name = slot.name, .gradient = slot.in_bucket});
   (*hook_)(exchange);
   if (!exchange.gradients.is_same(row)) row.copy_(exchange.gradients);
   if (signals_.numel() > 0) communicator.all_reduce(signals_, comm::ReduceOp::mean).wait();

@@ -3,9 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <hortator/parallel/data_parallel.hpp>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "parallel/data_parallel/replica_check.hpp"
 
 namespace hortator::parallel {
 
@@ -26,7 +28,7 @@ struct BucketFormat {
 class GradientBucket {
  public:
   /// All parameters must be of one type and on one device. @collective
-  GradientBucket(comm::Communicator& communicator, std::vector<at::Tensor> parameters, const BucketFormat& format);
+  GradientBucket(comm::Communicator& communicator, std::vector<NamedParameter> parameters, const BucketFormat& format);
 
   /// Must be called when the i-th parameter has its gradient. More may be added to it until the bucket is packed.
   void fill(std::size_t i);
@@ -62,6 +64,7 @@ class GradientBucket {
  private:
   enum class SlotState { empty, filled, unused };
   struct BucketSlot {
+    std::string name;  ///< of the parameter
     at::Tensor parameter;
     at::Tensor in_bucket;      ///< in the bucket's memory, with the parameter's sizes and strides
     at::Tensor residual = {};  ///< the rounding error of the gradients sent so far

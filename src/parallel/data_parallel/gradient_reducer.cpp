@@ -137,14 +137,14 @@ void GradientReducer::agree_on_sparse() {
 }
 
 // @collective
-void GradientReducer::make_bucket(std::vector<at::Tensor> members, bool is_last) {
+void GradientReducer::make_bucket(std::vector<NamedParameter> members, bool is_last) {
   const BucketFormat format{
-      .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
+      .travel_type = travel_type(parallel_.options, members.front().tensor.scalar_type()),
       .error_feedback = parallel_.options.error_feedback,
       .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(message_size()) : 0,
-      .hook = &parallel_.options.bucket_hook,
+      .hook = &parallel_.average(),
       .index = static_cast<std::int64_t>(buckets_.size())};
-  auto& ranks = is_of_experts(members.front()) ? parallel_.holders_of_experts() : parallel_.communicator;
+  auto& ranks = is_of_experts(members.front().tensor) ? parallel_.holders_of_experts() : parallel_.communicator;
   ranks_of_.push_back(&ranks);
   buckets_.emplace_back(ranks, std::move(members), format);
 }
@@ -163,17 +163,18 @@ void GradientReducer::plan() {
   }
   const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
   for (const auto& indices : plans) {
-    std::vector<at::Tensor> members;
+    std::vector<NamedParameter> members;
     for (const int index : indices) {
       auto& parameter = parameters_[static_cast<std::size_t>(index)];
       parameter.bucket = buckets_.size();
       parameter.slot = members.size();
-      members.push_back(parameter.tensor);
+      members.push_back({.name = parameter.name, .tensor = parameter.tensor});
     }
     make_bucket(std::move(members), buckets_.size() + 1 == plans.size());
   }
   // Without dense gradients the signals still need a bucket.
-  if (plans.empty()) make_bucket({at::zeros({1}, at::TensorOptions(parallel_.device))}, /*is_last=*/true);
+  if (plans.empty())
+    make_bucket({{.name = "", .tensor = at::zeros({1}, at::TensorOptions(parallel_.device))}}, /*is_last=*/true);
 }
 
 // Ranks that leave parameters out start a bucket in finish() only, which they begin together: no rank may wait for them
@@ -183,7 +184,7 @@ bool GradientReducer::may_start_next() const {
   if (!options.find_unused_parameters) return true;
   const auto traits = ranks_of_[next_bucket_]->traits();
   const bool waits =
-      traits.waits_at_once || options.bucket_hook || (traits.max_under_way > 0 && next_bucket_ >= traits.max_under_way);
+      traits.waits_at_once || parallel_.average() || (traits.max_under_way > 0 && next_bucket_ >= traits.max_under_way);
   return !waits && may_send_early();
 }
 

@@ -72,8 +72,8 @@ class GradientReducer final : public GradientPass {
   void plan();  ///< @collective
   bool has_only_sparse() const;
   void check_layout(const Parameter& parameter) const;
-  void agree_on_sparse();                                           ///< @collective
-  void make_bucket(std::vector<at::Tensor> members, bool is_last);  ///< @collective
+  void agree_on_sparse();                                               ///< @collective
+  void make_bucket(std::vector<NamedParameter> members, bool is_last);  ///< @collective
   bool may_start_next() const;
   void start_full_buckets();
   void start_next_bucket();  ///< @collective

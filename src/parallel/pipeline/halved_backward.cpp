@@ -158,6 +158,7 @@ HalvedBackward::HalvedBackward(const std::vector<at::Tensor>& results, const std
     if (std::ranges::any_of(border, has_hooks)) {
       run(all.edges, all.gradients, /*keeps_graph=*/false, {});
       for (const auto place : places) input_gradients_[place] = inputs[place].grad();
+      is_whole_ = true;
       return;
     }
     for (auto* node : border) {

@@ -20,6 +20,8 @@ class HalvedBackward {
 
   /// One for each input; undefined where the results do not depend on it.
   const std::vector<at::Tensor>& input_gradients() const { return input_gradients_; }
+  /// Whether both halves have run.
+  bool is_whole() const { return is_whole_; }
   /// Adds the gradients of all other leaves to their grad(). Once.
   void add_other_gradients();
 
@@ -27,6 +29,7 @@ class HalvedBackward {
   torch::autograd::edge_list edges_;  ///< where the second half begins
   std::vector<at::Tensor> starts_;
   std::vector<at::Tensor> input_gradients_;
+  bool is_whole_ = false;
 };
 
 /// Whether a first half runs in this process, on any thread: what it reads is read again by the second one.

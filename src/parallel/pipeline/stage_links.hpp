@@ -30,6 +30,9 @@ class StageLinks {
   /// From `stage` to the stage before it.
   void send_gradients(int stage, const std::optional<StageTensors>& gradients);
   std::optional<StageTensors> receive_gradients(int stage);
+  /// Whether the next ones of these have begun to arrive.
+  bool has_activations(int stage) { return messages_.has_arrived(mpi::Messages::Peer::previous, 2 * stage); }
+  bool has_gradients(int stage) { return messages_.has_arrived(mpi::Messages::Peer::next, 2 * stage + 1); }
   /// Waits until all messages have left.
   void finish() { messages_.finish(); }
 

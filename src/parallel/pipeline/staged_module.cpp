@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <iterator>
 #include <utility>
 
 #include "core/text/text.hpp"
@@ -94,12 +95,14 @@ bool is_of_other_stage(const at::Tensor& tensor) {
 }
 
 StagedModule::StagedModule(torch::nn::Module& module, const PipelineShape& shape, const RankGroup& ranks)
-    : ranks_(ranks), others_(std::make_shared<OtherStages>()) {
+    : ranks_(ranks), shape_(shape), others_(std::make_shared<OtherStages>()) {
   mpi::all_or_none(ranks.host, [&] {
     paging::start_interception();
     map_ = map_stages(module, shape);
     for (const auto& item : module.named_parameters()) {
       all_names_.insert(item.key());
+      const auto& stages = map_.stages_of.at(item.key());
+      stages_of_[item.value().unsafeGetTensorImpl()].insert(stages.begin(), stages.end());
       if (names_.emplace(item.value().unsafeGetTensorImpl(), item.key()).second)
         parameters_.push_back({.name = item.key(), .tensor = item.value()});
     }
@@ -135,6 +138,21 @@ bool StagedModule::has(const std::string& name) const {
 bool StagedModule::is_first_with(const at::Tensor& parameter) const {
   const auto found = names_.find(parameter.unsafeGetTensorImpl());
   return found != names_.end() && is_first_with(found->second);
+}
+
+std::vector<int> StagedModule::own_stages_of(const at::Tensor& parameter) const {
+  std::vector<int> own;
+  std::ranges::copy_if(stages_of(parameter), std::back_inserter(own),
+                       [this](int stage) { return shape_.rank_of(stage) == ranks_.index(); });
+  return own;
+}
+
+comm::Communicator* StagedModule::ranks_with(const at::Tensor& parameter) const {
+  const auto has = [&](const Shared& shared) {
+    return std::ranges::any_of(shared.parameters, [&](const auto& one) { return one.is_same(parameter); });
+  };
+  const auto found = std::ranges::find_if(shared_, has);
+  return found == shared_.end() ? nullptr : found->ranks.get();
 }
 
 void StagedModule::drop(const at::Tensor& parameter) {

@@ -51,6 +51,13 @@ class StagedModule {
   const std::string& name_of(const at::Tensor& parameter) const { return names_.at(parameter.unsafeGetTensorImpl()); }
   /// The same for a parameter. False for tensors that are not the module's.
   bool is_first_with(const at::Tensor& parameter) const;
+  /// The stages that read a parameter of the module, and those of them that this rank has.
+  const std::set<int>& stages_of(const at::Tensor& parameter) const {
+    return stages_of_.at(parameter.unsafeGetTensorImpl());
+  }
+  std::vector<int> own_stages_of(const at::Tensor& parameter) const;
+  /// The ranks that have a parameter of this rank; null if only this one has it.
+  comm::Communicator* ranks_with(const at::Tensor& parameter) const;
 
   /// Adds the gradients of parameters that several ranks have, on all of these. @collective over the pipeline
   void add_shared_gradients() const;
@@ -74,10 +81,12 @@ class StagedModule {
   void connect_shared();
 
   RankGroup ranks_;
+  PipelineShape shape_;
   StageMap map_;
-  std::map<const void*, std::string> names_;  ///< of parameters, the first of each, by TensorImpl
-  std::set<std::string> all_names_;           ///< of all parameters
-  std::vector<Named> parameters_, buffers_;   ///< each once
+  std::map<const void*, std::set<int>> stages_of_;  ///< of parameters, which may have several names, by TensorImpl
+  std::map<const void*, std::string> names_;        ///< of parameters, the first of each, by TensorImpl
+  std::set<std::string> all_names_;                 ///< of all parameters
+  std::vector<Named> parameters_, buffers_;         ///< each once
   std::shared_ptr<OtherStages> others_;
   std::vector<Shared> shared_;  ///< by the ranks that have them; only those of this rank
   bool is_lent_ = false;

@@ -1,17 +1,23 @@
 #include "step/reproducible/pairwise_sum.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 namespace hortator::step {
 
-void PairwiseSum::add(at::Tensor term) {
-  nodes_.push_back({.sum = std::move(term), .terms = 1});
+void PairwiseSum::add(int number, at::Tensor term) {
+  auto node = std::ranges::find_if(nodes_, [&](const Node& one) { return one.begin > number; });
+  node = nodes_.insert(node, {.sum = std::move(term), .begin = number, .terms = 1});
   ++terms_;
-  while (nodes_.size() > 1 && nodes_[nodes_.size() - 2].terms == nodes_.back().terms) {
-    auto right = std::move(nodes_.back());
-    nodes_.pop_back();
-    nodes_.back().sum += right.sum;
-    nodes_.back().terms += right.terms;
+  while (true) {
+    const bool is_left = node->begin % (2 * node->terms) == 0;
+    if (is_left ? std::next(node) == nodes_.end() : node == nodes_.begin()) return;
+    const auto left = is_left ? node : std::prev(node), right = std::next(left);
+    if (left->terms != right->terms || left->begin + left->terms != right->begin) return;
+    left->sum += right->sum;
+    left->terms *= 2;
+    nodes_.erase(right);
+    node = left;
   }
 }
 

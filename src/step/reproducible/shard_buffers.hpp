@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -18,16 +19,21 @@ class ShardBuffers {
   void restart() { after_first_.clear(); }
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
+  /// Call before and after forward of shard `number` in one of several stages, in any order of shards and stages.
+  void begin_stage();
+  void end_stage(int number);
   /// Gives all ranks the values after rank 0's first shard. @collective
   void publish(comm::Communicator& communicator);
 
  private:
   void keep_first();
   std::vector<at::Tensor> copies() const;
+  void note_versions();
   void set(const std::vector<at::Tensor>& values) const;
 
   std::vector<at::Tensor> buffers_;
   std::vector<at::Tensor> at_begin_;
+  std::vector<std::int64_t> versions_;  ///< when they were last set to at_begin_
   std::vector<at::Tensor> after_first_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <utility>
 
 #include "parallel/data_parallel/alias.hpp"
 
@@ -34,9 +35,18 @@ void require_dense(const at::Tensor& gradient) {
 
 bool ShardGradients::has_gradients() const { return std::any_of(parameters_.begin(), parameters_.end(), has_gradient); }
 
-void ShardGradients::take_shard() {
-  shards_.add(flatten());
+bool ShardGradients::are_read_in(int stage) const {
+  return readers_.here.empty() || std::ranges::find(readers_.here, stage) != readers_.here.end();
+}
+
+int ShardGradients::shards() const { return readers_.all == 1 ? shards_.terms() : static_cast<int>(separate_.size()); }
+
+void ShardGradients::take_shard(int number) {
+  auto gradients = flatten();
   forget();
+  if (readers_.all == 1) return shards_.add(number, std::move(gradients));
+  const auto [known, is_first] = separate_.try_emplace(number, gradients);
+  if (!is_first) known->second += gradients;
 }
 
 void ShardGradients::forget() const {
@@ -46,6 +56,7 @@ void ShardGradients::forget() const {
 void ShardGradients::restart() {
   forget();
   if (shards_.terms() > 0) shards_.take();
+  separate_.clear();
   steps_.clear();
 }
 
@@ -65,17 +76,40 @@ at::Tensor ShardGradients::flatten() const {
 }
 
 void ShardGradients::close_step(int shards) {
-  if (shards_.terms() == 0) return;
-  const bool is_whole = shards_.terms() == shards;
-  auto sum = shards_.take();
-  if (is_whole) steps_.push_back(std::move(sum));
+  if (this->shards() == 0) return;
+  const bool is_whole = this->shards() == shards;
+  Step step;
+  for (auto& [number, gradients] : std::exchange(separate_, {})) step.push_back(std::move(gradients));
+  if (readers_.all == 1) step.push_back(shards_.take());
+  if (is_whole) steps_.push_back(std::move(step));
+}
+
+// Autograd adds what two uses of a parameter give before anything else is added to it.
+void ShardGradients::add_other_stages() {
+  if (readers_.all == 1) return;
+  for (auto& step : steps_) {
+    PairwiseSum sum;
+    for (auto& shard : step) {
+      if (readers_.ranks == nullptr) {
+        sum.add(std::move(shard));
+        continue;
+      }
+      auto all = at::empty({readers_.ranks->size(), shard.numel()}, shard.options());
+      readers_.ranks->all_gather(all.view({-1}), shard).wait();
+      auto total = all[0];
+      for (int other = 1; other < readers_.ranks->size(); ++other) total += all[other];
+      sum.add(total.clone());
+      shard = at::Tensor();
+    }
+    step = {sum.take()};
+  }
 }
 
 // Sums each step over the ranks separately, so that its rounding does not depend on the distribution of shards.
 void ShardGradients::publish(comm::Communicator& communicator, double factor) {
   at::Tensor total;
   for (const auto& step : steps_) {
-    auto sum = sum_over_ranks(step, communicator);
+    auto sum = sum_over_ranks(step.at(0), communicator);
     total = total.defined() ? total.add_(sum) : sum;
   }
   steps_.clear();

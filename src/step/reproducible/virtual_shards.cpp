@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/text/text.hpp"
+#include "parallel/pipeline/work/parameter_reads.hpp"
 #include "step/model_core.hpp"
 
 namespace hortator::step {
@@ -27,15 +31,88 @@ int VirtualShards::shards_per_rank(int shards, int ranks) {
   return shards / ranks;
 }
 
-void VirtualShards::add(const ModelCore& model) {
-  std::map<std::pair<at::ScalarType, c10::DeviceType>, std::vector<at::Tensor>> by_type;
-  for (const auto& parameter : model.own_parameters()) {
-    by_type[{parameter.scalar_type(), parameter.device().type()}].push_back(parameter);
+namespace {
+
+StageReaders readers_of(const parallel::StagedModule* staged, const at::Tensor& parameter) {
+  if (staged == nullptr) return {};
+  return {.here = staged->own_stages_of(parameter),
+          .all = static_cast<int>(staged->stages_of(parameter).size()),
+          .ranks = staged->ranks_with(parameter)};
+}
+
+// On one rank a parameter's gradients are added in the order of backward, which begins in the last stage: one that
+// comes before it is added as a whole.
+void require_single_reads(const parallel::StagedModule& staged, int stage, const std::vector<at::Tensor>& results) {
+  for (const auto& [name, parameter] : staged.parameters()) {
+    if (!parameter.requires_grad() || staged.stages_of(parameter).size() == 1) continue;
+    if (!staged.stages_of(parameter).contains(stage) || *staged.stages_of(parameter).rbegin() == stage) continue;
+    const int reads = parallel::count_reads(parameter, results);
+    if (reads <= 1) continue;
+    throw UsageError({.what = text::concat("A stage of a pipeline reads the parameter ", text::quote(name), " ", reads,
+                                           " times, and a later stage reads it as well"),
+                      .why = "with reproducible = true the gradient of the earlier stage must be one term of a sum",
+                      .hint = "read it once before the layers, or leave reproducible out"});
   }
-  Model added{.gradients = {}, .buffers = ShardBuffers(model.distinct_buffers())};
-  for (auto& [type, parameters] : by_type) added.gradients.emplace_back(std::move(parameters));
+}
+
+// With two stages there is one sum, the same in any order.
+void require_two_readers(const parallel::StagedModule& staged) {
+  for (const auto& [name, parameter] : staged.parameters()) {
+    if (staged.stages_of(parameter).size() <= 2) continue;
+    throw UsageError({.what = text::concat("Stages ", text::join(staged.stages_of(parameter), ", "),
+                                           " of a pipeline read the parameter ", text::quote(name)),
+                      .why = "with reproducible = true at most two may: sums of more depend on how layers are cut",
+                      .hint = "use fewer stages, or leave reproducible out"});
+  }
+}
+
+}  // namespace
+
+void VirtualShards::add(const ModelCore& model) {
+  const auto* const staged = model.staged();
+  if (staged != nullptr) require_two_readers(*staged);
+  std::map<std::tuple<at::ScalarType, c10::DeviceType, std::set<int>>, std::vector<at::Tensor>> alike;
+  for (const auto& parameter : model.own_parameters()) {
+    const auto stages = staged != nullptr ? staged->stages_of(parameter) : std::set<int>();
+    alike[{parameter.scalar_type(), parameter.device().type(), stages}].push_back(parameter);
+  }
+  Model added{.core = &model, .gradients = {}, .buffers = ShardBuffers(model.distinct_buffers())};
+  for (auto& [key, parameters] : alike) {
+    const auto readers = readers_of(staged, parameters.front());
+    added.gradients.emplace_back(std::move(parameters), readers);
+  }
   models_.push_back(std::move(added));
 }
+
+VirtualShards::Model& VirtualShards::find(const ModelCore& model) {
+  return *std::ranges::find(models_, &model, &Model::core);
+}
+
+void VirtualShards::begin_pipeline(const ModelCore& model) {
+  auto& found = find(model);
+  if (std::exchange(found.has_pipeline, true)) {
+    throw UsageError({.what = "pipeline_step() was called twice for one batch",
+                      .why = "with reproducible = true it computes the shards of a step, and each has one gradient",
+                      .hint = "compute all losses of a batch in one function"});
+  }
+}
+
+void VirtualShards::begin_stage(const ModelCore& model) { find(model).buffers.begin_stage(); }
+
+void VirtualShards::end_stage(const ModelCore& model, int stage, int part, const std::vector<at::Tensor>& results) {
+  auto& found = find(model);
+  found.buffers.end_stage(number_ + part);
+  if (part == 0 && model.staged() != nullptr) require_single_reads(*model.staged(), stage, results);
+}
+
+void VirtualShards::take_stage(const ModelCore& model, int stage, int part) {
+  const at::NoGradGuard no_grad;
+  for (auto& gradients : find(model).gradients) {
+    if (gradients.are_read_in(stage)) gradients.take_shard(number_ + part);
+  }
+}
+
+bool VirtualShards::has_pipeline() const { return std::ranges::any_of(models_, &Model::has_pipeline); }
 
 void VirtualShards::forget() {
   models_.clear();
@@ -46,6 +123,7 @@ void VirtualShards::restart() {
   for (auto& model : models_) {
     for (auto& gradients : model.gradients) gradients.restart();
     model.buffers.restart();
+    model.has_pipeline = false;
   }
   is_synchronised_ = true;
 }
@@ -59,7 +137,9 @@ void VirtualShards::begin_shard(int number) {
       if (number == 0) gradients.close_step(own_);
     }
     model.buffers.begin_shard(number);
+    model.has_pipeline = false;
   }
+  number_ = number;
   is_synchronised_ = false;
 }
 
@@ -69,7 +149,7 @@ void VirtualShards::take_shard() {
   for (auto& model : models_) {
     // Parameters of one type may have no gradient in a shard whose backward reached others.
     if (std::ranges::none_of(model.gradients, &ShardGradients::has_gradients)) continue;
-    for (auto& gradients : model.gradients) gradients.take_shard();
+    for (auto& gradients : model.gradients) gradients.take_shard(number_);
   }
 }
 
@@ -107,6 +187,11 @@ bool VirtualShards::synchronise() {
   for (auto& model : models_) {
     for (auto& gradients : model.gradients) {
       gradients.close_step(own_);
+      gradients.add_other_stages();
+    }
+  }
+  for (auto& model : models_) {
+    for (auto& gradients : model.gradients) {
       if (!gradients.empty()) gradients.publish(communicator_, 1.0 / shards_);
     }
     model.buffers.publish(communicator_);

@@ -31,6 +31,16 @@ class VirtualShards {
   void restart();
   /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
+  /// The shards that a pipeline computes at once, as micro-batches: the current one and those after it. Call
+  /// begin_pipeline() before a model's step, begin_stage() and end_stage() around forward of each part in each stage,
+  /// and take_stage() when its backward has left its gradients. Throws UsageError if the model has computed them
+  /// already, or a parameter that another stage reads as well cannot have the gradient of one rank.
+  void begin_pipeline(const ModelCore& model);
+  void begin_stage(const ModelCore& model);
+  void end_stage(const ModelCore& model, int stage, int part, const std::vector<at::Tensor>& results);
+  void take_stage(const ModelCore& model, int stage, int part);
+  /// Whether begin_pipeline() was called for some model in the current shard.
+  bool has_pipeline() const;
   /// Makes gradients the means over all shards. Throws UsageError on all ranks if one has not computed some. Returns
   /// false if that was done already in this step. @collective
   bool synchronise();
@@ -38,10 +48,13 @@ class VirtualShards {
 
  private:
   struct Model {
-    std::vector<ShardGradients> gradients;  ///< by type
+    const ModelCore* core;
+    std::vector<ShardGradients> gradients;  ///< by type and by the stages that read the parameters
     ShardBuffers buffers;
+    bool has_pipeline = false;
   };
 
+  Model& find(const ModelCore& model);
   void take_shard();
   /// Throws UsageError on all ranks unless each has computed all of its shards. @collective
   void require_whole_step();
@@ -50,6 +63,7 @@ class VirtualShards {
   int own_;
   comm::Communicator& communicator_;
   std::vector<Model> models_;
+  int number_ = 0;  ///< of the current shard
   bool is_synchronised_ = true;
 };
 

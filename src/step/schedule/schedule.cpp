@@ -26,6 +26,11 @@ double ScheduleBase::last_lr() const {
   const auto& groups = core_->optimizer().param_groups();
   return groups.empty() ? 0 : groups.front().options().get_lr();
 }
+std::vector<double> ScheduleBase::last_lrs() const {
+  std::vector<double> rates;
+  for (const auto& group : core_->optimizer().param_groups()) rates.push_back(group.options().get_lr());
+  return rates;
+}
 std::int64_t ScheduleBase::steps() const { return core_->steps(); }
 StateDict ScheduleBase::state() const { return core_->state(); }
 void ScheduleBase::load(const StateDict& state) { core_->load(state); }

@@ -1,12 +1,15 @@
 // One step along a pipeline: what it runs, writes and refuses, and what happens if a stage fails.
 #include <ATen/ops/mse_loss.h>
 
+#include <chrono>
 #include <fstream>
 #include <hortator/parallel/local_sgd.hpp>
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
+#include "core/text/text.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
 #include "pipeline_course.hpp"
 
@@ -50,6 +53,32 @@ TEST_CASE("times of a step are written beside the plan", "[pipeline]") {
   CHECK_THROWS_WITH(accelerator.pipeline_forward(
                         model, batch_of(1), [](auto& model, Words& part) { return model(part.ids); }, {.times = file}),
                     ContainsSubstring("times"));
+}
+
+TEST_CASE("while a stage waits for a message, it computes gradients of weights that come later", "[pipeline]") {
+  Accelerator accelerator({.parallel = stages(ranks(), PipelineSchedule::zero_bubble)});
+  if (ranks() == 1) return;
+  const test::Folder folder(accelerator, "pipeline_waits");
+  Chain net(8);
+  auto model = accelerator.prepare(net);
+  const bool is_slow = accelerator.process_index() == 0;
+  net->on_layer = [&](std::size_t) {
+    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  const auto loss = [](auto& model, Words& part) {
+    return at::cross_entropy_loss(model(part.ids).flatten(0, 1), part.targets.flatten());
+  };
+  const auto file = folder.path() / "times.jsonl";
+  accelerator.pipeline_step(model, batch_of(0), loss, {.micro_batches = 4, .times = file});
+  if (!accelerator.is_last_process()) return;
+  std::string order;  // of the last rank, which plans to put off as many as there are ranks before it
+  std::ifstream rows(file);
+  const auto of_last = text::concat(R"("rank":)", accelerator.process_index(), R"(,"action":")");
+  for (std::string row; std::getline(rows, row);) {
+    const auto found = row.find(of_last);
+    if (row.starts_with(R"({"times":"measured")") && found != std::string::npos) order += row[found + of_last.size()];
+  }
+  CHECK(order == "fiwfiwfiwfiw");
 }
 
 TEST_CASE("pipeline_forward() gives all ranks the outputs of the last stage", "[pipeline]") {

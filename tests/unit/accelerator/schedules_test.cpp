@@ -114,6 +114,7 @@ TEST_CASE("ReduceOnPlateau requires the same metric on all ranks") {
   schedule.step(1.0);
   CHECK(schedule.steps() == 2);
   CHECK(schedule.last_lr() == Approx(0.05));
+  CHECK(schedule.last_lrs() == std::vector{schedule.last_lr()});
 
   const int ranks = accelerator.num_processes();
   const bool last = accelerator.process_index() == ranks - 1;

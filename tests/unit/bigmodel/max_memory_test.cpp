@@ -1,8 +1,20 @@
 #include "bigmodel/max_memory.hpp"
 
+#include <hortator/bigmodel/big_models.hpp>
+#include <hortator/error.hpp>
+
 #include "support/catch.hpp"
 
 using namespace hortator;
+
+TEST_CASE("sizes are given as texts") {
+  CHECK(parse_size("16GiB") == 16 * 0x1p30);
+  CHECK(parse_size("12GB") == 12e9);
+  CHECK(parse_size("1.5 mib") == 1.5 * 0x1p20);
+  CHECK(parse_size("4096") == 4096);
+  CHECK_THROWS_AS(parse_size("2Gb"), UsageError);
+  CHECK_THROWS_AS(parse_size("a lot"), UsageError);
+}
 
 TEST_CASE("host memory is divided among the ranks of a node") {
   for (const int ranks : {1, 2, 3, 8})

@@ -71,21 +71,25 @@ Numbers image_losses(const AcceleratorOptions& options) {
   return losses;
 }
 
+/// Losses on each mesh are those of one rank.
+template <typename Losses>
+void compare(const Losses& losses, const std::vector<ParallelConfig>& meshes, const ZeroConfig& zero = {}) {
+  Numbers expected;
+  {
+    const test::FirstRanks first(1);
+    if (first.is_in()) expected = losses(AcceleratorOptions{.communicator = first.handle()});
+  }
+  for (const auto& mesh : meshes) {
+    INFO("pipeline " << mesh.pipeline.value_or(1) << ", tensor " << mesh.tensor.value_or(1) << ", context "
+                     << mesh.context.value_or(1));
+    const auto found = losses(AcceleratorOptions{.zero = zero, .parallel = mesh});
+    if (!expected.empty()) check_near(found, expected);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("models of every family train along a pipeline, with tensor and context ranks in each stage") {
-  const auto compare = [](const auto& losses, const std::vector<ParallelConfig>& meshes) {
-    Numbers expected;
-    {
-      const test::FirstRanks first(1);
-      if (first.is_in()) expected = losses(AcceleratorOptions{.communicator = first.handle()});
-    }
-    for (const auto& mesh : meshes) {
-      INFO("tensor " << mesh.tensor.value_or(1) << ", context " << mesh.context.value_or(1));
-      const auto found = losses(AcceleratorOptions{.parallel = mesh});
-      if (!expected.empty()) check_near(found, expected);
-    }
-  };
   const auto halved = PipelineSchedule::zero_bubble;
   for (const auto* family : {"llama", "llama of 43 tokens", "qwen3", "gpt2", "bert", "distilbert", "mistral"}) {
     INFO(family);
@@ -101,6 +105,23 @@ TEST_CASE("models of every family train along a pipeline, with tensor and contex
     compare([&](const auto& options) { return language_losses(family, options); }, meshes);
   }
   compare(image_losses, {{.pipeline = 2}, {.pipeline = 2, .pipeline_schedule = halved}});
+}
+
+// What the ranks of an axis along which nothing else is divided have: replicas, or shards.
+TEST_CASE("eight ranks along three axes, and shards of moments beside two, have the losses of one rank", "[.][eight]") {
+  const auto halved = PipelineSchedule::zero_bubble;
+  for (const auto* family : {"llama", "gpt2"}) {
+    INFO(family);
+    const auto losses = [&](const auto& options) { return language_losses(family, options); };
+    const std::vector<ParallelConfig> meshes = {
+        {.tensor = 2, .pipeline = 2},
+        {.tensor = 2, .pipeline = 2, .pipeline_schedule = halved, .sequence = true},
+        {.context = 2, .pipeline = 2},
+        {.tensor = 2, .context = 2},
+        {.tensor = 2, .context = 2, .pipeline = 2}};
+    compare(losses, meshes);
+    compare(losses, meshes, {.stage = 1});
+  }
 }
 
 TEST_CASE("adapters of a language model train along a pipeline, and are summoned as a whole") {

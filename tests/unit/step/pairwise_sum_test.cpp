@@ -1,6 +1,7 @@
 #include "step/reproducible/pairwise_sum.hpp"
 
 #include <ATen/ops/rand.h>
+#include <ATen/ops/randperm.h>
 
 #include "support/catch.hpp"
 
@@ -41,6 +42,24 @@ TEST_CASE("the sum is equal whichever rank computes the lower part of the tree")
       for (int begin = 0; begin < count; begin += run)
         upper.add(in_one_go({terms.begin() + begin, terms.begin() + begin + run}));
       CHECK(at::equal(upper.take(), expected));
+    }
+  }
+}
+
+TEST_CASE("the sum is equal in whichever order its terms come") {
+  const auto all = at::rand({13, 257}) * 1e3;
+  for (int count = 1; count <= 13; ++count) {
+    const auto terms = all.narrow(0, 0, count).unbind(0);
+    const auto expected = by_levels(terms);
+    for (int order = 0; order < 20; ++order) {
+      const auto numbers = at::randperm(count, at::kLong);
+      PairwiseSum sum;
+      for (int i = 0; i < count; ++i) {
+        const auto number = numbers[i].item<std::int64_t>();
+        sum.add(static_cast<int>(number), terms[static_cast<std::size_t>(number)].clone());
+      }
+      CHECK(sum.terms() == count);
+      CHECK(at::equal(sum.take(), expected));
     }
   }
 }

@@ -105,6 +105,19 @@ TEST_CASE("an attached schedule advances by its link, and throws after the sessi
                     ContainsSubstring("A prepared schedule was used after its Accelerator was destroyed"));
 }
 
+TEST_CASE("last_lrs() has the rate of each parameter group") {
+  using Group = torch::optim::OptimizerParamGroup;
+  std::vector<Group> groups;
+  groups.emplace_back(std::vector{at::ones({1}).requires_grad_()}, std::make_unique<torch::optim::SGDOptions>(0.5));
+  groups.emplace_back(std::vector{at::ones({1}).requires_grad_()}, std::make_unique<torch::optim::SGDOptions>(0.1));
+  torch::optim::SGD optimizer(groups, torch::optim::SGDOptions(1));
+  Schedule schedule(optimizer, [](std::int64_t step) { return step == 0 ? 1.0 : 0.5; });
+  CHECK(schedule.last_lrs() == std::vector{0.5, 0.1});
+  schedule.step();
+  CHECK(schedule.last_lrs() == std::vector{0.25, 0.05});
+  CHECK(schedule.last_lr() == 0.25);
+}
+
 TEST_CASE("one_cycle throws on a step too many; attached it stays at its end") {
   auto optimizer = make_optimizer(1.0);
   const OneCycle options{.max_lr = 1.0, .total_steps = 7, .anneal = Anneal::linear};

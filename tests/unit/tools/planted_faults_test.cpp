@@ -5,7 +5,9 @@
 #include <torch/optim/sgd.h>
 
 #include <hortator/hortator.hpp>
+#include <hortator/nn/pipeline.hpp>
 
+#include "../accelerator/first_ranks.hpp"
 #include "observe/operators/fingerprint.hpp"
 #include "planted_fault.hpp"
 #include "support/catch.hpp"
@@ -122,6 +124,77 @@ TEST_CASE("each fault of one unit in the last place is named at its operator, on
     CHECK_FALSE(first->input);
   }
   CHECK(named == 50);
+}
+
+namespace {
+
+/// Rows of numbers that are not exact sums.
+struct Rows {
+  std::size_t size() const { return 8; }
+  at::Tensor get(std::int64_t i) const { return at::sin(at::arange(width, at::kFloat) + static_cast<double>(i)); }
+};
+
+/// The records of a reproducible step on the first ranks, along a pipeline of all of them; nothing on others.
+/// @collective over all
+RunRecord record_reproducible(int ranks, std::optional<std::int64_t> fault) {
+  const Accelerator all({.log_with = {}});
+  const bool is_faulty = all.process_index() == ranks - 1;
+  const test::FirstRanks first(ranks);
+  std::string mine;
+  if (first.is_in()) {
+    const test::OwnFolder folder("planted");
+    std::optional<PlantedFault> planted(std::in_place, is_faulty ? fault : std::nullopt);
+    Accelerator accelerator({.parallel = {.pipeline = ranks},
+                             .reproducible = true,
+                             .virtual_shards = 2,
+                             .log_with = {},
+                             .record = {.operators = folder.path, .step = 1},
+                             .communicator = first.handle()});
+    torch::manual_seed(1);
+    torch::nn::Sequential layers;
+    for (int i = 0; i < 4; ++i)
+      layers->push_back(torch::nn::Linear(width, width)), layers->push_back(torch::nn::Tanh());
+    auto net = hortator::pipeline(layers);
+    torch::optim::SGD sgd(net->parameters(), 0.125);
+    auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Rows(), {.batch_size = 4}));
+    PlantedFault::begin_counting();
+    for (auto& batch : loader) {
+      accelerator.pipeline_step(model, batch, [](auto& one, auto& part) { return one(part).square().mean(); });
+      optimizer.step();
+    }
+    mine = test::content_of(folder.path / observe::record_file(accelerator.process_index()));
+  }
+  RunRecord run;
+  for (const auto& text : all.gather_object(mine))
+    if (!text.empty()) run.push_back(observe::parse_step_record(text, "gathered"));
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a fault on a stage of a pipeline is named against a reproducible run on one rank") {
+  if (State().num_processes() != 2) return;
+  const auto whole = record_reproducible(1, std::nullopt), staged = record_reproducible(2, std::nullopt);
+  const auto agreed = tools::compare(whole, staged, 64);
+  INFO((agreed.differences.empty() ? "" : agreed.differences.front().call.text()));
+  REQUIRE(agreed.differences.empty());
+  CHECK(agreed.alignment.both.size() > 60);
+  const auto positions = operators_of(staged.back());
+  int named = 0;
+  for (std::size_t i = 0; i < positions.size() && named < 50; ++i) {
+    const auto& record = staged.back().operators[positions[i]];
+    const auto aligned = std::ranges::find_if(
+        agreed.alignment.both, [&](const auto& call) { return call.b.contains(1) && call.b.at(1) == &record; });
+    if (!holds_floats(record) || record.near == "update" || aligned == agreed.alignment.both.end()) continue;
+    const auto faulty = record_reproducible(2, static_cast<std::int64_t>(i));
+    const auto comparison = tools::compare(whole, faulty, 64);
+    const auto* const first = comparison.first(TensorVerdict::order);
+    INFO("operator " << i << ", " << aligned->text());
+    REQUIRE(first != nullptr);
+    CHECK(first->call.text() == aligned->text());
+    ++named;
+  }
+  CHECK(named >= 50);
 }
 
 TEST_CASE("a fault on one of two tensor ranks is named against a run on one rank") {

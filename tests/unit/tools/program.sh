@@ -297,6 +297,8 @@ run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
 run bench paging --json --size 40MB --blocks 1; code_is 0
 for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
 compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
+run bench record --json --blocks 1; code_is 0; out_has '"name":"record"'
+run bench reproducible --case replicate --json --blocks 1 --steps 1; code_is 0; out_has '"name":"reproducible_replicate"'
 run bench memory-checkpoints --json --blocks 1 --steps 10; code_is 0; out_has '"name":"memory-checkpoints"'
 run bench ema --json --blocks 1 --steps 1; code_is 0; out_has '"name":"ema"'
 run bench gathers; code_is 2; err_has 'hortator bench gathers runs on one node'

@@ -53,12 +53,35 @@ StageTensors gradients_of(const StageTensors& inputs) {
 
 void StageWork::run(const std::vector<StageAction>& plan) {
   const auto start = seconds_now();
-  for (const auto& action : plan) {
+  for (auto left = plan; !left.empty();) {
+    const auto action = take_next(left);
     begun_ = seconds_now();
     attempt(action);
     times_.push_back({.action = action, .begin = begun_ - start, .end = seconds_now() - start});
   }
   if (stages_ != nullptr) stages_->links.finish();
+}
+
+StageAction StageWork::take_next(std::vector<StageAction>& left) {
+  auto next = left.begin();
+  if (would_wait(*next)) {
+    const auto weights = std::ranges::find(left, Kind::weights, &StageAction::kind);
+    if (weights != left.end() && has_halves(*weights)) next = weights;
+  }
+  const auto action = *next;
+  left.erase(next);
+  return action;
+}
+
+bool StageWork::would_wait(const StageAction& action) {
+  if (!work_.is_alone || stages_ == nullptr || has_failed_ || action.kind == Kind::weights) return false;
+  if (action.kind == Kind::forward) return !is_first(action.stage) && !stages_->links.has_activations(action.stage);
+  return !is_last(action.stage) && !stages_->links.has_gradients(action.stage + 1);
+}
+
+bool StageWork::has_halves(const StageAction& weights) const {
+  const auto found = passes_.find({weights.stage, weights.micro_batch});
+  return found != passes_.end() && found->second.halves.has_value();
 }
 
 void StageWork::attempt(const StageAction& action) {
@@ -79,6 +102,7 @@ void StageWork::attempt(const StageAction& action) {
 }
 
 void StageWork::compute(const StageAction& action, Debts& owed) {
+  if (work_.begin) work_.begin(action);
   switch (action.kind) {
     case Kind::forward:
       return forward(action, owed);
@@ -113,6 +137,9 @@ void StageWork::forward(const StageAction& action, Debts& owed) {
     if (!is_last(action.stage)) throw_not_left(action.stage);
   } catch (const StageEnd&) {
   }
+  if (work_.end_forward) {
+    work_.end_forward(action.stage, action.micro_batch, is_last(action.stage) ? StageTensors{kept.loss} : kept.results);
+  }
   if (!at::GradMode::is_enabled()) passes_.erase({action.stage, action.micro_batch});
 }
 
@@ -122,9 +149,11 @@ void StageWork::backward(const StageAction& action, Debts& owed) {
   if (is_last(action.stage)) pass.results = {pass.loss};
   const auto gradients = is_last(action.stage) ? StageTensors{at::ones_like(pass.loss)} : receive(action, owed);
   StageTensors of_inputs;
+  bool is_whole = true;
   if (action.kind == Kind::inputs) {
-    found->second.halves.emplace(pass.results, gradients, pass.inputs);
-    of_inputs = found->second.halves->input_gradients();
+    auto& halves = found->second.halves.emplace(pass.results, gradients, pass.inputs);
+    of_inputs = halves.input_gradients();
+    is_whole = halves.is_whole();
   } else {
     passes_.erase(found);
     run_backward(pass.results, gradients);
@@ -132,11 +161,14 @@ void StageWork::backward(const StageAction& action, Debts& owed) {
   }
   pass = {};
   if (!is_first(action.stage)) send(action, of_inputs, owed);
+  if (is_whole && work_.end_backward) work_.end_backward(action.stage, action.micro_batch);
 }
 
 void StageWork::add_weights(const StageAction& action) {
   auto pass = passes_.extract({action.stage, action.micro_batch});
-  pass.mapped().halves->add_other_gradients();
+  auto& halves = *pass.mapped().halves;
+  halves.add_other_gradients();
+  if (!halves.is_whole() && work_.end_backward) work_.end_backward(action.stage, action.micro_batch);
 }
 
 StageTensors StageWork::receive(const StageAction& action, Debts& owed) {

@@ -32,12 +32,21 @@ struct MicroBatchWork {
   const Route* route = nullptr;
   /// Returns an activation as the next stage gets it: whole, where ranks each have a part of it. May be empty.
   std::function<at::Tensor(const at::Tensor& activation)> whole = {};
+  /// Whether no other rank computes the same stage together with this one: while it waits for a message, it may compute
+  /// gradients of weights that its plan has later.
+  bool is_alone = false;
+  /// Called before each action, after a forward pass, and when backward has left all gradients of its weights. May be
+  /// empty.
+  std::function<void(const StageAction& action)> begin = {};
+  std::function<void(int stage, int micro_batch, const StageTensors& results)> end_forward = {};
+  std::function<void(int stage, int micro_batch)> end_backward = {};
   /// Called when a stage has failed, before it notifies others: frees ranks that wait for this one in collectives.
   std::function<void()> on_failure = {};
 };
 
 /// Runs a rank's part of a pipeline: its stages' forward and backward passes in the order of the schedule, with the
-/// messages between them. A rank that fails computes nothing more, but sends what the others wait for, marked as
+/// messages between them. Gradients of weights, for which no rank waits, may come earlier than planned, in their order:
+/// a weight's sums are the same. A rank that fails computes nothing more, but sends what the others wait for, marked as
 /// failed: they compute nothing more either, and all come to the end.
 class StageWork {
  public:
@@ -66,6 +75,9 @@ class StageWork {
     bool receives = false, sends = false;
   };
 
+  StageAction take_next(std::vector<StageAction>& left);
+  bool would_wait(const StageAction& action);
+  bool has_halves(const StageAction& weights) const;
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stages_ == nullptr || stage + 1 == stages_->shape.stages(); }
   void attempt(const StageAction& action);
