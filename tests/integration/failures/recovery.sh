@@ -51,8 +51,8 @@ one() {
 echo '| ranks | start | recovery | recovery - start |'
 echo '|---|---|---|---|'
 for ranks in "$@"; do
-  { one "$ranks" && one "$ranks" && one "$ranks"; } >times || exit 1
-  start=$(cut -d' ' -f1 times | median)
-  recovery=$(cut -d' ' -f2 times | median)
+  { one "$ranks" && one "$ranks" && one "$ranks"; } >measured || exit 1
+  start=$(cut -d' ' -f1 measured | median)
+  recovery=$(cut -d' ' -f2 measured | median)
   echo "| $ranks | $start | $recovery | $((recovery - start)) |"
 done
