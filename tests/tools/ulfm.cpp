@@ -1,11 +1,11 @@
 // Probes fault tolerance in MPI (ULFM): a rank is killed within a loop of all-reduces, and the others shrink the
 // communicator and continue. Prints what each way of dying costs. Needs Open MPI 5:
 //   mpic++ -O2 tests/tools/ulfm.cpp -o ulfm && mpirun --with-ft ulfm -n 4 ./ulfm DEATH [STEPS]
-// DEATH: none (kill one yourself, or a host), between (outside of MPI), within (in the all-reduce, by another thread), split (while the others split a
-// communicator), two (a second one while the others recover).
+// DEATH: none (kill one yourself, or a host), between (outside of MPI), within (in the all-reduce, by another thread),
+// split (while the others split a communicator), two (a second one while the others recover).
 // clang-format off: Open MPI's extensions need mpi.h first
-#include <mpi.h>
 #include <mpi-ext.h>
+#include <mpi.h>
 // clang-format on
 #include <signal.h>
 #include <unistd.h>

@@ -208,6 +208,28 @@ TEST_CASE("frozen tensors stay in the memory of nodes once, and are written agai
   check_loaded(last, 60);
 }
 
+TEST_CASE("frozen tensors that have changed do not overwrite those of the checkpoint before") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "memory_store");
+  const Nodes nodes(comm, root, 1);
+  MemoryStore store(comm, nodes.mine(), {});
+  for (const int updates : {10, 20, 30}) {
+    auto made = snapshot(comm.rank(), updates);
+    const auto* const name = "models/0/fc1.weight";
+    made.common.put(name, snapshot(comm.rank(), updates / 30).common.get<at::Tensor>(name));
+    made.frozen.insert(name);
+    store.save(made, {.step = 1, .updates = updates, .shares_frozen = true});
+  }
+  mpi::barrier(comm);
+  if (nodes.mine().is_leader) fs::remove_all(nodes.mine().folder / "checkpoint_2");
+  mpi::barrier(comm);
+  const auto found = store.recoveries();
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].updates == 20);
+  const checkpoint::Reader reader(comm, store.fetch(found[0]));
+  checkpoint::verify_on_all_ranks(comm, reader.folder(), reader.manifest(), true);
+}
+
 TEST_CASE("a node without room keeps its last checkpoint in memory, and all ranks learn why there is no other") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "memory_store");
