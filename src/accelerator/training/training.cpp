@@ -16,7 +16,6 @@
 #include "accelerator/training/launched.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/call_site.hpp"
-#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "mpi/agree.hpp"
@@ -30,8 +29,7 @@ namespace {
 
 // Some ranks may have no folder, but the main process has one if anything is recorded.
 void require_folder(const RecordOptions& record) {
-  const bool is_asked = record.step != 1 || core::first_set(core::process_variables(), {"HORTATOR_RECORD_STEP"});
-  if (!is_asked || !record.operators.empty()) return;
+  if (record.step == RecordOptions().step || !record.operators.empty()) return;
   throw UsageError(
       {.what = text::concat("record.step (--record-step) is ", record.step, ", and record.operators is not set"),
        .why = "nothing would be recorded without a folder",

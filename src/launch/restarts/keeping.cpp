@@ -61,8 +61,7 @@ std::vector<std::string> hosts_of_file(std::string_view content) {
   return names;
 }
 
-std::vector<KeeperCommand> keeper_commands(const LaunchRequest& request, const LaunchEnvironment& environment,
-                                           const KeeperRequest& keepers) {
+std::vector<KeeperCommand> keeper_commands(const LaunchEnvironment& environment, const KeeperRequest& keepers) {
   if (environment.in_slurm) return {by_srun(keepers.nodes, keepers)};  // also on spare nodes
   std::vector<KeeperCommand> commands;
   if (keepers.hosts.empty()) return {{.command = keepers.keeper, .where = "this machine"}};

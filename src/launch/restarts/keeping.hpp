@@ -33,7 +33,6 @@ struct KeeperRequest {
 };
 
 /// How the keepers of a launch are started.
-std::vector<KeeperCommand> keeper_commands(const LaunchRequest& request, const LaunchEnvironment& environment,
-                                           const KeeperRequest& keepers);
+std::vector<KeeperCommand> keeper_commands(const LaunchEnvironment& environment, const KeeperRequest& keepers);
 
 }  // namespace hortator::launching

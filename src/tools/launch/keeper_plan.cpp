@@ -37,12 +37,11 @@ KeeperPlan plan_keepers(const launching::LaunchRequest& request, const launching
   const auto id = text::concat(kept_prefix(), getpid(), '-', static_cast<long long>(core::unix_time() * 1e3));
   KeeperPlan plan{.folder = std::filesystem::absolute(parent) / id};
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-  plan.commands = launching::keeper_commands(request, environment,
-                                             {.hosts = hosts_of(request),
-                                              .nodes = nodes_at_hand(),
-                                              .this_host = this_host(),
-                                              .remote_shell = remote_shell(),
-                                              .keeper = {self, "keep", plan.folder.string()}});
+  plan.commands = launching::keeper_commands(environment, {.hosts = hosts_of(request),
+                                                           .nodes = nodes_at_hand(),
+                                                           .this_host = this_host(),
+                                                           .remote_shell = remote_shell(),
+                                                           .keeper = {self, "keep", plan.folder.string()}});
   return plan;
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("a folder that one rank cannot write is an error on all ranks, and so 
 TEST_CASE("a step to record without a folder is refused") {
   CHECK_THROWS_WITH(Accelerator({.cpu = true, .record = {.step = 3}}),
                     ContainsSubstring("record.operators is not set"));
-  setenv("HORTATOR_RECORD_STEP", "1", 1);
+  setenv("HORTATOR_RECORD_STEP", "2", 1);
   CHECK_THROWS_WITH(Accelerator({.cpu = true}), ContainsSubstring("--record-operators FOLDER"));
   unsetenv("HORTATOR_RECORD_STEP");
 }

@@ -24,12 +24,12 @@ TEST_CASE("hosts are read from lists and files, each once") {
 }
 
 TEST_CASE("keepers start here without hosts, on each host otherwise, and by one srun in Slurm") {
-  const auto here = keeper_commands({}, {}, keepers_on({}));
+  const auto here = keeper_commands({}, keepers_on({}));
   REQUIRE(here.size() == 1);
   CHECK(here[0].command == std::vector<std::string>{"/opt/my tools/hortator", "keep", "/dev/shm/hortator-1-2"});
   CHECK(here[0].keepers == 1);
 
-  const auto on_hosts = keeper_commands({}, {}, keepers_on({"login1", "n2", "localhost"}));
+  const auto on_hosts = keeper_commands({}, keepers_on({"login1", "n2", "localhost"}));
   REQUIRE(on_hosts.size() == 3);
   CHECK(on_hosts[0] == here[0]);
   CHECK(on_hosts[1].command == std::vector<std::string>{"ssh", "-o", "BatchMode=yes", "n2",
@@ -39,7 +39,7 @@ TEST_CASE("keepers start here without hosts, on each host otherwise, and by one 
 
   auto of_allocation = keepers_on({});
   of_allocation.nodes = 4;
-  const auto in_slurm = keeper_commands({.nodes = 3}, {.in_slurm = true}, of_allocation);  // one is spare
+  const auto in_slurm = keeper_commands({.in_slurm = true}, of_allocation);  // one is spare
   REQUIRE(in_slurm.size() == 1);
   CHECK(in_slurm[0].keepers == 4);
   CHECK(in_slurm[0].command == std::vector<std::string>{"srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0",
@@ -51,7 +51,7 @@ TEST_CASE("keepers start here without hosts, on each host otherwise, and by one 
 TEST_CASE("a host by address is another one than this machine with an equal beginning, and no host is an option") {
   auto request = keepers_on({"10.0.0.2"});
   request.this_host = "10.0.0.1";
-  CHECK(keeper_commands({}, {}, request)[0].where == "10.0.0.2");
+  CHECK(keeper_commands({}, request)[0].where == "10.0.0.2");
   request.hosts = {"-oProxyCommand=reboot"};
-  CHECK_THROWS_WITH(keeper_commands({}, {}, request), Catch::Contains("'-oProxyCommand=reboot'"));
+  CHECK_THROWS_WITH(keeper_commands({}, request), Catch::Contains("'-oProxyCommand=reboot'"));
 }
