@@ -26,7 +26,7 @@ class PowerSgd {
 
   /// What a resumed run needs: this rank's errors, the factors and the number of passes.
   StateDict state() const;
-  /// Goes on from the states of all ranks of a run; `mine` is the place of this rank's among them, or nothing if the
+  /// Continues from the states of all ranks of a run; `mine` is the place of this rank's among them, or nothing if the
   /// run had other ranks: then each rank gets the mean of their errors, so that nothing is lost in the average. Returns
   /// whether errors were left out, because ranks had gradients of other shapes.
   bool load(const std::vector<StateDict>& of_ranks, std::optional<std::size_t> mine);

@@ -27,14 +27,14 @@ struct TokenBatch {
 };
 
 /// Losses of a language model, whose batch the ranks along context divide.
-Numbers language_losses(const std::string& family, const AcceleratorOptions& options) {
+Numbers language_losses(const std::string& family, const AcceleratorOptions& options, int steps = 6) {
   Accelerator accelerator(options);
   auto net = test::tensor_model(family);
   torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-3));
   auto [model, optimizer] = accelerator.prepare(net, adam);
   const auto& data = accelerator::Training::of(accelerator).data();
   Numbers losses;
-  for (int step = 0; step < 6; ++step) {
+  for (int step = 0; step < steps; ++step) {
     const test::TokenRows rows(step, data.index(), data.size());
     TokenBatch batch{rows.ids.clone(), rows.targets.view_as(rows.ids).clone()};
     const auto divided = accelerator.maybe_context_parallel({{&batch.ids, 1}, {&batch.targets, 1}});
@@ -105,6 +105,20 @@ TEST_CASE("models of every family train along a pipeline, with tensor and contex
     compare([&](const auto& options) { return language_losses(family, options); }, meshes);
   }
   compare(image_losses, {{.pipeline = 2}, {.pipeline = 2, .pipeline_schedule = halved}});
+}
+
+TEST_CASE("after fifty steps models of three families have the losses of one rank", "[.][fifty_steps]") {
+  using enum PipelineSchedule;
+  for (const auto* family : {"llama", "gpt2", "bert"}) {
+    INFO(family);
+    std::vector<ParallelConfig> meshes;
+    for (const auto schedule : {gpipe, one_f_one_b, zero_bubble}) {
+      for (const int micro_batches : {1, 2, 4})
+        meshes.push_back({.pipeline = 2, .pipeline_schedule = schedule, .micro_batches = micro_batches});
+      if (ranks() == 4) meshes.push_back({.tensor = 2, .pipeline = 2, .pipeline_schedule = schedule});
+    }
+    compare([&](const auto& options) { return language_losses(family, options, 50); }, meshes);
+  }
 }
 
 // What the ranks of an axis along which nothing else is divided have: replicas, or shards.
