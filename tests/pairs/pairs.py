@@ -50,6 +50,7 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "incremental": "incremental checkpoints",
     "fp8": "mixed_precision fp8",
     "record": "record, of the operators of a step",
+    "power_sgd": "PowerSGD",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]

@@ -5,6 +5,7 @@
 
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/training/training.hpp"
+#include "accelerator/training/unrecorded.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "parallel/low_rank/power_sgd.hpp"
@@ -40,7 +41,10 @@ std::shared_ptr<const BucketHook> low_rank_average(Training& training) {
        .misfits = [](const checkpoint::Reader&) { return std::vector<std::string>(); },
        .load = [=, &training](const checkpoint::Reader& reader) { load(*power, reader, folder, training); },
        .remember = [=] { return power->remember(); }});
-  return std::make_shared<const BucketHook>([power](BucketExchange& bucket) { power->average(bucket); });
+  return std::make_shared<const BucketHook>([power, &training](BucketExchange& bucket) {
+    const Unrecorded bookkeeping(training.recording != nullptr);
+    power->average(bucket);
+  });
 }
 
 }  // namespace hortator::accelerator

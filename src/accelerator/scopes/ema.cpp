@@ -1,26 +1,11 @@
-#include <algorithm>
 #include <exception>
 #include <hortator/accelerator.hpp>
-#include <hortator/error.hpp>
 
 #include "accelerator/scopes/averaged_weights.hpp"
+#include "accelerator/scopes/own_model.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {
-namespace {
-
-std::shared_ptr<step::ModelCore> model_of(const accelerator::Training& training, const ModelBase& model) {
-  model.core().check_alive();
-  for (const auto& ours : training.prepared.models()) {
-    if (ours.get() == &model.core()) return ours;
-  }
-  throw UsageError({.what = "Ema got a model that another Accelerator has prepared",
-                    .why = "its averages are saved with this Accelerator's checkpoints",
-                    .hint = "prepare it with this Accelerator"});
-}
-
-}  // namespace
-
 EmaScope::EmaScope(std::shared_ptr<accelerator::AveragedWeights> averages)
     : averages_(std::move(averages)), exceptions_(std::uncaught_exceptions()) {
   averages_->enter();
@@ -30,7 +15,10 @@ EmaScope::~EmaScope() noexcept(false) { averages_->leave(/*alone=*/std::uncaught
 
 Ema::Ema(Accelerator& accelerator, const ModelBase& model, const EmaOptions& options) {
   auto& training = accelerator::Training::of(accelerator);
-  averages_ = std::make_shared<accelerator::AveragedWeights>(training, model_of(training, model), options);
+  averages_ = std::make_shared<accelerator::AveragedWeights>(
+      training,
+      accelerator::own_model(training, model, "Ema", "its averages are saved with this Accelerator's checkpoints"),
+      options);
   training.prepared.add_part(
       {.misfits = [averages = averages_](const auto& reader) { return averages->misfits(reader); },
        .load = [averages = averages_](const auto& reader) { averages->load(reader); },

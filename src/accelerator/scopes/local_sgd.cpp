@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <exception>
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
@@ -6,6 +5,7 @@
 
 #include "accelerator/scopes/local_steps.hpp"
 #include "accelerator/scopes/outer_step.hpp"
+#include "accelerator/scopes/own_model.hpp"
 #include "accelerator/scopes/own_steps.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "core/text/text.hpp"
@@ -21,22 +21,13 @@ void check_steps(std::int64_t steps) {
                     .hint = "use 1 or more"});
 }
 
-void check_ours(const Training& training, const ModelBase& model) {
-  model.core().check_alive();
-  const auto is_it = [&](const auto& ours) { return ours.get() == &model.core(); };
-  if (std::any_of(training.prepared.models().begin(), training.prepared.models().end(), is_it)) return;
-  throw UsageError({.what = "LocalSGD got a model that another Accelerator has prepared",
-                    .why = "it averages over this Accelerator's ranks",
-                    .hint = "prepare it with this Accelerator"});
-}
-
 }  // namespace
 }  // namespace accelerator
 
 LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options) {
   accelerator::check_steps(options.steps);
   auto& training = accelerator::Training::of(accelerator);
-  accelerator::check_ours(training, model);
+  accelerator::own_model(training, model, "LocalSGD", "it averages over this Accelerator's ranks");
   if (!options.enabled) return;
   accelerator::require_own_steps(training, "LocalSGD");
   training.control.refuse_protection_in("LocalSGD");

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "accelerator/training/training.hpp"
+
+namespace hortator::accelerator {
+
+/// The model of this Accelerator that the handle stands for. Throws UsageError, which names `caller` and says `why`, if
+/// another Accelerator has prepared it.
+std::shared_ptr<step::ModelCore> own_model(const Training& training, const ModelBase& model, std::string_view caller,
+                                           std::string_view why);
+
+}  // namespace hortator::accelerator
