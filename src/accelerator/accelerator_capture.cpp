@@ -16,7 +16,7 @@
 #include "step/capture/recorded_gradients.hpp"
 #include "step/capture/recorded_modules.hpp"
 #include "step/capture/step_recording.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator {
 namespace {

@@ -20,7 +20,7 @@
 #include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "replay.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 #include "step/schedule/course_schedule.hpp"
 
 namespace hortator::golden {

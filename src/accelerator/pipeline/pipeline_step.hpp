@@ -7,7 +7,7 @@
 #include <hortator/parallel/pipeline.hpp>
 
 #include "accelerator/training/training.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

@@ -7,7 +7,7 @@
 #include "accelerator/training/training.hpp"
 #include "machine/shapes/counted_memory.hpp"
 #include "paging/interception/storage_state.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "mpi/agree.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -8,7 +8,7 @@
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/staged_state.hpp"
 #include "core/text/text.hpp"
-#include "step/optimizer/moment_layout.hpp"
+#include "step/moments/moment_layout.hpp"
 
 namespace hortator::accelerator {
 namespace {

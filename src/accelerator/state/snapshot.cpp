@@ -8,7 +8,7 @@
 #include "accelerator/state/staged_state.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 namespace {

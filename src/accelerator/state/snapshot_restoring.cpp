@@ -13,7 +13,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "mpi/collectives.hpp"
 #include "parallel/pipeline/staged_module.hpp"
-#include "step/optimizer/moment_layout.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/moment_layout.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 namespace {

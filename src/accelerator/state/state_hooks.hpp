@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mpi/communicator.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

@@ -8,7 +8,7 @@
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
 #include "step/gradients/sharded_norm.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator {
 

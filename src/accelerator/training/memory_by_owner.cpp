@@ -13,7 +13,7 @@
 #include "paging/frame_pool.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
 namespace {

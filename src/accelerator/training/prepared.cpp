@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "step/optimizer/divided_moments.hpp"
+#include "step/moments/divided_moments.hpp"
 
 namespace hortator::accelerator {
 

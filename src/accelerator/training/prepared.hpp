@@ -15,9 +15,9 @@
 #include "parallel/mesh/rank_group.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 #include "step/gradients/sharded_norm.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "step/optimizer/optimizer_core.hpp"
-#include "step/optimizer/optimizer_state.hpp"
 
 namespace hortator::checkpoint {
 class Reader;

@@ -4,7 +4,7 @@
 
 #include "accelerator/training/channels.hpp"
 #include "accelerator/weights/loading.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

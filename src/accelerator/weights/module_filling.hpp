@@ -2,7 +2,7 @@
 
 #include "accelerator/training/channels.hpp"
 #include "accelerator/weights/loading.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 /// Fills modules from weights: each rank reads what it has of sharded and divided parameters.
 namespace hortator::accelerator {

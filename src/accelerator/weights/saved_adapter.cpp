@@ -10,7 +10,7 @@
 #include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "parallel/zero/shard_plan.hpp"
-#include "step/optimizer/moment_layout.hpp"
+#include "step/moments/moment_layout.hpp"
 
 namespace hortator::step {
 namespace {

@@ -6,7 +6,7 @@
 #include <hortator/training/named_optimizer.hpp>
 
 #include "core/text/text.hpp"
-#include "step/optimizer/moment_layout.hpp"
+#include "step/moments/moment_layout.hpp"
 
 namespace hortator {
 namespace {

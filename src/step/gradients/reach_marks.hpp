@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "parallel/data_parallel/gradient_marks.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::step {
 

@@ -8,7 +8,7 @@
 #include "machine/memory/freed_memory.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "step/capture/step_recording.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator::step {

@@ -11,9 +11,9 @@
 #include "step/accelerator_session.hpp"
 #include "step/gradients/protection.hpp"
 #include "step/gradients/scaled_gradients.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
-#include "step/optimizer/optimizer_state.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
 #include "step/step_ahead.hpp"
 

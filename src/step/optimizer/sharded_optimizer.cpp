@@ -17,8 +17,8 @@
 
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
-#include "step/optimizer/moment_layout.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/moment_layout.hpp"
+#include "step/moments/optimizer_fields.hpp"
 #include "step/optimizer/sharded_slices.hpp"
 
 namespace hortator::step {

@@ -10,8 +10,8 @@
 
 #include "mpi/communicator.hpp"
 #include "parallel/zero/sharded_model.hpp"
-#include "step/optimizer/moments_on_disk.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/moments_on_disk.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator {
 class ParameterSlices;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "step/precision/autocast_state.hpp"
-#include "step/reproducible/random_state.hpp"
+#include "step/random_state.hpp"
 
 namespace hortator::step {
 

@@ -13,7 +13,7 @@
 
 #include "core/text/text.hpp"
 #include "parallel/pipeline/work/parameter_reads.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::step {
 

@@ -13,7 +13,7 @@
 #include "comm/decorators/staged_communicator.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "parallel/zero/sharding.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
 #include "support/far_device.hpp"

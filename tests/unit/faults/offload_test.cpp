@@ -10,7 +10,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/zero/flat_parameters.hpp"
-#include "step/optimizer/moments_on_disk.hpp"
+#include "step/moments/moments_on_disk.hpp"
 #include "support/catch.hpp"
 #include "support/faults/faults.hpp"
 

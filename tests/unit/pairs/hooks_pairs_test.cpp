@@ -1,6 +1,6 @@
 // Hooks of models that come and go.
 #include "../accelerator/fixtures.hpp"
-#include "step/model_hooks.hpp"
+#include "step/model/model_hooks.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -7,7 +7,7 @@
 
 #include <ATen/ATen.h>
 
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

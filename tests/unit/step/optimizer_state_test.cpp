@@ -1,4 +1,4 @@
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>

@@ -6,7 +6,7 @@
 
 #include "step/algorithms/byte_codes.hpp"
 #include "step/algorithms/factored_squares.hpp"
-#include "step/optimizer/moment_layout.hpp"
+#include "step/moments/moment_layout.hpp"
 #include "step/optimizer/whole_owners.hpp"
 #include "support/catch.hpp"
 

@@ -10,8 +10,8 @@
 #include "machine/device/recording.hpp"
 #include "step/accelerator_session.hpp"
 #include "step/capture/recorded_gradients.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "step/optimizer/fused_step.hpp"
-#include "step/optimizer/optimizer_state.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <hortator/training/optimizers.hpp>
 #include <nlohmann/json.hpp>
 
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

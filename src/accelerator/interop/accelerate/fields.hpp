@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/torch/pickle/source.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
 

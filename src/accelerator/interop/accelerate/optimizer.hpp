@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/torch/pickle/source.hpp"
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 namespace hortator::accelerator {
 

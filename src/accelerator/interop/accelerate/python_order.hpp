@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 /// What a checkpoint says of an optimizer beyond what Hortator needs, so that it can be converted for Python: Python
 /// numbers parameters in the order of their groups, and reads the state of one type of optimizer only.

@@ -12,7 +12,7 @@
 #include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/sharding.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::step {
 namespace {

@@ -1,4 +1,4 @@
-#include "step/optimizer/moment_layout.hpp"
+#include "step/moments/moment_layout.hpp"
 
 #include <array>
 

@@ -1,11 +1,11 @@
-#include "step/optimizer/divided_moments.hpp"
+#include "step/moments/divided_moments.hpp"
 
 #include <string>
 
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "parallel/tensor/joint_work.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::step {
 namespace {

@@ -1,4 +1,4 @@
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>

@@ -1,4 +1,4 @@
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 #include <c10/core/GradMode.h>
 
@@ -14,7 +14,7 @@
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/stage_ranks.hpp"
-#include "step/optimizer/divided_moments.hpp"
+#include "step/moments/divided_moments.hpp"
 #include "step/precision/precision.hpp"
 #include "step/recompute/frozen_weights.hpp"
 

@@ -1,4 +1,4 @@
-#include "step/model_hooks.hpp"
+#include "step/model/model_hooks.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>

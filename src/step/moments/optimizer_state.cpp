@@ -1,4 +1,4 @@
-#include "step/optimizer/optimizer_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/text/text.hpp"
-#include "step/optimizer/moment_layout.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/moment_layout.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::step {
 namespace {

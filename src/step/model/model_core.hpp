@@ -21,7 +21,7 @@
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
 #include "step/accelerator_session.hpp"
-#include "step/model_hooks.hpp"
+#include "step/model/model_hooks.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator::step {

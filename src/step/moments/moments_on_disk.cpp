@@ -1,4 +1,4 @@
-#include "step/optimizer/moments_on_disk.hpp"
+#include "step/moments/moments_on_disk.hpp"
 
 #include <ATen/ops/empty_like.h>
 #include <c10/core/GradMode.h>
@@ -14,7 +14,7 @@
 
 #include "core/text/text.hpp"
 #include "paging/interception/claims.hpp"
-#include "step/optimizer/optimizer_fields.hpp"
+#include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::step {
 namespace {

@@ -3,7 +3,7 @@
 #include <hortator/model.hpp>
 
 #include "paging/interception/thread_operators.hpp"
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator {
 

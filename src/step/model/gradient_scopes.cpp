@@ -1,6 +1,6 @@
 #include <hortator/parallel/gradient_scopes.hpp>
 
-#include "step/model_core.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator {
 namespace {

@@ -1,4 +1,4 @@
-#include "step/reproducible/random_state.hpp"
+#include "step/random_state.hpp"
 
 #include <algorithm>
 
