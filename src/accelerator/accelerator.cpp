@@ -3,6 +3,7 @@
 
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/state/free_memory.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
@@ -106,7 +107,7 @@ void Accelerator::free_memory() {
   training_->prepared.require_together("free_memory()");
   training_->control.session()->refuse_in_recording("free_memory() was called");
   training_->control.refuse_lent_weights("free_memory()");
-  training_->free_memory();
+  accelerator::free_memory(*training_);
   paging::refresh_weights();
   wait_for_everyone();
 }

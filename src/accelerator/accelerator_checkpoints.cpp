@@ -6,13 +6,13 @@
 #include <span>
 
 #include "accelerator/interop/accelerate/folder.hpp"
-#include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/interop/accelerate_state.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
-#include "accelerator/state/complete_checkpoints.hpp"
 #include "accelerator/state/node_saving.hpp"
 #include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/training/complete_checkpoints.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"

@@ -5,7 +5,7 @@
 #include <typeinfo>
 
 #include "accelerator/options/fp8_settings.hpp"
-#include "accelerator/protection/refused_gradients.hpp"
+#include "accelerator/prepared/refused_gradients.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/scopes/compression.hpp"
 #include "accelerator/training/bindings.hpp"

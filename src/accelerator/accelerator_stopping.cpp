@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "accelerator/state/complete_checkpoints.hpp"
 #include "accelerator/state/node_saving.hpp"
+#include "accelerator/training/complete_checkpoints.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"

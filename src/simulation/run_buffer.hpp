@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "accelerator/training/prepared.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "mpi/communicator.hpp"
 #include "simulation/calls/handles.hpp"
 #include "simulation/node_samples.hpp"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "accelerator/state/random_state.hpp"
+#include "accelerator/channels/random_state.hpp"
 #include "core/hash.hpp"
 #include "mpi/collectives.hpp"
 

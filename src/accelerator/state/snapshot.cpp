@@ -1,8 +1,8 @@
 #include "accelerator/state/snapshot.hpp"
 
+#include "accelerator/channels/random_state.hpp"
 #include "accelerator/interop/accelerate/python_order.hpp"
 #include "accelerator/state/divided_state.hpp"
-#include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot_paths.hpp"
 #include "accelerator/state/staged_state.hpp"

@@ -3,9 +3,9 @@
 #include <set>
 #include <string>
 
+#include "accelerator/channels/random_state.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/load_policy.hpp"
-#include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/state/snapshot_paths.hpp"

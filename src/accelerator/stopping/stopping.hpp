@@ -3,8 +3,8 @@
 #include <functional>
 #include <utility>
 
-#include "accelerator/state/save_pace.hpp"
 #include "accelerator/stopping/job_time.hpp"
+#include "accelerator/stopping/save_pace.hpp"
 #include "checkpoint/write/background_save.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/data_parallel/step_votes.hpp"

@@ -2,7 +2,7 @@
 
 #include <ATen/Context.h>
 
-#include "accelerator/state/random_state.hpp"
+#include "accelerator/channels/random_state.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"

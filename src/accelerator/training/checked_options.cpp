@@ -2,8 +2,8 @@
 
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/zero.hpp"
 #include "accelerator/protection/straggler_report.hpp"
-#include "accelerator/training/zero.hpp"
 #include "core/text/text.hpp"
 #include "observe/trackers/tracker_factory.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"

@@ -5,7 +5,7 @@
 
 #include <hortator/error.hpp>
 
-#include "accelerator/state/random_state.hpp"
+#include "accelerator/channels/random_state.hpp"
 #include "core/hash.hpp"
 #include "machine/device/cublas_workspace.hpp"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "accelerator/state/node_checkpoints.hpp"
+#include "accelerator/training/node_checkpoints.hpp"
 #include "accelerator/training/project.hpp"
 #include "accelerator/training/run_status.hpp"
 #include "checkpoint/write/background_save.hpp"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/protection/straggler_report.hpp"
 #include "accelerator/stopping/stopping.hpp"
-#include "accelerator/training/channels.hpp"
-#include "accelerator/training/prepared.hpp"
 #include "accelerator/training/reproducing.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
 #include "parallel/data_parallel/common_pass.hpp"

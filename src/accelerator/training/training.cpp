@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "accelerator/options/common_options.hpp"
-#include "accelerator/protection/refused_gradients.hpp"
-#include "accelerator/state/complete_checkpoints.hpp"
-#include "accelerator/state/memory_snapshot.hpp"
-#include "accelerator/state/staged_state.hpp"
+#include "accelerator/prepared/memory_snapshot.hpp"
+#include "accelerator/prepared/refused_gradients.hpp"
 #include "accelerator/training/checked_options.hpp"
+#include "accelerator/training/complete_checkpoints.hpp"
 #include "accelerator/training/launched.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/call_site.hpp"
@@ -90,11 +89,11 @@ void Training::connect() {
                              [this] {
                                mpi::all_or_none(host(), [&] {
                                  memory_copy_.reset();  // never two copies in memory
-                                 memory_copy_ = std::make_unique<MemorySnapshot>(*this);
+                                 memory_copy_ = std::make_unique<MemorySnapshot>(prepared);
                                });
                              },
                          .is_complete = [this] { return memory_copy_ && memory_copy_->has_all(prepared); },
-                         .return_to_copy = [this] { memory_copy_->restore(*this); },
+                         .return_to_copy = [this] { memory_copy_->restore(prepared, host()); },
                          .forget = [this] { memory_copy_.reset(); }});
 }
 
@@ -239,17 +238,6 @@ void Training::forget_protection() {
 void Training::empty_cache() const {
   machine::return_freed_memory();
   if (!device().is_cpu()) c10::getDeviceAllocator(device().type())->emptyCache();
-}
-
-void Training::free_memory() {
-  control.settle_steps();
-  MomentsOfStages of_stages(*this);
-  prepared.give_back_optimizers();
-  of_stages.collect(*this);
-  prepared.clear_gradients();
-  forget();
-  of_stages.give_back();
-  empty_cache();
 }
 
 }  // namespace hortator::accelerator

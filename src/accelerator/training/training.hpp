@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "accelerator/training/channels.hpp"
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/launched.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
-#include "accelerator/training/prepared.hpp"
 #include "accelerator/training/run_output.hpp"
 #include "accelerator/training/step_control.hpp"
 #include "observe/operators/step_recording.hpp"
@@ -95,8 +95,8 @@ class Training {
   void forget(ReleaseMode mode = ReleaseMode::collective);
   /// Call it on all ranks before weights are loaded: protection must not return to those of before.
   void forget_protection();
-  /// Forgets what was prepared, but optimizers keep all that they remember; memory goes back to the device. @collective
-  void free_memory();
+  /// Gives memory that is not in use back to the system and the device.
+  void empty_cache() const;
 
  private:
   void connect();  ///< @collective
@@ -105,7 +105,6 @@ class Training {
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
   void run_pass(const at::Tensor& start, bool retain_graph);      ///< @collective
   RunFacts facts();
-  void empty_cache() const;
 
   std::optional<std::uint64_t> seed_;  ///< nothing until something is prepared
   std::int64_t gradient_bytes_ = 0;    ///< 0 unless measured; kept since users' modules may be destroyed at the end

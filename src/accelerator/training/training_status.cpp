@@ -1,7 +1,6 @@
 // Training's status rows, and its end.
 #include <exception>
 
-#include "accelerator/state/memory_snapshot.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "accelerator/training/channels.hpp"
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "step/model/model_core.hpp"
 

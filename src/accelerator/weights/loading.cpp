@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 
-#include "accelerator/dispatch/placed_loading.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "accelerator/weights/floating_type.hpp"
 #include "core/log.hpp"
@@ -20,8 +19,7 @@
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
 
-namespace hortator {
-namespace accelerator {
+namespace hortator::accelerator {
 namespace {
 
 /// `packed`: layers that become packed.
@@ -148,20 +146,4 @@ void Loading::require_tied() const {
                .hint = "untie them in the model, or tie them where the weights come from"});
 }
 
-}  // namespace accelerator
-
-namespace detail {
-
-void load_weights(torch::nn::Module& module, const std::filesystem::path& checkpoint,
-                  const LoadWeightsOptions& options) {
-  const accelerator::Loading loading(module, checkpoint, options);
-  if (!loading.omissions().empty()) log::warn(loading.omissions());
-  if (!options.device_map.empty()) return accelerator::load_in_places(loading, module, options);
-  loading.prepare_module();
-  weights::fill(loading.source(), loading.fillings());
-  loading.require_tied();
-}
-
-}  // namespace detail
-
-}  // namespace hortator
+}  // namespace hortator::accelerator

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "accelerator/training/channels.hpp"
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "step/model/model_core.hpp"
 

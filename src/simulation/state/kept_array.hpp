@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/training/prepared.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::simulation {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "accelerator/training/prepared.hpp"
+#include "accelerator/prepared/prepared.hpp"
 
 namespace hortator::simulation {
 

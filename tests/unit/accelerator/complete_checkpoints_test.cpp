@@ -1,4 +1,4 @@
-#include "accelerator/state/complete_checkpoints.hpp"
+#include "accelerator/training/complete_checkpoints.hpp"
 
 #include <chrono>
 #include <cstdlib>

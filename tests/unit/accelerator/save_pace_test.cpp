@@ -1,4 +1,4 @@
-#include "accelerator/state/save_pace.hpp"
+#include "accelerator/stopping/save_pace.hpp"
 
 #include <hortator/error.hpp>
 

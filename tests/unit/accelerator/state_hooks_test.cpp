@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "accelerator/state/state_hooks.hpp"
+#include "accelerator/prepared/state_hooks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "accelerator/training/zero.hpp"
+#include "accelerator/channels/zero.hpp"
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"

@@ -1,4 +1,4 @@
-#include "accelerator/protection/refused_gradients.hpp"
+#include "accelerator/prepared/refused_gradients.hpp"
 
 #include <algorithm>
 

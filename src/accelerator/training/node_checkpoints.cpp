@@ -1,4 +1,4 @@
-#include "accelerator/state/node_checkpoints.hpp"
+#include "accelerator/training/node_checkpoints.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "accelerator/training/zero.hpp"
+#include "accelerator/channels/zero.hpp"
 
 #include <algorithm>
 #include <array>

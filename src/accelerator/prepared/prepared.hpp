@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/state/state_hooks.hpp"
+#include "accelerator/prepared/state_hooks.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 #include "step/gradients/sharded_norm.hpp"

@@ -1,4 +1,4 @@
-#include "accelerator/state/complete_checkpoints.hpp"
+#include "accelerator/training/complete_checkpoints.hpp"
 
 #include "core/log.hpp"
 #include "runtime/identity/checkpoint_note.hpp"

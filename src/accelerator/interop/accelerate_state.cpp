@@ -1,8 +1,9 @@
-#include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/interop/accelerate_state.hpp"
 
 #include <algorithm>
 #include <memory>
 
+#include "accelerator/channels/random_state.hpp"
 #include "accelerator/interop/accelerate/distributed_state.hpp"
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/optimizer.hpp"
@@ -10,7 +11,6 @@
 #include "accelerator/interop/accelerate/schedule.hpp"
 #include "accelerator/interop/deepspeed/zero_optimizer.hpp"
 #include "accelerator/state/load_policy.hpp"
-#include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/weights/loading.hpp"

@@ -1,4 +1,4 @@
-#include "accelerator/training/prepared.hpp"
+#include "accelerator/prepared/prepared.hpp"
 
 #include <algorithm>
 #include <exception>

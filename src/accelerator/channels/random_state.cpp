@@ -1,4 +1,4 @@
-#include "accelerator/state/random_state.hpp"
+#include "accelerator/channels/random_state.hpp"
 
 #include <mutex>
 

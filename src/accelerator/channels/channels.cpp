@@ -1,6 +1,6 @@
-#include "accelerator/training/channels.hpp"
+#include "accelerator/channels/channels.hpp"
 
-#include "accelerator/state/random_state.hpp"
+#include "accelerator/channels/random_state.hpp"
 #include "comm/backends/make_communicator.hpp"
 #include "core/log.hpp"
 #include "mpi/rehearsed_world.hpp"

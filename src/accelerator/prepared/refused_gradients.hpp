@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "accelerator/training/prepared.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "step/gradients/reach_marks.hpp"
 
 /// Gradients of updates that were left out under protection. Until they are cleared they must not spoil the updates of

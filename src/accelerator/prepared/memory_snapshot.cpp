@@ -1,4 +1,4 @@
-#include "accelerator/state/memory_snapshot.hpp"
+#include "accelerator/prepared/memory_snapshot.hpp"
 
 #include <c10/core/GradMode.h>
 
@@ -40,26 +40,25 @@ std::vector<at::Tensor> held_tensors(const step::ModelCore& model) {
 
 }  // namespace
 
-MemorySnapshot::MemorySnapshot(const Training& training) {
+MemorySnapshot::MemorySnapshot(const Prepared& prepared) {
   const at::NoGradGuard no_grad;
   const parallel::PartsOnly each_rank_has;
-  for (const auto& model : training.prepared.models()) {
+  for (const auto& model : prepared.models()) {
     auto& copies = models_.emplace_back();
     for (const auto& held : held_tensors(*model)) copies.push_back(host_copy(held));
   }
-  const auto names = training.prepared.stepped_names();
-  for (const auto& optimizer : training.prepared.optimizers()) {
+  const auto names = prepared.stepped_names();
+  for (const auto& optimizer : prepared.optimizers()) {
     optimizers_.push_back(
         {.optimizer = optimizer, .state = copy_of(step::save_optimizer(optimizer->optimizer(), names))});
   }
-  for (const auto& schedule : training.prepared.schedules()) schedules_.push_back(schedule.state());
-  for (const auto& object : training.prepared.objects()) {
+  for (const auto& schedule : prepared.schedules()) schedules_.push_back(schedule.state());
+  for (const auto& object : prepared.objects()) {
     StateDict state;
     object.save(state);
     objects_.push_back(copy_of(state));
   }
-  for (const auto& part : training.prepared.parts())
-    parts_.push_back(part.remember ? part.remember() : std::function<void()>());
+  for (const auto& part : prepared.parts()) parts_.push_back(part.remember ? part.remember() : std::function<void()>());
 }
 
 bool MemorySnapshot::has_all(const Prepared& prepared) const {
@@ -72,27 +71,27 @@ bool MemorySnapshot::has_all(const Prepared& prepared) const {
 }
 
 // An optimizer may take the tensors that it gets.
-void MemorySnapshot::restore(Training& training) const {
-  mpi::all_or_none(training.host(), [&] {
+void MemorySnapshot::restore(Prepared& prepared, const mpi::Communicator& host) const {
+  mpi::all_or_none(host, [&] {
     const at::NoGradGuard no_grad;
     const parallel::PartsOnly each_rank_has;
-    const auto names = training.prepared.stepped_names();
+    const auto names = prepared.stepped_names();
     for (const auto& [optimizer, state] : optimizers_) {
       const auto present = optimizer.lock();
-      if (std::ranges::find(training.prepared.optimizers(), present) != training.prepared.optimizers().end())
+      if (std::ranges::find(prepared.optimizers(), present) != prepared.optimizers().end())
         present->load(names, copy_of(state));
     }
     for (std::size_t i = 0; i < models_.size(); ++i) {
-      auto held = held_tensors(*training.prepared.models()[i]);
+      auto held = held_tensors(*prepared.models()[i]);
       for (std::size_t k = 0; k < held.size(); ++k) held[k].copy_(models_[i][k]);
     }
-    for (std::size_t i = 0; i < schedules_.size(); ++i) training.prepared.schedules()[i].load(schedules_[i]);
-    for (std::size_t i = 0; i < objects_.size(); ++i) training.prepared.objects()[i].load(copy_of(objects_[i]));
+    for (std::size_t i = 0; i < schedules_.size(); ++i) prepared.schedules()[i].load(schedules_[i]);
+    for (std::size_t i = 0; i < objects_.size(); ++i) prepared.objects()[i].load(copy_of(objects_[i]));
     for (const auto& restore_part : parts_) {
       if (restore_part) restore_part();
     }
   });
-  for (const auto& model : training.prepared.models()) {
+  for (const auto& model : prepared.models()) {
     if (model->sharded() != nullptr) model->sharded()->publish_all();
   }
 }

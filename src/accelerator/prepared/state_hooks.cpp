@@ -1,4 +1,4 @@
-#include "accelerator/state/state_hooks.hpp"
+#include "accelerator/prepared/state_hooks.hpp"
 
 #include <hortator/error.hpp>
 #include <utility>

@@ -4,7 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::accelerator {
 
@@ -13,12 +14,12 @@ namespace hortator::accelerator {
 class MemorySnapshot {
  public:
   /// Local.
-  explicit MemorySnapshot(const Training& training);
+  explicit MemorySnapshot(const Prepared& prepared);
   /// Whether nothing was prepared or registered since.
   bool has_all(const Prepared& prepared) const;
   /// Puts the copy back, any number of times. What was prepared since stays as it is, and what is prepared no more is
-  /// left out. @collective under ZeRO
-  void restore(Training& training) const;
+  /// left out. `host`: all ranks. @collective
+  void restore(Prepared& prepared, const mpi::Communicator& host) const;
 
  private:
   struct OptimizerCopy {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "accelerator/training/training.hpp"
+
+namespace hortator::accelerator {
+
+/// Forgets what was prepared, but optimizers keep all that they remember; memory goes back to the device. @collective
+void free_memory(Training& training);
+
+}  // namespace hortator::accelerator
