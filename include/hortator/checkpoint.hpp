@@ -71,7 +71,10 @@ struct SaveFileOptions {
   bool on_each_node = false;  ///< a process of each node writes, where nodes share no file system
 };
 
-/// Options of Accelerator::load_state.
+/// Options of Accelerator::load_state(). From a folder of Hugging Face Accelerate the Python run continues here, with
+/// the same objects prepared in the same order: models, optimizers, schedules, the scaler, registered objects and
+/// PyTorch's random numbers are loaded; for the rest (loader positions, random numbers of Python and NumPy) a warning
+/// is logged.
 struct LoadOptions {
   /// false: load what matches by name, shape and type; warn about everything else and leave it unchanged.
   bool strict = true;

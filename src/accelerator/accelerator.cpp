@@ -3,13 +3,18 @@
 
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/free_memory.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "formats/hdf5/library.hpp"
 #include "mpi/agree.hpp"
 #include "paging/interception/weight_operators.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/identity/run_folder.hpp"

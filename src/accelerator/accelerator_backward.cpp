@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <hortator/training/capture.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/recordable.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"
@@ -16,7 +20,9 @@
 #include "step/capture/recorded_gradients.hpp"
 #include "step/capture/recorded_modules.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/moments/optimizer_fields.hpp"
+#include "step/precision/grad_scaler.hpp"
 
 namespace hortator {
 namespace {

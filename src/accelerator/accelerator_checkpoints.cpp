@@ -5,14 +5,18 @@
 #include <set>
 #include <span>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate_state.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/node_saving.hpp"
 #include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/training/complete_checkpoints.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"

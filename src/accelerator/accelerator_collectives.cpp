@@ -1,3 +1,4 @@
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/structures/padding.hpp"

@@ -2,6 +2,7 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "bigmodel/estimate.hpp"
 #include "core/environment/environment.hpp"

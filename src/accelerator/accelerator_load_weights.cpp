@@ -2,7 +2,9 @@
 #include <hortator/error.hpp>
 #include <optional>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/state/divided_state.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "accelerator/weights/module_filling.hpp"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/structures/same_structure.hpp"
 #include "accelerator/training/training.hpp"

@@ -1,6 +1,8 @@
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/structures/encoded_objects.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "mpi/agree.hpp"

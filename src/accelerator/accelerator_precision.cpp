@@ -1,3 +1,7 @@
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "step/gradients/protection.hpp"
+#include "step/precision/grad_scaler.hpp"
 #include "step/precision/precision.hpp"
 
 #include <algorithm>

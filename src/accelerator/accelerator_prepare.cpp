@@ -4,13 +4,18 @@
 #include <hortator/training/fp8.hpp>
 #include <typeinfo>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/options/fp8_settings.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/prepared/refused_gradients.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/scopes/compression.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/clipping.hpp"
 #include "accelerator/training/prepared_before.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/own_parameters.hpp"
 #include "core/log.hpp"
@@ -20,6 +25,7 @@
 #include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/moments/optimizer_state.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"

@@ -1,6 +1,7 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/activity/activity.hpp"

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/staged_state.hpp"

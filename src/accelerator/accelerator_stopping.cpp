@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/state/node_saving.hpp"
 #include "accelerator/training/complete_checkpoints.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"

@@ -8,6 +8,7 @@
 #include <hortator/training/random.hpp>
 #include <span>
 
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"

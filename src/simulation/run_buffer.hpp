@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/prepared/checkpoint_part.hpp"
 #include "mpi/communicator.hpp"
 #include "simulation/calls/handles.hpp"
 #include "simulation/node_samples.hpp"

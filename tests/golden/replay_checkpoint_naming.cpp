@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <hortator/hortator.hpp>
 
+#include "accelerator/training/run_output.hpp"
 #include "accelerator/training/training.hpp"
 #include "replay.hpp"
 

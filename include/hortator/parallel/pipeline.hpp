@@ -89,7 +89,16 @@ class HORTATOR_API PipelineLayers {
   std::size_t first_ = 0, last_;
 };
 
-/// Options of Accelerator::pipeline_step() and pipeline_forward().
+/// Options of Accelerator::pipeline_step() and pipeline_forward():
+///
+///     auto loss = accelerator.pipeline_step(model, batch, [&](auto& model, auto& part) {
+///       return torch::cross_entropy_loss(model(part.data), part.target);
+///     });
+///
+/// The function computes the mean loss of a part of the batch, or a pair of a sum and its count as
+/// Accelerator::backward() takes them. It runs on every stage up to the call of the model, which it calls once, and to
+/// its end on the last stage only: all ranks along the pipeline get the same batch. The tensors of `batch` (one, or a
+/// structure of tensors) are cut along dimension 0. On one rank one part is computed after the other.
 struct PipelineStepOptions {
   /// Parts into which the batch is cut along dimension 0. Default: ParallelConfig::micro_batches.
   std::optional<std::int64_t> micro_batches = {};

@@ -8,4 +8,10 @@ struct GradientAccumulationOptions {
   bool sync_each_batch = false;      ///< averages gradients at each micro-step: more communication, less memory
 };
 
+/// Options of Accelerator::backward().
+struct BackwardOptions {
+  /// Keeps what the graph has saved, so that another backward pass can go through it.
+  bool retain_graph = false;
+};
+
 }  // namespace hortator

@@ -47,7 +47,9 @@ template <typename F>
 concept ModelsHook = !FolderHook<F> && std::invocable<F&, StateHookScope&>;
 
 /// Called on every rank at the beginning of save_state() or load_state(): a function of the folder for the program's
-/// own files, or of a StateHookScope&. A generic lambda gets the folder.
+/// own files, or of a StateHookScope&, which has the models as well and may leave some out. A generic lambda gets the
+/// folder. What a hook of a save writes there is saved, and there for the hooks of a load. If a hook throws on one
+/// rank, the save or load ends on all.
 class StateHook {
  public:
   template <FolderHook F>

@@ -2,6 +2,7 @@
 #include <hortator/training/find_batch_size.hpp>
 
 #include "accelerator/batch_size/out_of_memory.hpp"
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "comm/abandoned.hpp"
 #include "core/log.hpp"

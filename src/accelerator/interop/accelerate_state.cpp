@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
 #include "accelerator/interop/accelerate/distributed_state.hpp"
 #include "accelerator/interop/accelerate/folder.hpp"
@@ -10,9 +11,13 @@
 #include "accelerator/interop/accelerate/python_values.hpp"
 #include "accelerator/interop/accelerate/schedule.hpp"
 #include "accelerator/interop/deepspeed/zero_optimizer.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "accelerator/weights/module_filling.hpp"
 #include "core/text/text.hpp"

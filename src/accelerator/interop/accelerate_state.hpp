@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// Restores models, optimizers, schedules, the scaler, registered objects and PyTorch's random numbers from a folder
 /// that save_state() of Hugging Face Accelerate wrote, and returns a list of what was not restored. The prepared

@@ -1,6 +1,7 @@
 // Whether a DeepSpeed configuration fits the run.
 #include <hortator/interop/deepspeed.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"

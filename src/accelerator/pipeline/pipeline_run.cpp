@@ -5,8 +5,13 @@
 #include <span>
 #include <utility>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/pipeline/step_numbers.hpp"
 #include "accelerator/pipeline/step_times.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"

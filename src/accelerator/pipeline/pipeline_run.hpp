@@ -9,11 +9,12 @@
 #include <numeric>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
 #include "parallel/pipeline/plain/route.hpp"
 #include "parallel/pipeline/work/stage_work.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// What the last stage knows of each micro-batch, the same on all stages afterwards.
 struct StepLosses {

@@ -16,7 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/pipeline/pipeline_run.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"

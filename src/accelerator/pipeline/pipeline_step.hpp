@@ -6,10 +6,11 @@
 #include <hortator/detail/micro_batches.hpp>
 #include <hortator/parallel/pipeline.hpp>
 
-#include "accelerator/training/training.hpp"
 #include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// Forward and backward of a batch in micro-batches, through all stages, as one Training::backward(). Returns the loss
 /// of the whole batch, a mean, on all stages. @collective

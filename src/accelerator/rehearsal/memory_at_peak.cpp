@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/training.hpp"
 #include "machine/shapes/counted_memory.hpp"
 #include "paging/interception/storage_state.hpp"

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/rehearsal/memory_at_peak.hpp"
 #include "accelerator/training/training.hpp"
 #include "comm/rehearsed/traffic.hpp"

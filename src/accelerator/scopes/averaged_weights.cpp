@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"

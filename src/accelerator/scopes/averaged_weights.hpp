@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "accelerator/state/divided_state.hpp"
-#include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// Implements Ema: averages of what this rank has of a model's trained weights.
 class AveragedWeights {

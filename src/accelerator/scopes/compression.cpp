@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/training/unrecorded.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"

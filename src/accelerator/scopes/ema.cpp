@@ -1,6 +1,7 @@
 #include <exception>
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/averaged_weights.hpp"
 #include "accelerator/scopes/own_model.hpp"
 #include "core/text/text.hpp"

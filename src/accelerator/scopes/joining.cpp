@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <exception>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/takeover.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/experts/divided_experts.hpp"
+#include "step/precision/grad_scaler.hpp"
 
 namespace hortator::accelerator {
 

@@ -3,10 +3,11 @@
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// Implements JoinUnevenInputs. As in Hugging Face Accelerate, does nothing while even_batches is on, by the options or
 /// for this scope.

@@ -3,11 +3,14 @@
 #include <hortator/error.hpp>
 #include <hortator/parallel/outer_optimizer.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/local_steps.hpp"
 #include "accelerator/scopes/outer_step.hpp"
 #include "accelerator/scopes/own_model.hpp"
 #include "accelerator/scopes/own_steps.hpp"
 #include "accelerator/scopes/takeover.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {

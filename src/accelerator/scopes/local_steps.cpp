@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <exception>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/scopes/outer_step.hpp"
 #include "accelerator/scopes/takeover.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "mpi/collectives.hpp"
+#include "step/precision/grad_scaler.hpp"
 
 namespace hortator::accelerator {
 namespace {

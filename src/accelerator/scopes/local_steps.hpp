@@ -4,10 +4,11 @@
 #include <hortator/parallel/local_sgd.hpp>
 #include <optional>
 
-#include "accelerator/training/training.hpp"
 #include "parallel/local_sgd/parameter_average.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 class OuterStep;
 

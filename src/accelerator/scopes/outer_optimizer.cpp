@@ -1,5 +1,6 @@
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/outer_step.hpp"
 #include "accelerator/scopes/own_model.hpp"
 #include "accelerator/scopes/own_steps.hpp"

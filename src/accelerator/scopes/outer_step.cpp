@@ -9,7 +9,9 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 #include "parallel/local_sgd/difference_exchange.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// Implements OuterOptimizer: the weights from which ranks began, and how their differences become a step.
 class OuterStep {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string_view>
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// The model of this Accelerator that the handle stands for. Throws UsageError, which names `caller` and says `why`, if
 /// another Accelerator has prepared it.

@@ -2,6 +2,8 @@
 
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {

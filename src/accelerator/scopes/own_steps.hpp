@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// Throws UsageError, which names `call`, if ranks train one model together, so that none can take steps of its own.
 void require_own_steps(const Training& training, std::string_view call);

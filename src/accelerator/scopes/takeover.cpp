@@ -4,8 +4,13 @@
 #include <hortator/error.hpp>
 #include <variant>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
+#include "step/precision/grad_scaler.hpp"
 #include "step/state_broadcast.hpp"
 
 namespace hortator::accelerator {

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// Throws UsageError if some optimizer could not be taken over, because it saves nothing of what it remembers.
 void require_takeover(const Training& training, std::string_view scope);

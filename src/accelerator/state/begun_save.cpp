@@ -1,5 +1,9 @@
 #include "accelerator/state/begun_save.hpp"
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/training.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/write/save.hpp"
 

@@ -5,10 +5,11 @@
 #include <optional>
 #include <set>
 
-#include "accelerator/training/training.hpp"
 #include "formats/file/replacement.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// A save whose hooks have been called, in a folder that nothing else has been written to. Destroyed by an exception,
 /// it is abandoned; all ranks are done with it by then.

@@ -8,6 +8,9 @@
 #include <charconv>
 #include <optional>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/training.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "mpi/agree.hpp"
 

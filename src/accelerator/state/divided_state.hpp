@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
@@ -12,6 +11,8 @@
 /// and shapes of the whole tensors, so that any mesh can read them. To write them, the ranks of a group exchange their
 /// parts for ranges of elements.
 namespace hortator::accelerator {
+
+class Training;
 
 /// How a parameter of a prepared model is divided.
 struct DivisionInModel {

@@ -1,6 +1,9 @@
 #include "accelerator/state/free_memory.hpp"
 
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/staged_state.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 
 namespace hortator::accelerator {
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/saved_mesh.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/training.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "core/activity/activity.hpp"

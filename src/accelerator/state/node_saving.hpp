@@ -1,8 +1,8 @@
 #pragma once
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// Takes a checkpoint at each level of the nodes where rank 0 finds one due. Call it where the run could be saved and
 /// stopped. @collective

@@ -5,8 +5,11 @@
 
 #include <map>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/staged_state.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "step/moments/moment_layout.hpp"
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "accelerator/state/divided_state.hpp"
-#include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
@@ -12,6 +11,8 @@
 /// stage and any number of ranks can read them. Nothing is gathered, except for parameters that are divided as well:
 /// each rank writes and reads the slices it owns.
 namespace hortator::accelerator {
+
+class Training;
 
 /// Adds the optimizer's state under `prefix`; fp32 copies of 16-bit parameters as "state/.../master".
 void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Training& training,

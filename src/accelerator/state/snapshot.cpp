@@ -1,14 +1,21 @@
 #include "accelerator/state/snapshot.hpp"
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
 #include "accelerator/interop/accelerate/python_order.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot_paths.hpp"
 #include "accelerator/state/staged_state.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/moments/optimizer_state.hpp"
+#include "step/precision/grad_scaler.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -3,11 +3,12 @@
 #include <set>
 
 #include "accelerator/state/model_selection.hpp"
-#include "accelerator/training/training.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
 namespace hortator::accelerator {
+
+class Training;
 
 /// Returns everything that a resumed run needs: models/<i>/..., optimizers/<i>/..., schedules/<i>/..., loaders/<i>/...,
 /// scaler/..., objects/<name>/... and the run's own numbers, the same on all ranks; and this rank's random number

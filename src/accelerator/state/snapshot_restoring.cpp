@@ -3,17 +3,23 @@
 #include <set>
 #include <string>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/state/snapshot_paths.hpp"
 #include "accelerator/state/staged_state.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/moments/optimizer_state.hpp"
+#include "step/precision/grad_scaler.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -10,6 +10,9 @@
 #include <utility>
 #include <variant>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/training.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "step/moments/moment_layout.hpp"

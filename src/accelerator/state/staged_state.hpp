@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "accelerator/state/divided_state.hpp"
-#include "accelerator/training/training.hpp"
 
 /// Checkpoints of models whose layers are on several ranks along the axis pipeline. What a stage has is stored as on
 /// one rank, so that any mesh can read it: the ranks of a stage write it, and the others know that they do.
 namespace hortator::accelerator {
+
+class Training;
 
 /// Whether the entry of a checkpoint ("models/0/weight", "optimizers/0/state/0/weight/exp_avg") belongs to a parameter
 /// that only ranks with other stages have.

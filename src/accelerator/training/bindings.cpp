@@ -2,11 +2,18 @@
 
 #include <ATen/Context.h>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/protection/straggler_report.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
 #include "step/precision/precision.hpp"
 
 namespace hortator::accelerator {

@@ -5,10 +5,15 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "step/gradients/clip.hpp"
+#include "step/gradients/protection.hpp"
 #include "step/gradients/stage_norm.hpp"
 
 namespace hortator::accelerator {

@@ -1,5 +1,8 @@
 #include "accelerator/training/complete_checkpoints.hpp"
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "runtime/identity/checkpoint_note.hpp"
 

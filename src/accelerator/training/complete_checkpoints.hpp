@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "accelerator/training/training.hpp"
-
 namespace hortator::accelerator {
+
+class Training;
 
 /// A checkpoint is complete on all ranks: rank 0 calls checkpoint.on_complete, and reports it to the launcher. Warns of
 /// their failures, and throws none. Local.

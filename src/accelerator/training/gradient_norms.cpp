@@ -4,6 +4,9 @@
 #include <hortator/error.hpp>
 #include <hortator/training/gradient_norms.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"

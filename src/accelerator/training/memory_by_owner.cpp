@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"

@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "accelerator/training/training.hpp"
-
 /// Finds objects that prepare() was given before. An address alone does not identify an object, since memory is reused,
 /// on some ranks only: an object at the address of a destroyed one is recognised by its parameters. All functions throw
 /// on all ranks if some ranks have prepared the object and others have not.
 namespace hortator::accelerator {
+
+class Training;
 
 /// Returns null for a new module. UsageError if a prepared plain module at its address was destroyed. @collective
 std::shared_ptr<step::ModelCore> prepared_before(const Training& training, const torch::nn::Module& module);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <hortator/accelerator.hpp>
+#include <hortator/training/accelerator_options.hpp>
 #include <optional>
 #include <set>
 #include <vector>

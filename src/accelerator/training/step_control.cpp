@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/protection/straggler_report.hpp"
+#include "accelerator/training/reproducing.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
 #include "runtime/debug_mode.hpp"
+#include "step/gradients/protection.hpp"
+#include "step/precision/grad_scaler.hpp"
 #include "step/precision/loss_scale.hpp"
 
 namespace hortator::accelerator {
@@ -33,6 +40,8 @@ StepControl::StepControl(const AcceleratorOptions& options, const Prepared& prep
       reach_check_(prepared.models(), report_of_reach_check(), warn_on_rank_0(host)),
       loss_weights_(prepared.models(), options.reproducible ? std::optional(options.virtual_shards) : std::nullopt),
       stopping_(host, saves) {}
+
+StepControl::~StepControl() = default;
 
 void StepControl::connect(const AcceleratorOptions& options, Channels& channels) {
   const auto& averaging = channels.mesh().averaging();
@@ -148,5 +157,11 @@ void StepControl::refuse_protection_in(std::string_view scope) const {
 void StepControl::agree_on_models() const {
   if (!prepared_.may_lack_ranks() && prepared_.any_sends_gradients()) common_pass_->agree();
 }
+
+bool StepControl::is_between_steps() const {
+  return sync_gradients() && !prepared_.may_lack_ranks() && !prepared_.replicas_may_differ();
+}
+
+at::Tensor StepControl::scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
 
 }  // namespace hortator::accelerator

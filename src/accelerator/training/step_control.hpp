@@ -6,22 +6,32 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/channels/channels.hpp"
-#include "accelerator/prepared/prepared.hpp"
-#include "accelerator/protection/straggler_report.hpp"
 #include "accelerator/stopping/stopping.hpp"
-#include "accelerator/training/reproducing.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
-#include "parallel/data_parallel/common_pass.hpp"
 #include "step/accelerator_session.hpp"
 #include "step/gradients/accumulation.hpp"
 #include "step/gradients/loss_check.hpp"
 #include "step/gradients/loss_weights.hpp"
-#include "step/gradients/protection.hpp"
 #include "step/gradients/reach_check.hpp"
-#include "step/precision/grad_scaler.hpp"
+
+namespace hortator::mpi {
+class Communicator;
+}
+namespace hortator::parallel {
+class CommonPass;
+}
+namespace hortator::step {
+class GradScaler;
+class OptimizerCore;
+class Protection;
+}  // namespace hortator::step
 
 namespace hortator::accelerator {
+
+class Channels;
+class Prepared;
+class Reproducing;
+class StragglerReport;
 
 /// What decides how a training step runs: whether it averages, scales, skips or stops.
 class StepControl {
@@ -29,6 +39,9 @@ class StepControl {
   /// `options` are checked(); `prepared`, `host` and `saves` must outlive this. Call connect() before anything else.
   StepControl(const AcceleratorOptions& options, const Prepared& prepared, const mpi::Communicator& host,
               const checkpoint::BackgroundSave& saves);
+  ~StepControl();
+  StepControl(const StepControl&) = delete;
+  StepControl& operator=(const StepControl&) = delete;
 
   /// Makes what runs over communicators: the common pass, the scaler of fp16 and the shards of reproducible runs.
   /// @collective
@@ -59,12 +72,10 @@ class StepControl {
   bool is_partial() const { return reproducing_ && !sync_gradients(); }
   /// Whether all ranks are here with equal replicas and no gradients wait for an update: when a run can be saved, and
   /// left.
-  bool is_between_steps() const {
-    return sync_gradients() && !prepared_.may_lack_ranks() && !prepared_.replicas_may_differ();
-  }
+  bool is_between_steps() const;
 
   /// The tensor to call backward() on: `loss`, scaled if there is a scaler.
-  at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
+  at::Tensor scaled(const at::Tensor& loss) const;
   /// Call before backward: gradients that wait are brought to the scale that the next ones will have.
   void expect_scaled_gradients() const;
   /// Waits for late verdicts, so that the step counts of optimizers and scaler are right.

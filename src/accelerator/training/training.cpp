@@ -4,23 +4,35 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <exception>
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/options/common_options.hpp"
 #include "accelerator/prepared/memory_snapshot.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/prepared/refused_gradients.hpp"
+#include "accelerator/protection/straggler_report.hpp"
 #include "accelerator/training/checked_options.hpp"
 #include "accelerator/training/complete_checkpoints.hpp"
 #include "accelerator/training/launched.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/run_status.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/call_site.hpp"
+#include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "observe/operators/step_recording.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
 #include "parallel/tensor/joint_work.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/gradients/protection.hpp"
 
 namespace hortator::accelerator {
 
@@ -53,11 +65,28 @@ LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::C
   return result;
 }
 
+// Destroyed from the last to the first, so that a background save, which may take long, is waited for when the
+// communicators are gone. Training's destructor first forgets what was prepared and what runs over the communicators.
+struct Training::Parts {
+  Parts(const AcceleratorOptions& options, runtime::World& world, const std::function<void()>& report)
+      : output(options, world, report),
+        control(options, prepared, world.comm(), output.background_save()),
+        channels(world) {}
+
+  Prepared prepared;
+  RunOutput output;
+  StepControl control;
+  Channels channels;
+  std::unique_ptr<const MemorySnapshot> memory_copy;  ///< null unless updates are rolled back
+};
+
 Training::Training(const AcceleratorOptions& options, runtime::World& world)
     : launched_(agreed(options, world.comm())),
-      output(launched_.options, world, [this] { report_status(); }),
-      control(launched_.options, prepared, world.comm(), output.background_save()),
-      channels(world) {
+      parts_(std::make_unique<Parts>(launched_.options, world, [this] { report_status(); })),
+      prepared(parts_->prepared),
+      output(parts_->output),
+      control(parts_->control),
+      channels(parts_->channels) {
   if (!device().is_cpu()) {
     at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
     at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
@@ -72,6 +101,30 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
   if (!launched_.options.record.operators.empty()) start_recording();  // some ranks may have no folder
 }
 
+// The end of a run that fails is published by the report of its failure.
+Training::~Training() {
+  try {
+    if (std::uncaught_exceptions() == 0) publish_end();
+  } catch (const std::exception& error) {
+    log::warn("The end of the run could not be written to its status: ", error.what());
+  }
+  try {
+    forget();
+  } catch (const std::exception& error) {  // a rank that has a part of the parameters has ended
+    log::warn("Sharded parameters could not be given back and have no values: ", error.what());
+    prepared.clear();  // models must not outlive the communicators
+  }
+  control.disconnect();  // neither must what runs over them
+}
+
+const mpi::Communicator& Training::host() const { return channels.host(); }
+
+const parallel::RankGroup& Training::data() const { return channels.mesh().data(); }
+
+const parallel::RankGroup& Training::averaging() const { return channels.mesh().averaging(); }
+
+c10::Device Training::device() const { return channels.device(); }
+
 void Training::start_recording() {
   recording = std::make_unique<observe::StepRecording>(
       options().record,
@@ -85,16 +138,17 @@ void Training::connect() {
   control.connect(options(), channels);
   auto* const protection = control.protection();
   if (protection == nullptr || options().protection.on_nonfinite != OnNonfinite::rollback) return;
-  protection->rewind_by({.remember =
-                             [this] {
-                               mpi::all_or_none(host(), [&] {
-                                 memory_copy_.reset();  // never two copies in memory
-                                 memory_copy_ = std::make_unique<MemorySnapshot>(prepared);
-                               });
-                             },
-                         .is_complete = [this] { return memory_copy_ && memory_copy_->has_all(prepared); },
-                         .return_to_copy = [this] { memory_copy_->restore(prepared, host()); },
-                         .forget = [this] { memory_copy_.reset(); }});
+  protection->rewind_by(
+      {.remember =
+           [this] {
+             mpi::all_or_none(host(), [&] {
+               parts_->memory_copy.reset();  // never two copies in memory
+               parts_->memory_copy = std::make_unique<MemorySnapshot>(prepared);
+             });
+           },
+       .is_complete = [this] { return parts_->memory_copy && parts_->memory_copy->has_all(prepared); },
+       .return_to_copy = [this] { parts_->memory_copy->restore(prepared, host()); },
+       .forget = [this] { parts_->memory_copy.reset(); }});
 }
 
 void Training::settle_seed() {
@@ -216,16 +270,22 @@ void Training::exchange_together(const std::function<void()>& work) {
 // Ranks have left collectives that others were in: nothing can be brought together.
 void Training::start_afresh() {
   prepared.clear_gradients();
-  forget(ReleaseMode::local);
+  prepared.retire_models();
+  prepared.release_shards(Prepared::ReleaseMode::local);
+  forget_objects();
   empty_cache();
   control.disconnect();
   channels.disconnect();
   connect();
 }
 
-void Training::forget(ReleaseMode mode) {
+void Training::forget() {
   prepared.retire_models();
-  prepared.release_shards(mode);
+  prepared.release_shards(Prepared::ReleaseMode::collective);
+  forget_objects();
+}
+
+void Training::forget_objects() {
   control.restart();
   prepared.clear();
   channels.forget_shared_statistics();

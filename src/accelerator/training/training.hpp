@@ -8,24 +8,40 @@
 #include <string_view>
 #include <vector>
 
-#include "accelerator/channels/channels.hpp"
-#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/launched.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
-#include "accelerator/training/run_output.hpp"
-#include "accelerator/training/step_control.hpp"
-#include "observe/operators/step_recording.hpp"
-#include "runtime/world.hpp"
+
+namespace hortator::mpi {
+class Communicator;
+}
+namespace hortator::observe {
+class StepRecording;
+}
+namespace hortator::parallel {
+struct RankGroup;
+}
+namespace hortator::runtime {
+class World;
+}
+namespace hortator::step {
+struct GivenLoss;
+}
 
 namespace hortator::accelerator {
 
-class MemorySnapshot;
+class Channels;
+class Prepared;
+class RunOutput;
+class StepControl;
+struct RunFacts;
 
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
 class Training {
  private:
   static LaunchedOptions agreed(const AcceleratorOptions& options, const mpi::Communicator& host);  ///< @collective
+  struct Parts;
   LaunchedOptions launched_;
+  std::unique_ptr<Parts> parts_;
 
  public:
   /// Applies the launcher's variables to the program's options. Throws on all ranks if they are invalid on one, or
@@ -37,22 +53,20 @@ class Training {
 
   static Training& of(const Accelerator& accelerator) { return *accelerator.training_; }
 
-  // Destroyed from the last to the first, so that a background save, which may take long, is waited for when the
-  // communicators are gone. The destructor's body first forgets what was prepared and what runs over the communicators.
-  Prepared prepared;
-  RunOutput output;
-  StepControl control;
-  Channels channels;
+  Prepared& prepared;
+  RunOutput& output;
+  StepControl& control;
+  Channels& channels;
   std::unique_ptr<observe::StepRecording> recording;  ///< null unless the options ask for it
 
   const AcceleratorOptions& options() const { return launched_.options; }
   const LaunchedOptions& launched() const { return launched_; }
-  const mpi::Communicator& host() const { return channels.host(); }
+  const mpi::Communicator& host() const;
   /// The ranks that get different batches.
-  const parallel::RankGroup& data() const { return channels.mesh().data(); }
+  const parallel::RankGroup& data() const;
   /// The ranks that average their gradients: those, and the ranks that have other tokens of the same batches.
-  const parallel::RankGroup& averaging() const { return channels.mesh().averaging(); }
-  c10::Device device() const { return channels.device(); }
+  const parallel::RankGroup& averaging() const;
+  c10::Device device() const;
 
   /// Chooses the run's seed, which is what rank 0 was seeded with last; call it before a model or loader is prepared.
   /// @collective the first time
@@ -89,10 +103,9 @@ class Training {
   /// Call it on all ranks after abandon(): forgets what was prepared and joins the ranks again. @collective
   void start_afresh();
 
-  using ReleaseMode = Prepared::ReleaseMode;
   /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost. @collective
-  /// where parameters are sharded, unless `mode` is local.
-  void forget(ReleaseMode mode = ReleaseMode::collective);
+  /// where parameters are sharded
+  void forget();
   /// Call it on all ranks before weights are loaded: protection must not return to those of before.
   void forget_protection();
   /// Gives memory that is not in use back to the system and the device.
@@ -104,12 +117,12 @@ class Training {
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
   void run_pass(const at::Tensor& start, bool retain_graph);      ///< @collective
+  void forget_objects();
   RunFacts facts();
 
   std::optional<std::uint64_t> seed_;  ///< nothing until something is prepared
   std::int64_t gradient_bytes_ = 0;    ///< 0 unless measured; kept since users' modules may be destroyed at the end
   MemoryWatch memory_watch_{*this};
-  std::unique_ptr<const MemorySnapshot> memory_copy_;  ///< null unless updates are rolled back
 };
 
 }  // namespace hortator::accelerator

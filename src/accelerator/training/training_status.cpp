@@ -1,7 +1,11 @@
 // Training's status rows, and its end.
-#include <exception>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/run_status.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "core/time.hpp"
@@ -67,22 +71,6 @@ void Training::publish_end() {
   now.loops = output.progress().last_loops();
   now.is_over = true;
   status.write(now);
-}
-
-// The end of a run that fails is published by the report of its failure.
-Training::~Training() {
-  try {
-    if (std::uncaught_exceptions() == 0) publish_end();
-  } catch (const std::exception& error) {
-    log::warn("The end of the run could not be written to its status: ", error.what());
-  }
-  try {
-    forget();
-  } catch (const std::exception& error) {  // a rank that has a part of the parameters has ended
-    log::warn("Sharded parameters could not be given back and have no values: ", error.what());
-    prepared.clear();  // models must not outlive the communicators
-  }
-  control.disconnect();  // neither must what runs over them
 }
 
 }  // namespace hortator::accelerator

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/prepared/checkpoint_part.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::simulation {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "accelerator/prepared/prepared.hpp"
+#include "accelerator/prepared/checkpoint_part.hpp"
 
 namespace hortator::simulation {
 

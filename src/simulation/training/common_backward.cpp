@@ -3,6 +3,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "runtime/ending/failure.hpp"
 #include "simulation/calls/local_outcome.hpp"

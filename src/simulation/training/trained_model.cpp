@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "machine/cpu/openmp_threads.hpp"
@@ -20,6 +21,7 @@
 #include "simulation/training/buffer_copies.hpp"
 #include "simulation/training/common_backward.hpp"
 #include "simulation/training/network_call.hpp"
+#include "step/gradients/protection.hpp"
 
 namespace hortator::simulation {
 namespace {

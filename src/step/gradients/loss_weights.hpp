@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "step/gradients/reach_marks.hpp"
 
 namespace hortator::step {
 
 class ModelCore;
+class ReachMarks;
 
 /// Losses that are given as a sum and the count of its terms (tokens). The gradient is that of the sum over all
 /// micro-steps and ranks, divided by the total count. The total is known only when gradients are synchronised: until

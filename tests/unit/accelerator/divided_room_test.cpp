@@ -7,6 +7,7 @@
 #include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/models/pretrained.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/interop/accelerate/python_dict.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/text/text.hpp"

@@ -1,6 +1,7 @@
 // Loading weights from files of Python's libraries and of Hortator into models.
 #include <hortator/hortator.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"

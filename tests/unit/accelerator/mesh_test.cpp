@@ -9,8 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/training/bindings.hpp"
+#include "accelerator/training/step_control.hpp"
 #include "checkpoint/manifest.hpp"
 #include "counting_data.hpp"
 #include "fixtures.hpp"

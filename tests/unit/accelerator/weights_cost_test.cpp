@@ -4,6 +4,7 @@
 
 #include <hortator/hortator.hpp>
 
+#include "accelerator/channels/channels.hpp"
 #include "accelerator/training/training.hpp"
 #include "checkpoint/write/save.hpp"
 #include "fixtures.hpp"

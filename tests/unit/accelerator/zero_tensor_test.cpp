@@ -6,6 +6,8 @@
 #include <hortator/error.hpp>
 #include <vector>
 
+#include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "tensor_course.hpp"
 
 using namespace hortator;
