@@ -18,7 +18,7 @@ done <"$rules"
 read -r _ max < <(grep '^folder ' "$rules")
 while read -r count folder; do
   [ "$count" -le "$max" ] || { echo "$folder: $count sources, a folder holds at most $max: divide it by theme"; bad=1; }
-done < <(git ls-files 'src/*' 'include/*' 'share/bench/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
+done < <(git ls-files 'src/*' 'include/*' 'share/bench/*' 'tests/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
 
 top=$(sed -n 's/^top //p' "$rules")
 while read -r name; do

@@ -75,18 +75,22 @@ judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'
 expect_code 0
 
 # a folder holds at most 35 sources
-fill() { # NUMBER: judges a folder of that many sources
-  rm -rf src include share
-  mkdir -p src/core
-  for i in $(seq "$1"); do echo "#include <vector>" >"src/core/source_$i.cpp"; done
+fill() { # FOLDER NUMBER: judges a folder of that many sources
+  rm -rf src include share tests
+  mkdir -p "$1" src/mpi
+  echo "#include <vector>" >src/mpi/other.cpp
+  for i in $(seq "$2"); do echo "#include <vector>" >"$1/source_$i.cpp"; done
   git add -A
   run .ci/checks/rooms.sh
 }
-fill 35
-expect_code 0
-fill 36
-[ "$code" != 0 ] || wrong 'a folder of 36 sources is accepted'
-expect_line 'src/core: 36 sources'
+for folder in src/core tests/unit/core; do
+  fill "$folder" 35
+  expect_code 0
+  fill "$folder" 36
+  [ "$code" != 0 ] || wrong 'a folder of 36 sources is accepted'
+  expect_line "$folder: 36 sources"
+done
+rm -rf tests
 
 # circles of folders: none but those that are listed, and these must be there
 judge_circles() { # CIRCLE FROM:TO...: runs the check with this circle in the list, if it is not empty, on folders that include each other like this

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Regenerates tests/unit/accelerator/accelerate: folders written by Accelerate's save_state(), and the results of these runs after it.
+"""Regenerates tests/unit/accelerator/interop/accelerate: folders written by Accelerate's save_state(), and the results of these runs after it.
 
-    python3 tests/tools/accelerate-folders.py tests/unit/accelerator/accelerate     # needs accelerate
+    python3 tests/tools/accelerate-folders.py tests/unit/accelerator/interop/accelerate     # needs accelerate
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Resumes the run of tests/unit/tools/accelerate_export_test.cpp in Accelerate, and compares the next losses.
+"""Resumes the run of tests/unit/tools/checkpoint/accelerate_export_test.cpp in Accelerate, and compares the next losses.
 
 Usage: accelerate-resume.py FOLDER EXPECTED.json     needs accelerate
 """

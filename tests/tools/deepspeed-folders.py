@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the folders of tests/unit/accelerator/accelerate/deepspeed: Accelerate's save_state() with DeepSpeed's ZeRO, on two ranks.
+"""Writes the folders of tests/unit/accelerator/interop/accelerate/deepspeed: Accelerate's save_state() with DeepSpeed's ZeRO, on two ranks.
 
 Usage: DS_ACCELERATOR=cpu deepspeed-folders.py FOLDER [CASE...]     needs accelerate and deepspeed (no GPU)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the folders of tests/unit/accelerator/accelerate/fsdp: Accelerate's own functions for FSDP2 with a sharded model, on two ranks.
+"""Writes the folders of tests/unit/accelerator/interop/accelerate/fsdp: Accelerate's own functions for FSDP2 with a sharded model, on two ranks.
 
 Usage: fsdp-folders.py FOLDER     needs accelerate (no GPU: Accelerate itself starts FSDP only on accelerators, so this calls its functions)
 

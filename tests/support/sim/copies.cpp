@@ -6,7 +6,7 @@
 #include "support/sim/host_memory.hpp"
 #include "support/sim/memory.hpp"
 #include "support/sim/near.hpp"
-#include "support/sim/plain_scope.hpp"
+#include "support/sim/operators/plain_scope.hpp"
 #include "support/sim/state.hpp"
 
 namespace hortator::sim {

@@ -10,7 +10,7 @@
 #include "support/sim/current.hpp"
 #include "support/sim/host_memory.hpp"
 #include "support/sim/memory.hpp"
-#include "support/sim/recording.hpp"
+#include "support/sim/operators/recording.hpp"
 #include "support/sim/sim.hpp"
 #include "support/sim/streams.hpp"
 

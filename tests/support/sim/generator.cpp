@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "support/sim/recording.hpp"
+#include "support/sim/operators/recording.hpp"
 #include "support/sim/state.hpp"
 
 namespace hortator::sim {

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "support/sim/recording.hpp"
+#include "support/sim/operators/recording.hpp"
 #include "support/sim/state.hpp"
 #include "support/sim/streams.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "support/sim/memory.hpp"
-#include "support/sim/recording.hpp"
+#include "support/sim/operators/recording.hpp"
 #include "support/sim/state.hpp"
 
 namespace hortator::sim {

@@ -7,7 +7,7 @@
 
 #include "support/sim/current.hpp"
 #include "support/sim/memory.hpp"
-#include "support/sim/plain_scope.hpp"
+#include "support/sim/operators/plain_scope.hpp"
 #include "support/sim/state.hpp"
 
 namespace hortator::sim {

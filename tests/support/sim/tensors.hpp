@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "support/sim/shapes.hpp"
+#include "support/sim/operators/shapes.hpp"
 
 namespace hortator::sim {
 

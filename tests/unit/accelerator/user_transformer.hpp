@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "tensor_models.hpp"
+#include "unit/accelerator/tensor/tensor_models.hpp"
 
 namespace hortator::test {
 

@@ -17,7 +17,7 @@
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
 #include "support/far_device.hpp"
-#include "unit/accelerator/zero_fixture.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 #include "unit/paging/fixtures.hpp"
 
 namespace hortator::test {

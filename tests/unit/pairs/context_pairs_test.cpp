@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "one_rank.hpp"
-#include "unit/accelerator/tensor_models.hpp"
+#include "unit/accelerator/tensor/tensor_models.hpp"
 
 using namespace hortator;
 using test::append_weights;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "one_rank.hpp"
-#include "unit/accelerator/tensor_course.hpp"
+#include "unit/accelerator/tensor/tensor_course.hpp"
 
 /// Models whose parameters are divided among two ranks, and their trainings.
 namespace hortator::test {

@@ -3,7 +3,7 @@
 #include <hortator/hortator.hpp>
 #include <vector>
 
-#include "unit/accelerator/experts_course.hpp"
+#include "unit/accelerator/experts/experts_course.hpp"
 
 /// The numbers of a training on a few ranks, and of one whose ranks divide the model or its sequences.
 namespace hortator::test {

@@ -9,10 +9,10 @@
 
 #include "../accelerator/first_ranks.hpp"
 #include "observe/operators/fingerprint.hpp"
-#include "planted_fault.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "tools/compare/run_comparison.hpp"
+#include "unit/tools/planted_fault.hpp"
 
 using namespace hortator;
 using test::PlantedFault;

@@ -10,9 +10,9 @@
 #include <hortator/hortator.hpp>
 #include <iostream>
 
-#include "planted_fault.hpp"
 #include "support/files.hpp"
 #include "tools/compare/aligned_calls.hpp"
+#include "unit/tools/planted_fault.hpp"
 
 using namespace hortator;
 
