@@ -6,9 +6,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "support/sim/operators/argument_key.hpp"
 #include "support/sim/generator.hpp"
 #include "support/sim/near.hpp"
+#include "support/sim/operators/argument_key.hpp"
 #include "support/sim/operators/plain_scope.hpp"
 
 namespace hortator::sim {
