@@ -20,12 +20,13 @@ endif()
 # On small machines there are more ranks than cores: ranks must yield while they wait, and each has one thread. Simulated nodes may share one
 # address: Open MPI 5 then finds no route between them with the kernel's routing table (netlink), but does with reachable=weighted. Tests that
 # configure user projects use the generator of this build, because CMake's default one may not be installed. Only the tests with the label gpu
-# see devices, and they run one at a time: all other tests behave as on a machine without GPUs. None reads this machine's energy.
+# see devices, and they run one at a time: all other tests behave as on a machine without GPUs. None reads this machine's energy, or waits long
+# for a file that is missing on purpose.
 set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=slot:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted
-    CMAKE_GENERATOR=${CMAKE_GENERATOR} CUDA_VISIBLE_DEVICES= HORTATOR_ENERGY_ROOT=off)
+    CMAKE_GENERATOR=${CMAKE_GENERATOR} CUDA_VISIBLE_DEVICES= HORTATOR_ENERGY_ROOT=off HORTATOR_FILE_PATIENCE=300ms)
 if(HORTATOR_MPI STREQUAL "mpich")
   add_library(yield_when_idle MODULE "${PROJECT_SOURCE_DIR}/tests/support/mpich/yield_when_idle.cpp")
   target_link_libraries(yield_when_idle PRIVATE hortator_flags)

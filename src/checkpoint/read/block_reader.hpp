@@ -22,7 +22,7 @@ class BlockReader {
   /// `manifest` must outlive the reader. Without `verify` no checksum is compared. Waits up to `patience` for a file to
   /// become visible.
   BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify,
-              std::chrono::milliseconds patience = formats::visible_within);
+              std::chrono::milliseconds patience = formats::visible_within());
 
   /// Reads all elements of a dataset into a tensor of its shape and type, on any device and with any strides. Throws
   /// FileError, naming the file, the dataset and the bytes, if a checksum does not match.

@@ -58,7 +58,7 @@ void for_each_run(const TensorSource& source, const Work& work) {
 
 /// Writes the slices of one file, and its structure if this rank creates it.
 void write_file(const SaveTask& task, std::size_t index, const Advance& advance, RankReport& report) {
-  auto file = formats::RawFile::open_for_writing(task.path(index), formats::visible_within);
+  auto file = formats::RawFile::open_for_writing(task.path(index), formats::visible_within());
   if (task.makes_files()) report.files.push_back(write_structure_of(task, index, file));
   SliceWriter writer(file);
   for (const auto& source : task.sources) {

@@ -109,7 +109,7 @@ RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& t
   mpi::agree(comm, verdict);
   mpi::all_or_none(comm, [&] {
     // Each node flushes what was written through it.
-    formats::RawFile::open_for_writing(task.path(task.file()), formats::visible_within).sync();
+    formats::RawFile::open_for_writing(task.path(task.file()), formats::visible_within()).sync();
     if (task.makes_files()) report.files = {facts_of(task, offsets)};
   });
   return report;

@@ -93,7 +93,7 @@ void make_files(const mpi::Communicator& comm, const SaveTask& task, const SaveO
   mpi::all_or_none(comm, [&] {
     if (!task.makes_files()) return;
     for (const auto file : task.layout.files_of(task.rank))
-      formats::RawFile::create(task.path(file), formats::visible_within).close();
+      formats::RawFile::create(task.path(file), formats::visible_within()).close();
   });
 }
 

@@ -8,12 +8,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <hortator/error.hpp>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "formats/file/file_error.hpp"
 
 namespace hortator::formats {
@@ -210,6 +213,16 @@ void sync_folder(const std::filesystem::path& folder) {
   ::close(descriptor);
   // EINVAL: this file system cannot flush folders; nothing more can be done.
   if (error != 0 && error != EINVAL) throw_system_error(text::concat("flush the folder ", folder), error);
+}
+
+std::chrono::milliseconds visible_within() {
+  constexpr std::chrono::seconds usual{10};
+  const auto text = core::variable("HORTATOR_FILE_PATIENCE");
+  if (!text || text->empty()) return usual;
+  if (const auto parsed = units::parse_duration(*text)) return *parsed;
+  throw UsageError({.what = text::concat("HORTATOR_FILE_PATIENCE=", *text, " is not a time"),
+                    .why = "it is how long a rank waits for a file that another node has made",
+                    .hint = "write a number with its unit: 500ms, 30s, 1min"});
 }
 
 }  // namespace hortator::formats

@@ -108,7 +108,7 @@ class SafetensorsFileWriter {
         source_(source),
         slices_(slices),
         advance_(advance),
-        file_(RawFile::open_for_writing(output.path, visible_within)),
+        file_(RawFile::open_for_writing(output.path, visible_within())),
         pieces_(file_) {}
 
   void write_beginning() {
@@ -219,7 +219,7 @@ void write_safetensors(const mpi::Communicator& comm, const std::vector<Safetens
                        const SliceSource& slices) {
   mpi::all_or_none(comm, [&] {
     if (comm.rank() != 0) return;
-    for (const auto& file : files) RawFile::create(file.path, visible_within).close();
+    for (const auto& file : files) RawFile::create(file.path, visible_within()).close();
   });
   mpi::all_or_none(comm, [&] { write_range(comm, files, source, slices, advance); });
 }

@@ -64,6 +64,15 @@ TEST_CASE("failures name the file and the system's reason") {
   CHECK_THROWS_WITH(full.write_at(0, "x", 1), ContainsSubstring("No space left") && ContainsSubstring("free space"));
 }
 
+TEST_CASE("a variable says how long to wait for files of other nodes") {
+  ::unsetenv("HORTATOR_FILE_PATIENCE");
+  CHECK(formats::visible_within() == std::chrono::seconds(10));
+  ::setenv("HORTATOR_FILE_PATIENCE", "1min", 1);
+  CHECK(formats::visible_within() == std::chrono::minutes(1));
+  ::setenv("HORTATOR_FILE_PATIENCE", "60", 1);
+  CHECK_THROWS_WITH(formats::visible_within(), ContainsSubstring("HORTATOR_FILE_PATIENCE=60 is not a time"));
+}
+
 TEST_CASE("opening waits for a late name, and hints have no effect on contents") {
   using namespace std::chrono_literals;
   std::filesystem::remove("later");
