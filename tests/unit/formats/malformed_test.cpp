@@ -74,9 +74,7 @@ struct Verdicts {
   int refused = 0;
 };
 
-}  // namespace
-
-TEST_CASE("a million damaged safetensors headers are accepted or refused without harm") {
+void read_damaged_headers(int count) {
   const std::vector<std::string> seeds = {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"format":"pt"},"b\u00e9":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})",
@@ -85,7 +83,7 @@ TEST_CASE("a million damaged safetensors headers are accepted or refused without
   Damager spoiler({"18446744073709551615", "-1", "1e999", "\\ud83d", "\\ude00", "[", "]", "{", "}", "\"", ",", ":",
                    "null", "0", "[[[[[[[[", "\"F6_E2M3\"", "\"shape\"", "\xc3", "__metadata__"});
   Verdicts verdicts;
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < count; ++i) {
     const auto header = spoiler.spoil(seeds[spoiler.below(seeds.size())]);
     const auto file_bytes = 8 + header.size() + 4;
     try {
@@ -97,8 +95,16 @@ TEST_CASE("a million damaged safetensors headers are accepted or refused without
       ++verdicts.refused;
     }
   }
-  CHECK(verdicts.taken > 1'000);
-  CHECK(verdicts.refused > 100'000);
+  CHECK(verdicts.taken > count / 1000);
+  CHECK(verdicts.refused > count / 10);
+}
+
+}  // namespace
+
+TEST_CASE("damaged safetensors headers are accepted or refused without harm") { read_damaged_headers(100'000); }
+
+TEST_CASE("a million damaged safetensors headers are accepted or refused without harm", "[.million]") {
+  read_damaged_headers(1'000'000);
 }
 
 TEST_CASE("damaged pickles are accepted or refused, and nothing else happens") {
