@@ -16,6 +16,7 @@
 #include "core/text/text.hpp"
 #include "machine/device/graph.hpp"
 #include "machine/device/recording.hpp"
+#include "observe/operators/step_recording.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "step/capture/recorded_gradients.hpp"
 #include "step/capture/recorded_modules.hpp"

@@ -22,6 +22,7 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"
 #include "machine/memory/freed_memory.hpp"
+#include "observe/operators/step_recording.hpp"
 #include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"

@@ -16,6 +16,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "observe/operators/step_recording.hpp"
 #include "parallel/pipeline/plain/plain_pass.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"

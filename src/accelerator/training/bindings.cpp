@@ -13,6 +13,7 @@
 #include "core/hash.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
+#include "observe/operators/step_recording.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
 #include "step/precision/precision.hpp"
 
