@@ -35,12 +35,10 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
-# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; all of them
-# where times are compared (TIMED); one for scripts that mostly wait or compile.
-function(hortator_processors variable ranks is_timed)
-  if(NOT is_timed)
-    math(EXPR ranks "(${ranks} + 1) / 2")
-  endif()
+# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; one for
+# scripts that mostly wait or compile. Tests that compare times (TIMED) run by themselves.
+function(hortator_processors variable ranks)
+  math(EXPR ranks "(${ranks} + 1) / 2")
   set(${variable} ${ranks} PARENT_SCOPE)
 endfunction()
 
@@ -55,9 +53,9 @@ function(hortator_mpi_test name ranks)
     set(test_CONFIGURATIONS CONFIGURATIONS ${test_CONFIGURATIONS})
   endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND} ${test_CONFIGURATIONS})
-  hortator_processors(processors ${ranks} ${test_TIMED})
+  hortator_processors(processors ${ranks})
   set_tests_properties(${name} PROPERTIES
-    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${processors} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
+    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${processors} RUN_SERIAL ${test_TIMED} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
   if("gpu" IN_LIST test_LABELS)
     set(environment "${HORTATOR_TEST_ENVIRONMENT}" "${test_ENVIRONMENT}")
     list(REMOVE_ITEM environment CUDA_VISIBLE_DEVICES=)
@@ -76,8 +74,8 @@ add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 # ALONE: a program of its own, because it replaces functions, measures memory or time, or starts in a way of its own; so are all tests with a label
 # other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked on its own, as
 # test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes_by_variable.cpp).
-# OPTIMIZED: compiled as the library is, because its cases compute much in code of their own. TIMED: its cases compare times, so each rank needs
-# a core; in a batch, for all of the batch.
+# OPTIMIZED: compiled as the library is, because its cases compute much in code of their own. TIMED, with ALONE: its cases compare times, so that
+# it runs by itself.
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES;OPTIMIZED;TIMED" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
   if(NOT test_TIMEOUT)
@@ -111,7 +109,7 @@ function(hortator_add_test name)
     set(program tests_${group})
     set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCHES ${group})
     if(test_TIMED)
-      set_property(GLOBAL PROPERTY HORTATOR_BATCH_${group}_TIMED ON)
+      message(FATAL_ERROR "${name}: a test that compares times runs by itself, and needs ALONE")
     endif()
     if(test_OPTIMIZED)  # the linker takes the first of equal inline functions
       get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})
@@ -196,7 +194,6 @@ function(hortator_add_batches)
   foreach(group IN LISTS groups)
     get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})
     get_property(links GLOBAL PROPERTY HORTATOR_BATCH_${group}_LINKS)
-    get_property(is_timed GLOBAL PROPERTY HORTATOR_BATCH_${group}_TIMED SET)
     hortator_link_test(tests_${group} PARTS ${parts} LINKS ${links})
     get_property(all_ranks GLOBAL PROPERTY HORTATOR_BATCH_${group}_RANKS)
     list(REMOVE_DUPLICATES all_ranks)
@@ -217,7 +214,7 @@ function(hortator_add_batches)
       add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
                                     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
       math(EXPR cost "${count} * ${ranks} * 2")
-      hortator_processors(processors ${ranks} ${is_timed})
+      hortator_processors(processors ${ranks})
       set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${processors} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
                            ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};HORTATOR_TEST_CASE_LIMIT=${limit}")
     endforeach()

@@ -18,6 +18,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/communicator.hpp"
 #include "runtime/ending/stop_signal.hpp"
 #include "runtime/identity/mpi_use.hpp"
 #include "runtime/identity/outcome.hpp"

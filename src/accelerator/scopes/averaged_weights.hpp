@@ -7,6 +7,7 @@
 
 #include "accelerator/state/divided_state.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

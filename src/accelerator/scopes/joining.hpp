@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hortator/datasets/loader_base.hpp>
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <vector>
 

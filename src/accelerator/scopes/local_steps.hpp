@@ -2,6 +2,7 @@
 
 #include <hortator/parallel/gradient_scopes.hpp>
 #include <hortator/parallel/local_sgd.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <optional>
 
 #include "parallel/local_sgd/parameter_average.hpp"

@@ -12,6 +12,8 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 #include "parallel/local_sgd/difference_exchange.hpp"
+#include "parallel/mesh/rank_group.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hortator/model.hpp>
 #include <memory>
 #include <string_view>
 

@@ -6,6 +6,8 @@
 
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
+#include "parallel/tensor/divided_module.hpp"
+#include "step/model/model_core.hpp"
 
 /// Tensors divided among tensor ranks, and experts divided among ranks, in checkpoints. They are stored under the names
 /// and shapes of the whole tensors, so that any mesh can read them. To write them, the ranks of a group exchange their

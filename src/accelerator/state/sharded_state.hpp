@@ -6,6 +6,8 @@
 #include "accelerator/state/divided_state.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
+#include "step/model/model_core.hpp"
+#include "step/optimizer/optimizer_core.hpp"
 
 /// Sharded tensors in checkpoints. They are stored under the names and shapes of the whole tensors, so that any ZeRO
 /// stage and any number of ranks can read them. Nothing is gathered, except for parameters that are divided as well:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "accelerator/state/divided_state.hpp"
+#include "step/moments/optimizer_state.hpp"
 
 /// Checkpoints of models whose layers are on several ranks along the axis pipeline. What a stage has is stored as on
 /// one rank, so that any mesh can read it: the ranks of a stage write it, and the others know that they do.

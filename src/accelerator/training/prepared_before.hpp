@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hortator/model.hpp>
+#include <hortator/optimizer.hpp>
 #include <memory>
 
 /// Finds objects that prepare() was given before. An address alone does not identify an object, since memory is reused,

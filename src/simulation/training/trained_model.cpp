@@ -14,6 +14,7 @@
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "machine/cpu/openmp_threads.hpp"
+#include "mpi/communicator.hpp"
 #include "simulation/calls/local_outcome.hpp"
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"

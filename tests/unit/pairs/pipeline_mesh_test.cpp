@@ -6,6 +6,7 @@
 #include "../accelerator/first_ranks.hpp"
 #include "../accelerator/tensor_models.hpp"
 #include "accelerator/training/training.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -9,6 +9,7 @@
 
 #include "accelerator/training/training.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
 #include "unit/accelerator/experts/experts_models.hpp"
 #include "unit/accelerator/first_ranks.hpp"

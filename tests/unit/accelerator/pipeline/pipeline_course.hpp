@@ -13,6 +13,7 @@
 
 #include "accelerator/training/training.hpp"
 #include "mpi/collectives.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
 #include "unit/accelerator/first_ranks.hpp"
 #include "unit/accelerator/fixtures.hpp"

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "accelerator/training/training.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
 #include "unit/accelerator/fixtures.hpp"
 

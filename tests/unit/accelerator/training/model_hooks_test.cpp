@@ -5,6 +5,7 @@
 
 #include "accelerator/structures/reducing.hpp"
 #include "accelerator/training/training.hpp"
+#include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
