@@ -3,6 +3,7 @@
 #include <hortator/training/random.hpp>
 
 #include "accelerator/state/snapshot.hpp"
+#include "accelerator/training/training.hpp"
 #include "bench/bare_step.hpp"
 #include "bench/files/disk.hpp"
 #include "checkpoint/memory/memory_store.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "divided_run.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 
 using namespace hortator;
 using test::append_weights;

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_close;

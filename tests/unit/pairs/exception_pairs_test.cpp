@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_equal;

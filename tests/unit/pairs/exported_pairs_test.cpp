@@ -10,10 +10,10 @@
 
 #include "../accelerator/first_ranks.hpp"
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "../exported/changed_files.hpp"
 #include "../exported/stored_models.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_close;

@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/signum.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/training/signum.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_equal;

@@ -4,8 +4,8 @@
 #include <hortator/bigmodel/offload.hpp>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 

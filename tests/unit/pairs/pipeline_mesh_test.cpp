@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "../accelerator/first_ranks.hpp"
-#include "../accelerator/tensor_models.hpp"
 #include "accelerator/training/training.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/tensor/tensor_models.hpp"
 
 using namespace hortator;
 

@@ -10,10 +10,10 @@
 
 #include "../accelerator/first_ranks.hpp"
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/signum.hpp"
 #include "forgetful_optimizer.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/training/signum.hpp"
 
 using namespace hortator;
 using Catch::Matchers::ContainsSubstring;

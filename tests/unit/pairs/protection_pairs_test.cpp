@@ -2,9 +2,9 @@
 #include <limits>
 #include <stdexcept>
 
-#include "../accelerator/zero_fixture.hpp"
 #include "forgetful_optimizer.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_equal;

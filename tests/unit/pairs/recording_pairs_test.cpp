@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/whole_file.hpp"
 #include "observe/operators/operator_record.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_equal;

@@ -4,10 +4,10 @@
 #include <stdexcept>
 
 #include "../accelerator/fixtures.hpp"
-#include "../accelerator/zero_fixture.hpp"
 #include "step/capture/step_recording.hpp"
 #include "step/optimizer/optimizer_core.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/zero/zero_fixture.hpp"
 
 using namespace hortator;
 using test::are_equal;

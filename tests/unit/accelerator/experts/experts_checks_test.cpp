@@ -4,6 +4,8 @@
 #include <hortator/error.hpp>
 #include <limits>
 
+#include "accelerator/training/training.hpp"
+#include "parallel/tensor/divided_tensor.hpp"
 #include "unit/accelerator/experts/experts_course.hpp"
 
 using namespace hortator;

@@ -1,4 +1,5 @@
 // Training with experts that are divided among ranks, against one rank.
+#include "accelerator/training/training.hpp"
 #include "unit/accelerator/experts/experts_course.hpp"
 
 using namespace hortator;

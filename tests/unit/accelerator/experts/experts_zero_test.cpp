@@ -2,6 +2,7 @@
 #include <hortator/error.hpp>
 #include <limits>
 
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "unit/accelerator/experts/experts_course.hpp"
 #include "unit/accelerator/state/stored_tensors.hpp"

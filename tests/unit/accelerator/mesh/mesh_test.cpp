@@ -14,6 +14,7 @@
 #include "accelerator/structures/gathering.hpp"
 #include "accelerator/training/bindings.hpp"
 #include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "checkpoint/manifest.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"

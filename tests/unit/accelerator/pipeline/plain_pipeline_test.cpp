@@ -11,6 +11,7 @@
 #include <hortator/lora.hpp>
 #include <hortator/training/recompute.hpp>
 
+#include "accelerator/training/training.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "unit/accelerator/pipeline/pipeline_course.hpp"
 

@@ -4,6 +4,7 @@
 #include <hortator/quantise.hpp>
 #include <optional>
 
+#include "accelerator/training/training.hpp"
 #include "unit/accelerator/tensor/tensor_course.hpp"
 
 using namespace hortator;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "accelerator/training/training.hpp"
 #include "unit/accelerator/tensor/tensor_course.hpp"
 
 using namespace hortator;

@@ -10,6 +10,7 @@
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/interop/accelerate/python_dict.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 #include "formats/torch/pickle/value_writer.hpp"
 #include "support/memory.hpp"

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "accelerator/training/training.hpp"
 #include "checkpoint/manifest.hpp"
 #include "step/optimizer/optimizer_core.hpp"
 #include "support/catch.hpp"

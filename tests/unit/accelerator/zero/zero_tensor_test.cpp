@@ -8,6 +8,7 @@
 
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/prepared/prepared.hpp"
+#include "accelerator/training/training.hpp"
 #include "unit/accelerator/tensor/tensor_course.hpp"
 
 using namespace hortator;
