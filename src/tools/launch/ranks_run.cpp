@@ -174,13 +174,13 @@ int run_attempts(launching::LaunchRequest request, const launching::LaunchEnviro
                  const RestartLimits& restarts, const MemorySettings& memory, CheckpointCommand* on_checkpoint) {
   const auto keepers = restarts.in_total > 0 ? start_keepers(request, facts, memory) : nullptr;
   Attempts attempts(restarts);
+  const HeldSignals signals;
   while (true) {
     auto attempt = run_once(request, facts, on_checkpoint);
     if (!has_failed(attempt.end)) return attempt.end.code;
     if (keepers) attempt.memory_checkpoint = keepers->newest_checkpoint();
     const auto plan = attempts.judge(attempt);
     if (!plan.restarts) return attempt.end.code;
-    const HeldSignals signals;
     if (const auto signal = signals.wait(plan.delay)) return code_of_stop(*signal);
     drop_lost_nodes(request, facts);
     if (const auto host = attempts.bad_host()) leave_out(request, *host);
