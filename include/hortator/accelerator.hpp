@@ -328,7 +328,8 @@ class HORTATOR_API Accelerator : public State {
   /// time_left()), or Ctrl-C asks for it (SIGINT). Call it at a step's end, after optimizer and schedule have stepped.
   /// Becomes true on all ranks at the same step, after the run was saved by save_state() unless SIGKILL would come
   /// first. A program that then returns from hortator::run's body ends with code 75. Always false within gradient
-  /// accumulation and join_uneven_inputs. Also takes the checkpoints of AcceleratorOptions::memory_checkpoint.
+  /// accumulation and join_uneven_inputs. Also takes the checkpoints whose interval AcceleratorOptions sets:
+  /// of memory_checkpoint, local_checkpoint and checkpoint.
   ///
   /// The ranks' agreement travels with the gradients; a step without averaged gradients costs one reduction of three
   /// bytes. @collective

@@ -171,6 +171,7 @@ bool load_from_nodes(Training& training, const LoadOptions& options, std::vector
     auto result = load_from_nodes(training, *level, recovery, options);
     if (result.outcome == LoadOutcome::loaded) {
       training.output.note_resumed();
+      training.output.save_interval().restart(recovery.updates);
       for (const auto& one : levels) one->note_loaded(recovery.updates);
       log::info("loaded the checkpoint of update ", recovery.updates, " from the ", level->place(), " of the nodes");
       return true;
@@ -288,7 +289,10 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   auto folder = settings.asynchronous ? training_->output.background_save().start(host, target, snapshot, how)
                                       : checkpoint::save(host, target, snapshot, how);
   project.forget_damaged(target);
-  if (by_default) project.saved_one();
+  if (by_default) {
+    project.saved_one();
+    training_->output.save_interval().restart(training_->output.updates());
+  }
   accelerator::announce_completed_saves(*training_);
   if (!settings.asynchronous) accelerator::announce_complete(*training_, folder);
   if (is_main_process()) project.prune();
@@ -334,6 +338,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
     if (result.outcome == LoadOutcome::loaded) {
       if (dir.empty()) training_->output.note_resumed();
+      training_->output.save_interval().restart(training_->output.updates());
       for (const auto& level : training_->output.node_levels()) level->note_loaded(training_->output.updates());
       return log::info("loaded ", folder.string());
     }
