@@ -7,6 +7,7 @@
 
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/protection/host_reports.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/complete_checkpoints.hpp"
@@ -25,6 +26,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/rehearsed_world.hpp"
+#include "observe/status/host_report.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/late_failure.hpp"
 
@@ -154,8 +156,14 @@ LoadResult load_from_nodes(Training& training, accelerator::NodeCheckpoints& lev
                            const checkpoint::Recovery& recovery, const LoadOptions& options) {
   auto result = load_once(training, level, recovery, options);
   if (result.outcome == LoadOutcome::loaded) return result;
-  const auto repaired = level.repair(recovery);
-  return repaired ? load_once(training, level, *repaired, options) : result;
+  const auto repair = level.repair(recovery);
+  if (training.host().rank() == 0) {
+    for (const auto& host : repair.damaged_hosts) {
+      accelerator::report_host(observe::damaged_host, host,
+                               text::concat("a checkpoint in the ", level.place(), " of ", host, " was damaged"));
+    }
+  }
+  return repair.recovery ? load_once(training, level, *repair.recovery, options) : result;
 }
 
 using Tried = std::set<std::pair<const accelerator::NodeCheckpoints*, std::int64_t>>;

@@ -46,7 +46,7 @@ class NodeCheckpoints {
   /// Those that are at least as new as a checkpoint on disk after `updates_on_disk` updates, newest first. @collective
   std::vector<checkpoint::Recovery> newer_than(std::optional<std::int64_t> updates_on_disk) const;
   /// See MemoryStore::repair(). @collective
-  std::optional<checkpoint::Recovery> repair(const checkpoint::Recovery& recovery) { return store_.repair(recovery); }
+  checkpoint::MemoryStore::Repair repair(const checkpoint::Recovery& recovery) { return store_.repair(recovery); }
   /// Puts the checkpoint together on each node, and returns the folder to load. Throws FetchError on all ranks if that
   /// is not possible. @collective
   std::filesystem::path fetch(const checkpoint::Recovery& recovery);
