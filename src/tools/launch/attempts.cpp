@@ -109,7 +109,7 @@ RestartPlan Attempts::judge(const AttemptEnd& attempt, launching::HostSupply sup
   take(record, diagnosis);
   supply.ranks_together = launching::ranks_of_model(evidence.mesh);
   findings_.push_back(findings_of(diagnosis, launching::lost_host(attempt.report),
-                                  reports_of(attempt.folder, record.run_id), supply.drops_lost_hosts));
+                                  reports_since(attempt.folder, attempt.began), supply.drops_lost_hosts));
   judged_ = launching::judge_hosts(findings_, supply);
   const auto plan = plan_restart(record, failed_, limits_);
   record.is_restarted = plan.restarts;

@@ -16,6 +16,7 @@ namespace hortator::tools {
 /// How an attempt has ended, as the launcher knows it.
 struct AttemptEnd {
   LauncherEnd end = {};
+  double began = 0;                     ///< seconds since 1970
   std::filesystem::path folder = {};    ///< of the run; empty: its program did not begin
   std::string report = {};              ///< what mpirun or srun printed about the end
   std::int64_t memory_checkpoint = -1;  ///< the number of the newest one in this node's memory

@@ -28,10 +28,11 @@ std::optional<HostSign> sign_of(const observe::HostReport& report) {
 
 }  // namespace
 
-std::vector<observe::HostReport> reports_of(const std::filesystem::path& folder, const std::string& run_id) {
+// The id of a run that has ended within a second is not known.
+std::vector<observe::HostReport> reports_since(const std::filesystem::path& folder, double time) {
   if (folder.empty()) return {};
   auto reports = read_host_reports(folder);
-  std::erase_if(reports, [&](const observe::HostReport& report) { return report.run_id != run_id; });
+  std::erase_if(reports, [&](const observe::HostReport& report) { return report.time < time; });
   return reports;
 }
 

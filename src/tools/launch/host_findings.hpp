@@ -10,8 +10,8 @@
 
 namespace hortator::tools {
 
-/// What the run of that id has reported of its hosts; none without a folder.
-std::vector<observe::HostReport> reports_of(const std::filesystem::path& folder, const std::string& run_id);
+/// What runs have reported of their hosts since that time, in seconds since 1970; none without a folder.
+std::vector<observe::HostReport> reports_since(const std::filesystem::path& folder, double time);
 
 /// What a failed attempt shows of hosts, each finding once: by its diagnosis, by the host that mpirun has lost (empty:
 /// none), and by its reports. Where the scheduler takes lost hosts out itself, `drops_lost_hosts`, nothing is concluded

@@ -124,7 +124,7 @@ AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnv
   const auto folder = note.folder();
   if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
   explain_end(output, folder, start, end.was_signalled);
-  return {.end = end, .folder = folder, .report = joined_reports(output)};
+  return {.end = end, .began = start.time, .folder = folder, .report = joined_reports(output)};
 }
 
 // The hosts that the ranks may run on now; none on this machine only, and where Slurm does not answer.

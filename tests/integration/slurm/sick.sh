@@ -27,12 +27,11 @@ ranks_of_node() {
 runs_on() { [ -n "$(ranks_of_node "$1")" ]; }
 # attempt NUMBER: the second node is reported as slow, and a rank of the first one is killed
 attempt() {
-  local id
   hold_at $(($1 * 10))
   wait_for_step $(($1 * 10 - 1))
   runs_on n2 || complain 'the second node has no ranks'
-  id=$(tail -n 1 $run/status/sessions.jsonl | sed 's/.*"run_id":"\([^"]*\)".*/\1/')
-  echo "{\"time\":1,\"run_id\":\"$id\",\"host\":\"n2\",\"sign\":\"slow\",\"text\":\"\"}" >>$run/status/hosts.jsonl
+  mkdir -p $run/status
+  echo "{\"time\":$EPOCHREALTIME,\"host\":\"n2\",\"sign\":\"slow\"}" >>$run/status/hosts.jsonl
   kill -KILL "$(ranks_of_node n1 | head -n 1)"
   wait_for_start $(($1 + 1))
 }

@@ -56,17 +56,18 @@ TEST_CASE("reports are read back from the run's folder, those of this attempt on
   const test::OwnFolder folder("host_findings");
   const auto status = folder.path / "status";
   std::filesystem::create_directories(status);
-  const HostReport report{.time = 1.5, .run_id = "b", .host = "n1", .sign = "slow", .text = "a \"text\"\nof two lines"};
+  const HostReport report{
+      .time = 100.5, .run_id = "b", .host = "n1", .sign = "slow", .text = "a \"text\"\nof two lines"};
   auto earlier = report;
-  earlier.run_id = "a";
+  earlier.time = 99;
   const auto row = to_row(report);
   CHECK(row.find('\n') == row.size() - 1);
   CHECK((observe::parse_host_report(row) == report));
   std::ofstream(status / observe::host_reports_file) << to_row(earlier) << row << "{\"run_id\":\"b\",\"host\":3}\n"
                                                      << "{\"run";
-  const auto found = tools::reports_of(folder.path, "b");
+  const auto found = tools::reports_since(folder.path, 100);
   REQUIRE(found.size() == 1);
   CHECK((found[0] == report));
-  CHECK(tools::reports_of(folder.path, "c").empty());
-  CHECK(tools::reports_of({}, "b").empty());
+  CHECK(tools::reports_since(folder.path, 101).empty());
+  CHECK(tools::reports_since({}, 0).empty());
 }
