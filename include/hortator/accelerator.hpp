@@ -266,7 +266,7 @@ class HORTATOR_API Accelerator : public State {
   /// time_left()), or Ctrl-C asks for it. Call it at a step's end, after optimizer and schedule have stepped. Becomes
   /// true on all ranks at the same step, after save_state() if there is time; a program that then returns from
   /// hortator::run's body ends with code 75. Always false within gradient accumulation and join_uneven_inputs. Also
-  /// takes the checkpoints of nodes. @collective
+  /// takes the checkpoints whose interval AcceleratorOptions sets. @collective
   bool should_stop();
   /// Calls save_state() if `every` has passed since the last save or the start, by rank 0's clock, and returns the
   /// folder. Call it at a step's end, as should_stop(). @collective

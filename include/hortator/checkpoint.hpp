@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -34,13 +35,21 @@ struct CheckpointOptions {
   /// (frozen.h5). Later checkpoints hold hard links to them as long as their bytes are the same, also in a run that
   /// resumes on other ranks. Each save reads these parameters to compare them. Not with CheckpointWriter::mpio.
   bool incremental = false;
+  /// should_stop() also calls save_state() when that many optimizer steps were made since the last save, or that time
+  /// has passed by rank 0's clock, whichever comes first; 0: never. HORTATOR_PROJECT_CHECKPOINT ("200", "1h") replaces
+  /// both.
+  std::int64_t every_steps = 0;
+  std::chrono::milliseconds every = {};
 };
 
 /// Checkpoints in the memory of the nodes, from which `hortator launch --max-restarts N` resumes a run after a failure.
 /// They are taken in should_stop(), which the program must call after each step, and load_state() without a folder
 /// finds them. The two newest are kept, until the launcher ends.
 struct MemoryCheckpointOptions {
-  std::int64_t every_steps = 0;  ///< optimizer steps between two of them; 0: none. HORTATOR_MEMORY_CHECKPOINT wins
+  /// Optimizer steps between two of them, and the time between them by rank 0's clock: the one that comes first counts,
+  /// and 0 never does. HORTATOR_MEMORY_CHECKPOINT ("10", "30s") replaces both.
+  std::int64_t every_steps = 0;
+  std::chrono::milliseconds every = {};
   /// The number of other nodes that hold a copy of each node's part, so that as many neighbours may fail.
   int partner = 1;
   /// The memory of a node that they may use, for two of them and copies for partners; default: half of what is free.
@@ -50,9 +59,10 @@ struct MemoryCheckpointOptions {
 /// Checkpoints on the nodes' own disks, which resume a run after a failure as those in memory do, also in a later
 /// launch on the same nodes. The two newest are kept until the run that has taken them finishes.
 struct LocalCheckpointOptions {
-  std::int64_t every_steps = 0;       ///< optimizer steps between two of them; 0: none. HORTATOR_LOCAL_CHECKPOINT wins
-  std::filesystem::path folder = {};  ///< on each node's own disk; default: SLURM_TMPDIR, TMPDIR, or /tmp
-  int partner = 1;                    ///< the number of other nodes that hold a copy of each node's part
+  std::int64_t every_steps = 0;  ///< as in MemoryCheckpointOptions; HORTATOR_LOCAL_CHECKPOINT replaces both
+  std::chrono::milliseconds every = {};
+  std::filesystem::path folder = {};           ///< on each node's own disk; default: SLURM_TMPDIR, TMPDIR, or /tmp
+  int partner = 1;                             ///< the number of other nodes that hold a copy of each node's part
   std::optional<std::int64_t> max_bytes = {};  ///< of a node, for two of them and copies; default: what the disk has
 };
 

@@ -38,6 +38,8 @@ const std::vector<Measurement>& measurements() {
        memory_checkpoints},
       {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
        paging},
+      {"partner-load", "a checkpoint from the memory of other nodes against sending the same bytes by MPI",
+       partner_load},
       {"pipeline", "a step of a model whose layers are on all ranks beside one of the whole model on each rank",
        pipeline},
       {"record", "a step that is recorded for hortator compare-runs beside the same step without a record", record},

@@ -48,6 +48,7 @@ std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const
 std::vector<Result> memory_checkpoints(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> partner_load(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> record(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> reproducible(Accelerator& accelerator, const Plan& plan, const Selection& selection);

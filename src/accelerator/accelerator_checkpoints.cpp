@@ -9,6 +9,7 @@
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate_state.hpp"
 #include "accelerator/prepared/prepared.hpp"
+#include "accelerator/protection/host_reports.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/state/begun_save.hpp"
 #include "accelerator/state/node_saving.hpp"
@@ -29,6 +30,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/rehearsed_world.hpp"
+#include "observe/status/host_report.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/late_failure.hpp"
 
@@ -158,8 +160,14 @@ LoadResult load_from_nodes(Training& training, accelerator::NodeCheckpoints& lev
                            const checkpoint::Recovery& recovery, const LoadOptions& options) {
   auto result = load_once(training, level, recovery, options);
   if (result.outcome == LoadOutcome::loaded) return result;
-  const auto repaired = level.repair(recovery);
-  return repaired ? load_once(training, level, *repaired, options) : result;
+  const auto repair = level.repair(recovery);
+  if (training.host().rank() == 0) {
+    for (const auto& host : repair.damaged_hosts) {
+      accelerator::report_host(observe::damaged_host, host,
+                               text::concat("a checkpoint in the ", level.place(), " of ", host, " was damaged"));
+    }
+  }
+  return repair.recovery ? load_once(training, level, *repair.recovery, options) : result;
 }
 
 using Tried = std::set<std::pair<const accelerator::NodeCheckpoints*, std::int64_t>>;
@@ -175,6 +183,7 @@ bool load_from_nodes(Training& training, const LoadOptions& options, std::vector
     auto result = load_from_nodes(training, *level, recovery, options);
     if (result.outcome == LoadOutcome::loaded) {
       training.output.note_resumed();
+      training.output.save_interval().restart(recovery.updates);
       for (const auto& one : levels) one->note_loaded(recovery.updates);
       log::info("loaded the checkpoint of update ", recovery.updates, " from the ", level->place(), " of the nodes");
       return true;
@@ -292,7 +301,10 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   auto folder = settings.asynchronous ? training_->output.background_save().start(host, target, snapshot, how)
                                       : checkpoint::save(host, target, snapshot, how);
   project.forget_damaged(target);
-  if (by_default) project.saved_one();
+  if (by_default) {
+    project.saved_one();
+    training_->output.save_interval().restart(training_->output.updates());
+  }
   accelerator::announce_completed_saves(*training_);
   if (!settings.asynchronous) accelerator::announce_complete(*training_, folder);
   if (is_main_process()) project.prune();
@@ -338,6 +350,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
     if (result.outcome == LoadOutcome::loaded) {
       if (dir.empty()) training_->output.note_resumed();
+      training_->output.save_interval().restart(training_->output.updates());
       for (const auto& level : training_->output.node_levels()) level->note_loaded(training_->output.updates());
       return log::info("loaded ", folder.string());
     }

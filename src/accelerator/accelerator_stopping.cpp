@@ -20,7 +20,9 @@ bool Accelerator::should_stop() {
   if (stopping.is_leaving()) return true;
   if (!training_->control.is_between_steps()) return false;
   if (!stopping.agree_to_stop()) {
-    if (stopping.agree_to_other_save()) accelerator::save_on_nodes(*training_);
+    const auto due = stopping.agree_to_other_saves();
+    if (due.on_nodes) accelerator::save_on_nodes(*training_);
+    if (due.in_project) save_state();
     return false;
   }
   if (stopping.agree_that_save_fits()) {

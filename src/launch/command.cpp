@@ -94,6 +94,7 @@ Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environmen
                       .hint = "use --host n1,n2; in a job, the nodes are those of the allocation"});
   }
   if (!request.hosts.empty()) arguments.push_back("--nodelist=" + request.hosts);
+  if (!request.excluded_hosts.empty()) arguments.push_back("--exclude=" + request.excluded_hosts);
   if (!request.cpu_bind.empty()) arguments.push_back("--cpu-bind=" + srun_binding(request.cpu_bind));
   if (!request.map_by.empty()) refuse_map_by("srun", "use --launcher-option --distribution=block:cyclic");
   if (request.prefix_output) arguments.emplace_back("--label");

@@ -49,6 +49,7 @@ struct LaunchRequest {
   std::string log_dir = "";
   std::string hostfile = "";
   std::string hosts = "";                          ///< "n1,n2"
+  std::string excluded_hosts = "";                 ///< "n3,n4": for srun, of the allocation
   std::string cpu_bind = "";                       ///< "core": what the user wants instead of the usual binding
   std::string map_by = "";                         ///< mpirun's --map-by
   std::vector<std::string> launcher_options = {};  ///< passed on unchanged; blanks separate their words

@@ -31,6 +31,7 @@ const char* value_name(const launching::Key& key) {
   if (key.kind == KeyKind::count || key.kind == KeyKind::number) return "N";
   if (key.kind == KeyKind::amount) return "X";
   if (key.kind == KeyKind::time) return "HH:MM:SS";
+  if (key.kind == KeyKind::interval) return "STEPS|TIME";
   if (key.kind == KeyKind::gpus) return "[TYPE:]N";
   if (key.kind == KeyKind::memory) return "SIZE";
   if (key.kind == KeyKind::array) return "N-N[%N]";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <concepts>
 #include <filesystem>
 #include <functional>
@@ -65,6 +66,8 @@ std::string text_of(const std::vector<std::string>& values) { return text::join(
 std::string text_of(const TensorPlan& plan) { return describe(plan); }
 std::string text_of(Precision value) { return std::string(to_string(value)); }
 std::string text_of(std::integral auto value) { return text::concat(value); }
+
+std::string text_of(std::chrono::milliseconds value) { return text::concat(value.count(), " ms"); }
 
 std::string text_of(double value) {
   std::array<char, 32> digits{};

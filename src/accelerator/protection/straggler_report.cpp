@@ -2,11 +2,13 @@
 
 #include <hortator/error.hpp>
 
+#include "accelerator/protection/host_reports.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "observe/status/host_report.hpp"
 
 namespace hortator::accelerator {
 void check(const StragglerOptions& options) {
@@ -27,9 +29,12 @@ StragglerReport::StragglerReport(const StragglerOptions& options, const mpi::Com
 void StragglerReport::announce() {
   for (const auto& [rank, factor] : watch_.note(times_.take_reports())) {
     const Straggler slow{.rank = rank, .host = hosts_[static_cast<std::size_t>(rank)], .factor = factor};
-    if (is_first_)
-      log::warn("rank ", slow.rank, " on ", slow.host, " takes ", units::number(slow.factor),
-                " times as long as the other ranks, which wait for it");
+    if (is_first_) {
+      const auto text = text::concat("rank ", slow.rank, " on ", slow.host, " takes ", units::number(slow.factor),
+                                     " times as long as the other ranks, which wait for it");
+      log::warn(text);
+      report_host(observe::slow_host, slow.host, text);
+    }
     options_.on_straggler(slow);
   }
 }

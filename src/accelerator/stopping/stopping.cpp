@@ -17,9 +17,10 @@ Stopping::Stopping(const mpi::Communicator& host, const checkpoint::BackgroundSa
 
 parallel::Ballot Stopping::ballot() const {
   const bool is_main = host_.rank() == 0;
+  const auto others = is_main ? other_saves() : DueSaves();
   return {.stop_in_minutes = runtime::minutes_signal_received() || (is_main && time_is_nearly_over()),
           .stop_in_seconds = runtime::since_seconds_signal().has_value(),
-          .save = is_main && (pace_.is_due() || (other_save_is_due_ && other_save_is_due_()))};
+          .save = is_main && (pace_.is_due() || others.on_nodes || others.in_project)};
 }
 
 // Applies if the scheduler sends no signal: the last save must complete in time.
@@ -38,16 +39,17 @@ bool Stopping::agree_to_stop() {
   return asked.stop_in_minutes || asked.stop_in_seconds;
 }
 
-// With two reasons to save, all ranks ask rank 0 which one it is.
+// With several reasons to save, all ranks ask rank 0 which one it is.
 bool Stopping::agree_to_save() {
-  return votes_.count_save(host_) && (!other_save_is_due_ || mpi::broadcast(host_, pace_.is_due()));
+  return votes_.count_save(host_) && (!other_saves_ || mpi::broadcast(host_, pace_.is_due()));
 }
 
-bool Stopping::agree_to_other_save() {
-  if (!other_save_is_due_ || !votes_.has_save()) return false;
-  const auto due = mpi::broadcast(host_, std::array<bool, 2>{other_save_is_due_(), pace_.is_due()});
-  if (!due[1]) votes_.forget_save();
-  return due[0];
+DueSaves Stopping::agree_to_other_saves() {
+  if (!other_saves_ || !votes_.has_save()) return {};
+  const auto mine = other_saves();
+  const auto due = mpi::broadcast(host_, std::array<bool, 3>{mine.on_nodes, mine.in_project, pace_.is_due()});
+  if (!due[2]) votes_.forget_save();
+  return {.on_nodes = due[0], .in_project = due[1]};
 }
 
 bool Stopping::agree_that_save_fits() {

@@ -11,6 +11,12 @@
 
 namespace hortator::accelerator {
 
+/// The checkpoints that are due besides those that the program asks for.
+struct DueSaves {
+  bool on_nodes = false;
+  bool in_project = false;
+};
+
 /// Decides when a run saves and when it leaves. Uses rank 0's clock and deadline; signals may come to any rank.
 class Stopping {
  public:
@@ -27,10 +33,10 @@ class Stopping {
   bool agree_that_save_fits();
   /// Whether rank 0's clock says that a save is due. @collective as agree_to_stop()
   bool agree_to_save();
-  /// Makes rank 0 vote for a save when `is_due` says so, too. Call it on all ranks.
-  void also_save_when(std::function<bool()> is_due) { other_save_is_due_ = std::move(is_due); }
-  /// Whether that one is due; call it after agree_to_stop(). @collective if any rank has voted for a save
-  bool agree_to_other_save();
+  /// Makes rank 0 vote for a save when `due` says so, too. Call it on all ranks.
+  void also_save_when(std::function<DueSaves()> due) { other_saves_ = std::move(due); }
+  /// Those of rank 0; call it after agree_to_stop(). @collective if any rank has voted for a save
+  DueSaves agree_to_other_saves();
   /// Valid on rank 0.
   SaveTimes save_times() const;
 
@@ -41,13 +47,14 @@ class Stopping {
  private:
   parallel::Ballot ballot() const;
   bool time_is_nearly_over() const;
+  DueSaves other_saves() const { return other_saves_ ? other_saves_() : DueSaves(); }
 
   const mpi::Communicator& host_;
   const checkpoint::BackgroundSave& saves_;
   JobTime job_time_;
   SavePace pace_;
   parallel::StepVotes votes_;
-  std::function<bool()> other_save_is_due_;
+  std::function<DueSaves()> other_saves_;
   bool in_seconds_ = false;
   bool leaving_ = false;
 };

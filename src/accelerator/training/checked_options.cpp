@@ -15,7 +15,19 @@
 namespace hortator::accelerator {
 namespace {
 
+template <typename Options>
+void check_interval(const Options& options, const char* group) {
+  const auto refuse = [&](const std::string& what, const char* why) {
+    throw UsageError({.what = group + what, .why = why, .hint = "leave it out for none"});
+  };
+  if (options.every_steps < 0)
+    refuse(text::concat("every_steps = ", options.every_steps), "it counts the steps between two checkpoints");
+  if (options.every.count() < 0)
+    refuse(text::concat("every = ", options.every.count(), "ms"), "it is the time between two checkpoints");
+}
+
 void check(const CheckpointOptions& options) {
+  check_interval(options, "checkpoint.");
   if (options.nodes_per_file.value_or(1) < 1) {
     throw UsageError({.what = text::concat("checkpoint.nodes_per_file = ", *options.nodes_per_file),
                       .why = "every file of a checkpoint is written by the ranks of at least one node",
@@ -39,8 +51,7 @@ void check_of_nodes(const Options& options, const char* group) {
   const auto refuse = [&](const std::string& what, const char* why) {
     throw UsageError({.what = group + what, .why = why, .hint = "leave it out for the default"});
   };
-  if (options.every_steps < 0)
-    refuse(text::concat("every_steps = ", options.every_steps), "it counts the steps between two checkpoints");
+  check_interval(options, group);
   if (options.partner < 0) refuse(text::concat("partner = ", options.partner), "it counts the nodes that hold a copy");
   if (options.max_bytes.value_or(1) < 1) refuse(text::concat("max_bytes = ", *options.max_bytes), "no checkpoint fits");
 }

@@ -63,6 +63,17 @@ void fill_from_table(AcceleratorOptions& options, const core::Variables& variabl
   });
 }
 
+// The interval of a launch replaces that of the program, in steps and in time.
+template <typename Options>
+void fill_interval(Options& options, std::string_view setting, const core::Variables& variables) {
+  const auto& key = core::program_setting(setting);
+  const auto set = core::first_set(variables, {core::variable_of(key).c_str()});
+  if (!set) return;
+  const auto interval = core::read_interval(key, *set);
+  options.every_steps = interval.steps;
+  options.every = interval.time;
+}
+
 void fill_offloads(ZeroConfig& config, const core::Variables& variables) {
   const auto of_accelerate = accelerate_offload(variables, config.stage.value_or(0));
   const auto fill = [](std::filesystem::path& place, const std::optional<core::SetVariable>& set) {
@@ -149,6 +160,9 @@ LaunchedOptions launched(AcceleratorOptions options, const core::Variables& vari
   const bool program_shards = options.zero.stage.has_value();
   options.zero = launched_sharding(options.zero, variables);
   fill_from_table(options, variables);
+  fill_interval(options.memory_checkpoint, "memory_checkpoint", variables);
+  fill_interval(options.local_checkpoint, "local_checkpoint", variables);
+  fill_interval(options.checkpoint, "project_checkpoint", variables);
   fill_offloads(options.zero, variables);
   std::optional<DeepspeedConfig> config;
   const auto file = deepspeed_file(variables);

@@ -43,7 +43,7 @@ template <typename Options>
 NodeCheckpoints::Settings settings_of(const Options& options, checkpoint::NodeMedium medium) {
   checkpoint::MemoryLimits limits{.partners = options.partner, .medium = medium};
   if (options.max_bytes) limits.max_bytes = static_cast<std::uint64_t>(*options.max_bytes);
-  return {.every_steps = options.every_steps, .limits = limits};
+  return {.interval = SaveInterval::of(options), .limits = limits};
 }
 
 /// Null without the folder of a keeper on each node. @collective
@@ -132,8 +132,9 @@ NodeLevels open_levels(const AcceleratorOptions& options, const runtime::World& 
   const auto add = [&](std::unique_ptr<NodeCheckpoints> level) {
     if (level) levels.push_back(std::move(level));
   };
-  if (options.memory_checkpoint.every_steps > 0) add(open_in_memory(options.memory_checkpoint, world, project));
-  if (options.local_checkpoint.every_steps > 0) add(open_on_disks(options.local_checkpoint, world, project));
+  if (SaveInterval::of(options.memory_checkpoint).is_set())
+    add(open_in_memory(options.memory_checkpoint, world, project));
+  if (SaveInterval::of(options.local_checkpoint).is_set()) add(open_on_disks(options.local_checkpoint, world, project));
   return levels;
 }
 
@@ -152,7 +153,7 @@ NodeCheckpoints::NodeCheckpoints(Settings settings, const runtime::World& world,
       is_leader_(world.topology().is_leader()),
       medium_(settings.limits.medium),
       store_(world.comm(), node_in(folder, world.topology()), settings.limits),
-      every_(settings.every_steps) {}
+      interval_(std::move(settings.interval)) {}
 
 void NodeCheckpoints::warn(const std::string& text) const {
   if (comm_.rank() == 0) log::warn(text);
@@ -167,13 +168,13 @@ void NodeCheckpoints::turn_off(const char* reason) {
 }
 
 void NodeCheckpoints::take(const checkpoint::Snapshot& snapshot, const checkpoint::SaveOptions& options) {
-  last_ = options.updates;
   try {
     store_.save(snapshot, options);
     has_taken_ = true;
   } catch (const Error& error) {  // the same on all ranks
     turn_off(error.what());
   }
+  interval_.restart(options.updates);
 }
 
 std::vector<checkpoint::Recovery> NodeCheckpoints::newer_than(std::optional<std::int64_t> updates_on_disk) const {
@@ -193,7 +194,7 @@ fs::path NodeCheckpoints::fetch(const checkpoint::Recovery& recovery) {
 }
 
 void NodeCheckpoints::note_loaded(std::int64_t updates) {
-  last_ = updates;
+  interval_.restart(updates);
   store_.drop_fetched();
 }
 

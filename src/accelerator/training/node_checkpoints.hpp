@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "accelerator/stopping/save_interval.hpp"
 #include "checkpoint/memory/memory_store.hpp"
 #include "runtime/world.hpp"
 
@@ -24,7 +25,7 @@ class FetchError : public Error {
 class NodeCheckpoints {
  public:
   struct Settings {
-    std::int64_t every_steps = 1;
+    SaveInterval interval;
     checkpoint::MemoryLimits limits = {};
   };
 
@@ -32,8 +33,9 @@ class NodeCheckpoints {
 
   const char* place() const { return checkpoint::to_string(medium_); }  ///< "memory", "disk"
 
-  /// Whether this rank has made enough updates since the last one.
-  bool is_due(std::int64_t updates) const { return is_on_ && updates - last_ >= every_; }
+  /// Whether the next one is due, by this rank's clock.
+  bool is_due(std::int64_t updates) const { return is_on_ && interval_.is_due(updates); }
+  SaveInterval& interval() { return interval_; }
   bool is_on() const { return is_on_; }
 
   /// Saves. Where that fails, rank 0 warns, and none is taken from then on. @collective
@@ -44,7 +46,7 @@ class NodeCheckpoints {
   /// Those that are at least as new as a checkpoint on disk after `updates_on_disk` updates, newest first. @collective
   std::vector<checkpoint::Recovery> newer_than(std::optional<std::int64_t> updates_on_disk) const;
   /// See MemoryStore::repair(). @collective
-  std::optional<checkpoint::Recovery> repair(const checkpoint::Recovery& recovery) { return store_.repair(recovery); }
+  checkpoint::MemoryStore::Repair repair(const checkpoint::Recovery& recovery) { return store_.repair(recovery); }
   /// Puts the checkpoint together on each node, and returns the folder to load. Throws FetchError on all ranks if that
   /// is not possible. @collective
   std::filesystem::path fetch(const checkpoint::Recovery& recovery);
@@ -61,8 +63,7 @@ class NodeCheckpoints {
   bool is_leader_;
   checkpoint::NodeMedium medium_;
   checkpoint::MemoryStore store_;
-  std::int64_t every_;
-  std::int64_t last_ = 0;  ///< updates at the last one
+  SaveInterval interval_;
   bool is_on_ = true;
   bool has_taken_ = false;
 };

@@ -54,6 +54,7 @@ RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& wo
     : project_(options.project),
       lock_(locked(world, project_.dir())),
       node_levels_(only_estimates() ? NodeLevels() : open_levels(options, world, project_.dir())),
+      save_interval_(SaveInterval::of(options.checkpoint)),
       progress_(
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
       trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "accelerator/stopping/save_interval.hpp"
 #include "accelerator/training/node_checkpoints.hpp"
 #include "accelerator/training/project.hpp"
 #include "accelerator/training/run_status.hpp"
@@ -34,6 +35,8 @@ class RunOutput {
   checkpoint::BackgroundSave& background_save() { return background_save_; }
   /// Where the run also keeps checkpoints: in the memory of nodes, on their disks.
   const NodeLevels& node_levels() const { return node_levels_; }
+  /// The interval of the saves into the project's folder that should_stop() makes.
+  SaveInterval& save_interval() { return save_interval_; }
   observe::NotedProgress& progress() { return *progress_; }
   observe::Trackers& trackers() { return trackers_; }
   const observe::Trackers& trackers() const { return trackers_; }
@@ -59,6 +62,7 @@ class RunOutput {
   std::optional<runtime::FolderLock> lock_;  ///< on the main process; released after the last save has ended
   checkpoint::BackgroundSave background_save_;
   NodeLevels node_levels_;
+  SaveInterval save_interval_;
   std::unique_ptr<observe::NotedProgress> progress_;
   observe::Trackers trackers_;
   RunStatus status_;

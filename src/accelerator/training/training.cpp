@@ -91,12 +91,8 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
     at::globalContext().setAllowTF32CuBLAS(launched_.options.tf32);
     at::globalContext().setAllowTF32CuDNN(launched_.options.tf32);
   }
-  if (!output.node_levels().empty()) {
-    control.stopping().also_save_when([this] {
-      return std::ranges::any_of(output.node_levels(),
-                                 [&](const auto& level) { return level->is_due(output.updates()); });
-    });
-  }
+  if (!output.node_levels().empty() || output.save_interval().is_set())
+    control.stopping().also_save_when([this] { return due_saves(); });
   connect();
   if (!launched_.options.record.operators.empty()) start_recording();  // some ranks may have no folder
 }
@@ -124,6 +120,12 @@ const parallel::RankGroup& Training::data() const { return channels.mesh().data(
 const parallel::RankGroup& Training::averaging() const { return channels.mesh().averaging(); }
 
 c10::Device Training::device() const { return channels.device(); }
+
+DueSaves Training::due_saves() {
+  const auto is_due = [&](const auto& level) { return level->is_due(output.updates()); };
+  return {.on_nodes = std::ranges::any_of(output.node_levels(), is_due),
+          .in_project = output.save_interval().is_due(output.updates())};
+}
 
 void Training::start_recording() {
   recording = std::make_unique<observe::StepRecording>(

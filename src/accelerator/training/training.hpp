@@ -114,6 +114,7 @@ class Training {
  private:
   void connect();  ///< @collective
   void start_recording();
+  DueSaves due_saves();
   void note_backward();
   void run_backward(const at::Tensor& start, bool retain_graph);  ///< @collective
   void run_pass(const at::Tensor& start, bool retain_graph);      ///< @collective

@@ -12,6 +12,7 @@
 #include "formats/file/raw_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -51,7 +52,7 @@ MemoryStore::MemoryStore(const mpi::Communicator& comm, MemoryNode node, MemoryL
     if (!fs::is_directory(node_.folder)) {
       throw UsageError({.what = text::concat("There is no folder ", node_.folder.string(), " on this node"),
                         .why = "checkpoints in its memory or on its disk are kept there",
-                        .hint = "start the program by `hortator launch --memory-checkpoint STEPS --max-restarts N`"});
+                        .hint = "start the program by `hortator launch --memory-checkpoint 10 --max-restarts N`"});
     }
     if (!std::ranges::is_sorted(file_of_)) {
       throw UsageError({.what = "The ranks do not fill one node after the other",
@@ -222,21 +223,25 @@ void MemoryStore::receive(const Recovery& recovery, SteadyWork& work) {
     work.run([&] { put_whole(folder / manifest_file, json); });
 }
 
-std::optional<Recovery> MemoryStore::repair(const Recovery& recovery) {
+MemoryStore::Repair MemoryStore::repair(const Recovery& recovery) {
   drop_fetched();
-  bool has_removed = false;
+  std::string damaged_here;
   mpi::all_or_none(comm_, [&] {
     if (!node_.is_leader) return;
     for (const auto& name : memory_.remove_damaged(recovery.number)) {
-      has_removed = true;
+      damaged_here = mpi::host_name();
       log::warn(memory_.path(recovery.number) / name, " is damaged, and removed");
     }
   });
-  if (!mpi::all_reduce(comm_, has_removed, MPI_LOR)) return {};
-  for (auto& left : recoveries()) {
-    if (left.number == recovery.number) return left;
+  Repair repair;
+  for (auto& host : mpi::all_gather(comm_, std::string_view(damaged_here))) {
+    if (!host.empty()) repair.damaged_hosts.push_back(std::move(host));
   }
-  return {};
+  if (repair.damaged_hosts.empty()) return repair;
+  for (auto& left : recoveries()) {
+    if (left.number == recovery.number) repair.recovery = std::move(left);
+  }
+  return repair;
 }
 
 void MemoryStore::drop_fetched() {

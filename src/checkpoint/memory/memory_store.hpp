@@ -47,8 +47,12 @@ class MemoryStore {
   /// a node has no room, or a file cannot be read. @collective
   std::filesystem::path fetch(const Recovery& recovery);
   /// What a checkpoint that could not be loaded becomes without the data files that have other bytes than were saved:
-  /// nodes that hold good copies send those. Nothing if no file is damaged, or one has no good copy. @collective
-  std::optional<Recovery> repair(const Recovery& recovery);
+  /// nodes that hold good copies send those. No recovery if no file is damaged, or one has no good copy. @collective
+  struct Repair {
+    std::optional<Recovery> recovery = {};
+    std::vector<std::string> damaged_hosts = {};  ///< that held damaged files; the same on all ranks
+  };
+  Repair repair(const Recovery& recovery);
   /// Removes what fetch() has added. @collective
   void drop_fetched();
 

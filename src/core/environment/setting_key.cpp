@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace hortator::core {
 namespace {
@@ -56,6 +57,12 @@ std::optional<double> parse_amount(const std::string& text) {
   return is_valid ? std::optional(value) : std::nullopt;
 }
 
+std::optional<Interval> parse_interval(const std::string& text) {
+  if (const auto steps = parse_whole_number(text, 1)) return Interval{.steps = *steps};
+  if (const auto time = units::parse_duration(text)) return Interval{.time = *time};
+  return {};
+}
+
 std::optional<std::size_t> parse_choice(const SettingKey& key, const std::string& text) {
   const auto choices = text::split(std::string(key.choices), ' ');
   const auto found = std::ranges::find(choices, text);
@@ -76,6 +83,8 @@ std::string expected(const SettingKey& key) {
       return "one of " + text::join(text::split(std::string(key.choices), ' '));
     case KeyKind::time:
       return "HH:MM:SS or D-HH:MM:SS";
+    case KeyKind::interval:
+      return "a number of steps, such as 10, or a time, such as 30s, 10min or 1h";
     case KeyKind::gpus:
       return "a number of GPUs, such as 4 or a100:4";
     case KeyKind::memory:
@@ -106,6 +115,10 @@ bool read_onoff(const SettingKey& key, const SetVariable& variable) {
 
 double read_amount(const SettingKey& key, const SetVariable& variable) {
   return or_refused(parse_amount(variable.value), key, variable);
+}
+
+Interval read_interval(const SettingKey& key, const SetVariable& variable) {
+  return or_refused(parse_interval(variable.value), key, variable);
 }
 
 std::size_t read_choice(const SettingKey& key, const SetVariable& variable) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +20,7 @@ enum class KeyKind {
   choice,     ///< one of SettingKey::choices
   word,       ///< text
   time,       ///< "HH:MM:SS", as schedulers write it
+  interval,   ///< a number of steps, or a time: "10", "30s"
   gpus,       ///< "4", "a100:4" or "a100:2,h100:2"
   memory,     ///< "64G"
   array,      ///< "0-3", "1,5" or "0-9%2"
@@ -56,6 +59,16 @@ const SettingKey& program_setting(std::string_view name);
 std::optional<int> parse_whole_number(const std::string& text, int min);
 /// Returns the finite number from 0 that a text is; nothing for any other text.
 std::optional<double> parse_amount(const std::string& text);
+/// An interval in steps or in time; the other one is 0.
+struct Interval {
+  std::int64_t steps = 0;
+  std::chrono::milliseconds time = {};
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+/// Returns the interval that a text is: a whole number of steps from 1, or a time as units::parse_duration() reads it;
+/// nothing for any other text.
+std::optional<Interval> parse_interval(const std::string& text);
 /// Returns the position of a text among the choices of a key; nothing for any other text.
 std::optional<std::size_t> parse_choice(const SettingKey& key, const std::string& text);
 
@@ -66,11 +79,12 @@ std::optional<std::size_t> parse_choice(const SettingKey& key, const std::string
 /// Returns what a key's value must be: "a whole number from 1".
 std::string expected(const SettingKey& key);
 
-/// Read a variable as a key of the kind count, onoff or amount; or of the kind choice, as a position among its choices.
-/// Throw UsageError, which names the variable, for a value that is not valid.
+/// Read a variable as a key of the kind count, onoff, amount or interval; or of the kind choice, as a position among
+/// its choices. Throw UsageError, which names the variable, for a value that is not valid.
 int read_count(const SettingKey& key, const SetVariable& variable);
 bool read_onoff(const SettingKey& key, const SetVariable& variable);
 double read_amount(const SettingKey& key, const SetVariable& variable);
+Interval read_interval(const SettingKey& key, const SetVariable& variable);
 std::size_t read_choice(const SettingKey& key, const SetVariable& variable);
 
 }  // namespace hortator::core

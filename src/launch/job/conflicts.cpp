@@ -56,10 +56,9 @@ void check_mail_types(const Job& job) {
 // The script of a job starts the ranks itself, and has no keepers.
 void check_memory_checkpoint(const Job& job) {
   if (!is_typed(job, "memory_checkpoint")) return;
-  throw UsageError(
-      {.what = "--memory-checkpoint does not work with `hortator job`",
-       .why = "only `hortator launch` keeps memory for checkpoints",
-       .hint = "call `hortator launch --memory-checkpoint STEPS --max-restarts N` in a script of your own"});
+  throw UsageError({.what = "--memory-checkpoint does not work with `hortator job`",
+                    .why = "only `hortator launch` keeps memory for checkpoints",
+                    .hint = "call `hortator launch --memory-checkpoint 10 --max-restarts N` in a script of your own"});
 }
 
 }  // namespace

@@ -14,6 +14,15 @@ void add(std::vector<std::string>& hosts, std::string_view name) {
   if (!name.empty() && std::ranges::count(hosts, name) == 0) hosts.emplace_back(name);
 }
 
+// "2" of "n1 slots=2 max_slots=4"; empty: the line names none.
+std::string_view slots_of(std::string_view line) {
+  constexpr std::string_view mark = " slots=";
+  const auto at = line.find(mark);
+  if (at == std::string_view::npos) return {};
+  const auto number = line.substr(at + mark.size());
+  return number.substr(0, number.find_first_not_of("0123456789"));
+}
+
 bool is_this_host(std::string_view host, const KeeperRequest& keepers) {
   return host == "localhost" || host == "127.0.0.1" || without_domain(host) == without_domain(keepers.this_host);
 }
@@ -51,14 +60,22 @@ std::vector<std::string> hosts_of_list(std::string_view hosts) {
 
 std::vector<std::string> hosts_of_file(std::string_view content) {
   std::vector<std::string> names;
+  for (const auto& entry : entries_of_file(content)) add(names, std::string_view(entry).substr(0, entry.find(':')));
+  return names;
+}
+
+std::vector<std::string> entries_of_file(std::string_view content) {
+  std::vector<std::string> entries;
   for (const auto& line : text::split(std::string(content), '\n')) {
     const auto entry = std::string_view(line).substr(0, line.find('#'));
     const auto begin = entry.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos) continue;
-    const auto name = entry.substr(begin);
-    add(names, name.substr(0, name.find_first_of(" \t\r:")));
+    const auto listed = entry.substr(begin);
+    const auto name = listed.substr(0, listed.find_first_of(" \t\r"));
+    const auto slots = name.find(':') == std::string_view::npos ? slots_of(listed) : std::string_view();
+    add(entries, slots.empty() ? std::string(name) : text::concat(name, ':', slots));
   }
-  return names;
+  return entries;
 }
 
 std::vector<KeeperCommand> keeper_commands(const LaunchEnvironment& environment, const KeeperRequest& keepers) {

@@ -15,6 +15,9 @@ std::vector<std::string> hosts_of_list(std::string_view hosts);
 /// The names in a host file of Open MPI or MPICH ("n1 slots=2", "n1:2"), each once.
 std::vector<std::string> hosts_of_file(std::string_view content);
 
+/// The same with the slots that lines name: "n1:2".
+std::vector<std::string> entries_of_file(std::string_view content);
+
 /// A command that starts keepers, and how many.
 struct KeeperCommand {
   std::vector<std::string> command = {};

@@ -10,32 +10,41 @@
 namespace hortator::launching {
 namespace {
 
-std::string_view host_before_slots(std::string_view host) { return host.substr(0, host.find(':')); }
-
-// How many hosts the ranks need.
-int needed_hosts(const LaunchRequest& request, int hosts) {
-  if (request.ranks_per_node) return (request.ranks + *request.ranks_per_node - 1) / *request.ranks_per_node;
-  return std::min(request.nodes.value_or(hosts), hosts);
+bool is_host(std::string_view entry, std::string_view host) {
+  return without_domain(entry.substr(0, entry.find(':'))) == without_domain(host);
 }
+
+int rounded_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
 }  // namespace
 
-std::optional<LaunchRequest> without_host(const LaunchRequest& request, const BadHost& host) {
-  auto hosts = text::split(request.hosts, ',');
-  const int needed = needed_hosts(request, static_cast<int>(hosts.size()));
-  const auto removed = std::erase_if(hosts, [&](const std::string& one) {
-    return without_domain(host_before_slots(one)) == without_domain(host.name);
-  });
-  if (removed == 0 || hosts.empty()) return {};
-  const int left = static_cast<int>(hosts.size());
-  const bool has_spare = left >= needed;
-  if (!has_spare && !host.is_lost && host.failures < 2) return {};
+HostSupply supply_of(const LaunchRequest& request, const std::vector<std::string>& at_hand) {
+  HostSupply supply{.hosts = request.hosts.empty() ? at_hand : text::split(request.hosts, ',')};
+  for (const auto& excluded : text::split(request.excluded_hosts, ','))
+    std::erase_if(supply.hosts, [&](const std::string& one) { return is_host(one, excluded); });
+  const auto hosts = std::max(1, static_cast<int>(supply.hosts.size()));
+  supply.needed = request.ranks_per_node ? rounded_up(request.ranks, *request.ranks_per_node)
+                                         : std::min(request.nodes.value_or(hosts), hosts);
+  supply.ranks_per_host = request.ranks_per_node.value_or(rounded_up(request.ranks, supply.needed));
+  return supply;
+}
+
+LaunchRequest without_host(const LaunchRequest& request, const HostSupply& supply, std::string_view host,
+                           bool by_srun) {
   auto result = request;
-  result.hosts = text::join(hosts, ",");
-  if (has_spare) return result;
-  const int per_host = request.ranks_per_node.value_or((request.ranks + needed - 1) / needed);
-  result.ranks = left * per_host;
-  if (request.nodes) result.nodes = left;
+  auto left = supply.hosts;
+  std::erase_if(left, [&](const std::string& one) { return is_host(one, host); });
+  if (left.empty()) return request;
+  if (by_srun && request.hosts.empty()) {
+    result.excluded_hosts += text::concat(request.excluded_hosts.empty() ? "" : ",", host);
+  } else {
+    result.hosts = text::join(left, ",");
+    result.hostfile.clear();
+  }
+  const auto hosts = static_cast<int>(left.size());
+  if (hosts >= supply.needed) return result;
+  result.ranks = hosts * supply.ranks_per_host;
+  if (request.nodes || by_srun) result.nodes = hosts;
   return result;
 }
 

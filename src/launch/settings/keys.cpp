@@ -98,6 +98,8 @@ bool is_accepted(const Key& key, const std::string& value) {
       return core::parse_choice(key, value).has_value();
     case KeyKind::time:
       return parse_walltime(value).has_value();
+    case KeyKind::interval:
+      return core::parse_interval(value).has_value();
     case KeyKind::gpus:
       return parse_gpus(value).has_value();
     case KeyKind::memory:

@@ -30,6 +30,8 @@ void visit_restart(AnyRecord& record, const Visit& visit) {
   visit("is_restarted", record.is_restarted);
   visit("delay", record.delay);
   visit("refused", record.refused);
+  visit("left_out", record.left_out);
+  visit("kept", record.kept);
   visit("report", record.report);
 }
 

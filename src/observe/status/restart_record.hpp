@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// The file restarts.jsonl in a run's folder: a row for each failed attempt of a `hortator launch`. Pure functions.
 namespace hortator::observe {
@@ -34,6 +35,9 @@ struct RestartRecord {
   bool is_restarted = false;
   double delay = 0;          ///< seconds before the restart
   std::string refused = {};  ///< why it was not restarted; empty if it was
+  /// Hosts that are left out from then on, and those that speak for it and stay, each with the reason.
+  std::vector<std::string> left_out = {};
+  std::vector<std::string> kept = {};
 };
 
 std::string to_row(const RestartRecord& record);

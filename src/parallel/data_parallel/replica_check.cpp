@@ -64,7 +64,9 @@ std::optional<Divergence> find_divergence(const std::vector<std::vector<std::uin
   }
   for (std::size_t rank = 0; rank < fingerprints.size(); ++rank) {
     for (std::size_t i = 0; i < common->size(); ++i) {
-      if (fingerprints[rank][i] != (*common)[i]) return Divergence{.rank = static_cast<int>(rank), .parameter = i};
+      if (fingerprints[rank][i] == (*common)[i]) continue;
+      const bool is_outvoted = 2 * votes[*common] > static_cast<int>(fingerprints.size());
+      return Divergence{.rank = static_cast<int>(rank), .parameter = i, .is_outvoted = is_outvoted};
     }
   }
   return std::nullopt;
@@ -77,11 +79,12 @@ void check_replicas(const std::vector<NamedParameter>& parameters, const std::st
   if (mpi::all_reduce(host, mine, MPI_MIN) == mpi::all_reduce(host, mine, MPI_MAX)) return;
   const auto found = find_divergence(gather(prints, host)).value();
   throw Error({.what = text::concat("The parameter ", parameters[found.parameter].name, " of ", model,
-                                    " differs from the other ranks'"),
+                                    " differs from the other ranks'",
+                                    found.is_outvoted ? "" : ", and no majority shows which one is right"),
                .why = "replicas that got the same gradients must be equal bit for bit",
                .hint = "look for code that changes parameters on this rank only; if there is none, suspect the node's "
                        "memory"})
-      .on_rank(found.rank);
+      .on_rank(host.family_rank(found.rank));
 }
 
 }  // namespace hortator::parallel

@@ -23,6 +23,7 @@ std::uint64_t fingerprint(const at::Tensor& tensor);
 struct Divergence {
   int rank = 0;
   std::size_t parameter = 0;
+  bool is_outvoted = true;  ///< more than half of the ranks agree with each other
 };
 /// Returns the lowest rank that differs from most ranks (from rank 0 if there is no majority), and its first parameter
 /// that does. `fingerprints` are those of each rank's parameters.

@@ -11,6 +11,8 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "core/time.hpp"
+#include "launch/restarts/spare_hosts.hpp"
+#include "tools/launch/host_findings.hpp"
 #include "tools/why/diagnosis.hpp"
 #include "tools/why/evidence.hpp"
 
@@ -25,14 +27,22 @@ std::string cut_report(std::string report) {
   return report;
 }
 
-Diagnosis diagnosis_of(const AttemptEnd& attempt, observe::RestartRecord& record,
-                       const std::vector<observe::RestartRecord>& earlier) {
+Evidence evidence_of(const AttemptEnd& attempt, observe::RestartRecord& record,
+                     const std::vector<observe::RestartRecord>& earlier) {
   auto evidence = attempt.folder.empty() ? Evidence{.launcher = record} : read_evidence(attempt.folder, record);
   record.run_id = evidence.run_id;
   evidence.launcher->run_id = evidence.run_id;
   evidence.outcome.reset();  // the launcher knows that it has failed
   evidence.earlier = earlier;
-  return diagnose(evidence);
+  return evidence;
+}
+
+void note_hosts(observe::RestartRecord& record, const std::vector<launching::JudgedHost>& hosts) {
+  for (const auto& host : hosts) {
+    auto text = text::concat(host.name, ' ', host.reason);
+    if (!host.is_left_out()) text += ", and " + host.kept_for;
+    (host.is_left_out() ? record.left_out : record.kept).push_back(std::move(text));
+  }
 }
 
 void take(observe::RestartRecord& record, const Diagnosis& diagnosis) {
@@ -86,7 +96,7 @@ void print_decision(const observe::RestartRecord& record, const RestartPlan& pla
 Attempts::Attempts(RestartLimits limits)
     : limits_(limits), launch_(text::concat(static_cast<long long>(core::unix_time() * 1e3), '-', getpid())) {}
 
-RestartPlan Attempts::judge(const AttemptEnd& attempt) {
+RestartPlan Attempts::judge(const AttemptEnd& attempt, launching::HostSupply supply) {
   observe::RestartRecord record{.time = core::unix_time(),
                                 .launch = launch_,
                                 .attempt = static_cast<int>(failed_.size()) + 1,
@@ -94,27 +104,24 @@ RestartPlan Attempts::judge(const AttemptEnd& attempt) {
                                 .was_signalled = attempt.end.was_signalled,
                                 .report = cut_report(attempt.report),
                                 .memory_checkpoint = attempt.memory_checkpoint};
-  const auto diagnosis = diagnosis_of(attempt, record, failed_);
+  const auto evidence = evidence_of(attempt, record, failed_);
+  const auto diagnosis = diagnose(evidence);
   take(record, diagnosis);
-  const auto lost = launching::lost_host(attempt.report);
-  suspects_.push_back(lost.empty() ? diagnosis.suspect_host : lost);
+  supply.ranks_together = launching::ranks_of_model(evidence.mesh);
+  findings_.push_back(findings_of(diagnosis, launching::lost_host(attempt.report),
+                                  reports_since(attempt.folder, attempt.began), supply.drops_lost_hosts));
+  judged_ = launching::judge_hosts(findings_, supply);
   const auto plan = plan_restart(record, failed_, limits_);
   record.is_restarted = plan.restarts;
   record.delay = plan.delay;
   record.refused = plan.refused;
+  if (plan.restarts) note_hosts(record, judged_);
   // Wrong usage without a record may mean that the folder is another run's.
   const bool is_ours = !attempt.folder.empty() && (record.exit_code != usage_exit_code || record.rank >= 0);
   if (is_ours) append(attempt.folder, to_row(record));
   failed_.push_back(record);
   if (limits_.in_total > 0) print_decision(record, plan, limits_.in_total - static_cast<int>(failed_.size()));
   return plan;
-}
-
-std::optional<launching::BadHost> Attempts::bad_host() const {
-  if (suspects_.empty() || suspects_.back().empty()) return {};
-  return launching::BadHost{.name = suspects_.back(),
-                            .is_lost = !launching::lost_host(failed_.back().report).empty(),
-                            .failures = static_cast<int>(std::ranges::count(suspects_, suspects_.back()))};
 }
 
 }  // namespace hortator::tools

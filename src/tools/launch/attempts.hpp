@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/restarts/spare_hosts.hpp"
+#include "launch/restarts/host_choice.hpp"
 #include "observe/status/restart_record.hpp"
 #include "tools/launch/restart_plan.hpp"
 #include "tools/launch/supervise.hpp"
@@ -16,6 +16,7 @@ namespace hortator::tools {
 /// How an attempt has ended, as the launcher knows it.
 struct AttemptEnd {
   LauncherEnd end = {};
+  double began = 0;                     ///< seconds since 1970
   std::filesystem::path folder = {};    ///< of the run; empty: its program did not begin
   std::string report = {};              ///< what mpirun or srun printed about the end
   std::int64_t memory_checkpoint = -1;  ///< the number of the newest one in this node's memory
@@ -26,18 +27,19 @@ class Attempts {
  public:
   explicit Attempts(RestartLimits limits);
 
-  /// Asks the rules of `hortator why` about a failed attempt, writes a row to restarts.jsonl in the run's folder, and
-  /// prints what was decided if restarts were asked for.
-  RestartPlan judge(const AttemptEnd& attempt);
+  /// Asks the rules of `hortator why` about a failed attempt, judges the hosts of `supply`, writes a row to
+  /// restarts.jsonl in the run's folder, and prints what was decided if restarts were asked for.
+  RestartPlan judge(const AttemptEnd& attempt, launching::HostSupply supply);
 
-  /// The host that the last attempt speaks against; nothing if it speaks against none.
-  std::optional<launching::BadHost> bad_host() const;
+  /// The hosts that this launch has reason to leave out after the last attempt.
+  const std::vector<launching::JudgedHost>& judged_hosts() const { return judged_; }
 
  private:
   RestartLimits limits_;
   std::string launch_;  ///< names this launch
   std::vector<observe::RestartRecord> failed_;
-  std::vector<std::string> suspects_;  ///< the host that each attempt speaks against; empty: none
+  std::vector<std::vector<launching::HostFinding>> findings_;  ///< of each attempt
+  std::vector<launching::JudgedHost> judged_;
 };
 
 }  // namespace hortator::tools

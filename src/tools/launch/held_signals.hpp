@@ -5,8 +5,9 @@
 
 namespace hortator::tools {
 
-/// Holds back the signals that ask a launch to stop while it runs no ranks that could take them. Restores the mask, so
-/// that what has come since then takes effect.
+/// Holds back the signals that ask a launch to stop, so that none ends this process between two attempts: supervise()
+/// takes those that come while ranks run, and wait() the others. Restores the mask, so that what has come since then
+/// takes effect.
 class HeldSignals {
  public:
   HeldSignals();

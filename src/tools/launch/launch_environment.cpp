@@ -120,20 +120,21 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
   return facts;
 }
 
-std::optional<int> count_remaining_nodes() {
+std::vector<std::string> remaining_nodes() {
   const auto job = variable("SLURM_JOB_ID");
-  if (!job) return std::nullopt;
+  if (!job) return {};
   const auto list = text::first_line(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)));
   const auto names = output_of("scontrol show hostnames " + launching::shell_quote(list));
-  const auto count = std::count(names.begin(), names.end(), '\n');
-  if (list.empty() || count == 0) return std::nullopt;
-  const auto number = std::to_string(count);
+  auto nodes = text::split(names, '\n');
+  std::erase(nodes, "");
+  if (list.empty() || nodes.empty()) return {};
+  const auto number = std::to_string(nodes.size());
   for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) setenv(name, list.c_str(), 1);
   for (const auto* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) setenv(name, number.c_str(), 1);
   for (const auto* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS"}) {
     unsetenv(name);
   }
-  return static_cast<int>(count);
+  return nodes;
 }
 
 int nodes_at_hand() {

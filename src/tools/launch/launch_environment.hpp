@@ -16,9 +16,9 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
 /// with.
 launching::LaunchEnvironment facts_elsewhere(const launching::Settings& settings);
 
-/// The number of nodes that the allocation still has: Slurm removes a failed node from a job that survives it. Updates
-/// the SLURM_* variables for srun. Returns nothing if Slurm does not answer.
-std::optional<int> count_remaining_nodes();
+/// The nodes that the allocation still has: Slurm removes a failed node from a job that survives it. Updates the
+/// SLURM_* variables for srun. Returns none if Slurm does not answer.
+std::vector<std::string> remaining_nodes();
 
 /// The nodes of the allocation in which this process runs; 1 outside of one.
 int nodes_at_hand();

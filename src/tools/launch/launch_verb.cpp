@@ -42,10 +42,12 @@ void print_launch_help() {
          "`hortator why` say that this cannot help: a rank that fails twice at the same step with the same error has "
          "a\n"
          "bug. restarts.jsonl in the run folder lists the attempts, and `hortator watch` shows them.\n\n"
-         "With --memory-checkpoint STEPS, a program that calls should_stop() after each step also keeps a checkpoint "
-         "in\n"
-         "the memory of its nodes, and of a neighbour of each, every STEPS steps. A restart loads the newest one of\n"
-         "memory and disk. The memory is given back when the launch ends.\n\n"
+         "With --memory-checkpoint 10 or 30s, a program that calls should_stop() after each step also keeps a "
+         "checkpoint\n"
+         "in the memory of its nodes, and of a neighbour of each, every 10 steps or 30 s. A restart loads the newest "
+         "one\n"
+         "of memory and disk. The memory is given back when the launch ends. --local-checkpoint keeps others on the\n"
+         "nodes' own disks, and --project-checkpoint saves into the project's folder, each at its own interval.\n\n"
          "With --on-checkpoint COMMAND, the launch runs COMMAND for each checkpoint that all ranks have completed, one "
          "at\n"
          "a time and beside the ranks: --on-checkpoint 'rsync -a {} archive:run7'. {} is the checkpoint's folder. No\n"
@@ -105,7 +107,7 @@ int launch_verb(const Arguments& arguments) {
   const auto settings = settings_of(values, launching::Scope::launch);
   auto request = read_request(values, settings);
   check_program(request.program);
-  if (settings.number("memory_checkpoint") && *settings.number("max_restarts") == 0) {
+  if (settings.word("memory_checkpoint") && *settings.number("max_restarts") == 0) {
     throw UsageError({.what = "--memory-checkpoint without --max-restarts",
                       .why = "checkpoints in memory end with the launch, and only its restarts load them",
                       .hint = "add --max-restarts N"});
@@ -126,7 +128,7 @@ int launch_verb(const Arguments& arguments) {
   return run_ranks(
       std::move(request), facts,
       {.in_total = *settings.number("max_restarts"), .per_hour = *settings.number("restarts_per_hour")},
-      {.parent = *settings.word("memory_folder"), .is_asked_for = settings.number("memory_checkpoint").has_value()},
+      {.parent = *settings.word("memory_folder"), .is_asked_for = settings.word("memory_checkpoint").has_value()},
       on_checkpoint);
 }
 

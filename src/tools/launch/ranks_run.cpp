@@ -15,6 +15,9 @@
 #include "core/signal_name.hpp"
 #include "core/text/text.hpp"
 #include "core/time.hpp"
+#include "core/whole_file.hpp"
+#include "launch/restarts/keeping.hpp"
+#include "launch/restarts/spare_hosts.hpp"
 #include "runtime/ending/deadline.hpp"
 #include "tools/keepers/keepers.hpp"
 #include "tools/launch/attempts.hpp"
@@ -99,11 +102,13 @@ void pass_deadline(launching::LaunchRequest& request) {
 
 std::string joined_reports(const launching::LauncherOutput& output) { return text::join(output.reports(), ""); }
 
+bool is_by_srun(const launching::LaunchEnvironment& facts) { return facts.in_slurm && facts.srun_mpi; }
+
 // srun has its own handling of Ctrl-C.
 AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts,
                     CheckpointCommand* on_checkpoint) {
   const RunNote note;
-  const bool by_srun = facts.in_slurm && facts.srun_mpi;
+  const bool by_srun = is_by_srun(facts);
   request.variables.push_back(note.variable());
   if (!by_srun) request.variables.emplace_back("HORTATOR_STOPPED_CODE=0");
   const Start start;
@@ -119,27 +124,57 @@ AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnv
   const auto folder = note.folder();
   if (!folder.empty()) end.code = recorded_code(folder, start.of_files, end.code);
   explain_end(output, folder, start, end.was_signalled);
-  return {.end = end, .folder = folder, .report = joined_reports(output)};
+  return {.end = end, .began = start.time, .folder = folder, .report = joined_reports(output)};
+}
+
+// The hosts that the ranks may run on now; none on this machine only, and where Slurm does not answer.
+launching::HostSupply hosts_now(const launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
+  std::vector<std::string> at_hand;
+  if (facts.in_slurm) {
+    at_hand = remaining_nodes();
+  } else if (!request.hostfile.empty()) {
+    at_hand = launching::entries_of_file(core::read_whole(request.hostfile).value_or(""));
+  } else {
+    at_hand = hosts_at_hand();
+  }
+  auto supply = launching::supply_of(request, at_hand);
+  supply.drops_lost_hosts = facts.in_slurm && request.hosts.empty();
+  return supply;
 }
 
 // If Slurm has lost nodes, continues on the remaining ones with proportionally fewer ranks.
 void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
-  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
-  const auto remaining = count_remaining_nodes();
-  if (!remaining || *remaining >= *request.nodes) return;
+  if (!is_by_srun(facts) || !request.nodes || !request.ranks_per_node) return;
+  const auto remaining = static_cast<int>(hosts_now(request, facts).hosts.size());
+  if (remaining == 0 || remaining >= *request.nodes) return;
   request.nodes = remaining;
-  request.ranks = *remaining * *request.ranks_per_node;
-  std::cerr << "hortator: continuing on " << text::count(*remaining, "node") << " with "
+  request.ranks = remaining * *request.ranks_per_node;
+  std::cerr << "hortator: continuing on " << text::count(remaining, "node") << " with "
             << text::count(request.ranks, "rank") << "\n";
 }
 
-void leave_out(launching::LaunchRequest& request, const launching::BadHost& host) {
-  auto without = launching::without_host(request, host);
-  if (!without) return;
-  std::cerr << "hortator: the host " << host.name << (host.is_lost ? " was lost" : " is suspect")
-            << " and is left out: continuing with " << text::count(without->ranks, "rank") << " on " << without->hosts
-            << "\n";
-  request = *std::move(without);
+// Starts without the hosts that were judged, and says of the others why they stay.
+void leave_out(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts,
+               const std::vector<launching::JudgedHost>& judged) {
+  for (const auto& host : judged) {
+    if (!host.is_left_out()) {
+      std::cerr << "hortator: the host " << host.name << ' ' << host.reason << " and stays: " << host.kept_for << "\n";
+      continue;
+    }
+    request = launching::without_host(request, hosts_now(request, facts), host.name, is_by_srun(facts));
+    std::cerr << "hortator: the host " << host.name << ' ' << host.reason << " and is left out: continuing with "
+              << text::count(request.ranks, "rank") << " on " << text::join(hosts_now(request, facts).hosts, ",")
+              << "\n";
+  }
+}
+
+// Hosts that cannot be reached, as far as the launch still has them.
+void leave_out_lost(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts,
+                    const std::vector<std::string>& hosts) {
+  for (const auto& host : hosts) {
+    leave_out(request, facts,
+              launching::judge_hosts({{{.host = host, .sign = launching::HostSign::lost}}}, hosts_now(request, facts)));
+  }
 }
 
 // A run that has finished or stopped on purpose has not failed.
@@ -174,20 +209,20 @@ int run_attempts(launching::LaunchRequest request, const launching::LaunchEnviro
                  const RestartLimits& restarts, const MemorySettings& memory, CheckpointCommand* on_checkpoint) {
   const auto keepers = restarts.in_total > 0 ? start_keepers(request, facts, memory) : nullptr;
   Attempts attempts(restarts);
+  const HeldSignals signals;
   while (true) {
     auto attempt = run_once(request, facts, on_checkpoint);
     if (!has_failed(attempt.end)) return attempt.end.code;
     if (keepers) attempt.memory_checkpoint = keepers->newest_checkpoint();
-    const auto plan = attempts.judge(attempt);
+    const auto plan = attempts.judge(attempt, hosts_now(request, facts));
     if (!plan.restarts) return attempt.end.code;
-    const HeldSignals signals;
     if (const auto signal = signals.wait(plan.delay)) return code_of_stop(*signal);
     drop_lost_nodes(request, facts);
-    if (const auto host = attempts.bad_host()) leave_out(request, *host);
+    leave_out(request, facts, attempts.judged_hosts());
     if (keepers) {
       std::optional<int> signal;
       const auto is_asked_to_stop = [&] { return (signal = signal ? signal : signals.wait(0)).has_value(); };
-      for (const auto& host : keepers->renew(is_asked_to_stop)) leave_out(request, {.name = host, .is_lost = true});
+      leave_out_lost(request, facts, keepers->renew(is_asked_to_stop));
       if (signal) return code_of_stop(*signal);
     }
     if (const auto signal = signals.wait(0)) return code_of_stop(*signal);

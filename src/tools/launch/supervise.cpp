@@ -32,9 +32,11 @@ sigset_t watched_signals() {
   return set;
 }
 
-// The launcher's signal mask: that of this process before, without SIGINT where the launcher is kept from it. Launchers
-// unblock all signals for the ranks, which a terminal's SIGINT does not reach: they are in process groups of their own.
+// The launcher's signal mask: that of this process before, without SIGINT where the launcher is kept from it. It gets
+// the other signals also while this process holds them back (HeldSignals). Launchers unblock all signals for the ranks,
+// which a terminal's SIGINT does not reach: they are in process groups of their own.
 sigset_t launcher_mask(sigset_t before, const Supervision& supervision) {
+  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT}) sigdelset(&before, signal);
   if (supervision.stops_when_asked) sigaddset(&before, SIGINT);
   return before;
 }

@@ -163,6 +163,15 @@ std::vector<observe::RestartRecord> read_restarts(const fs::path& folder) {
   return rows;
 }
 
+std::vector<observe::HostReport> read_host_reports(const fs::path& folder) {
+  std::vector<observe::HostReport> rows;
+  const auto content = content_of(folder / observe::status_folder / observe::host_reports_file);
+  for (const auto& line : text::split(content, '\n')) {
+    if (auto row = observe::parse_host_report(line)) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
 std::vector<fs::path> runs_in(const fs::path& folder) {
   if (has_any(folder, run_records)) return {folder};
   std::vector<fs::path> runs;

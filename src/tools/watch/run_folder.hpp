@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "observe/status/host_report.hpp"
 #include "tools/watch/metrics.hpp"
 #include "tools/watch/watch_view.hpp"
 
@@ -30,6 +31,9 @@ std::vector<observe::RankStatus> read_ranks(const std::filesystem::path& folder)
 
 /// The rows of restarts.jsonl, in order.
 std::vector<observe::RestartRecord> read_restarts(const std::filesystem::path& folder);
+
+/// The rows of status/hosts.jsonl, in order.
+std::vector<observe::HostReport> read_host_reports(const std::filesystem::path& folder);
 
 std::vector<observe::Session> read_sessions(const std::filesystem::path& folder);
 

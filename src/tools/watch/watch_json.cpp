@@ -53,7 +53,9 @@ Json json_of_attempt(const observe::RestartRecord& attempt) {
           {"decision", attempt.decision},
           {"problem", attempt.problem},
           {"is_restarted", attempt.is_restarted},
-          {"refused", attempt.refused.empty() ? Json() : Json(attempt.refused)}};
+          {"refused", attempt.refused.empty() ? Json() : Json(attempt.refused)},
+          {"left_out", attempt.left_out},
+          {"kept", attempt.kept}};
 }
 
 Json json_of_run(const WatchFacts& facts, double now) {

@@ -136,6 +136,8 @@ void put_attempts(core::Page& page, const WatchFacts& facts) {
       line += text::concat(", rank ", attempt.rank, " (", attempt.host, ") at step ", attempt.step);
     line += text::concat(", ", attempt.error_class, ": ",
                          attempt.is_restarted ? "restarted" : "not restarted: " + attempt.refused);
+    if (!attempt.left_out.empty()) line += "; left out: " + text::join(attempt.left_out, "; ");
+    if (!attempt.kept.empty()) line += "; kept: " + text::join(attempt.kept, "; ");
     page.long_row("failed", core::one_line(line), attempt.is_restarted ? core::Ink::warning : core::Ink::bad);
   }
 }

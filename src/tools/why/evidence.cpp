@@ -121,6 +121,7 @@ void add_ranks(Evidence& evidence, const std::vector<observe::RankStatus>& ranks
     evidence.world = std::max(evidence.world, rank.world);
     hosts.insert(rank.host);
     if (rank.rank == 0) {
+      evidence.mesh = rank.mesh;
       evidence.updates = rank.updates;
       evidence.step_tolerance = static_cast<std::int64_t>(std::ceil(rank.updates_per_second * rank.every)) + 1;
       evidence.is_running = !rank.is_over && !is_silent(rank, now);

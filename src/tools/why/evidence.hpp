@@ -32,6 +32,7 @@ struct Evidence {
   std::vector<UnendedRank> unended = {};                ///< by rank
   std::optional<observe::RestartRecord> launcher = {};  ///< what `hortator launch` saw of this attempt
   std::vector<observe::RestartRecord> earlier = {};     ///< the failed attempts of the same launch before this one
+  std::string mesh = {};                                ///< as in the status of the main rank
   std::int64_t updates = 0;                             ///< the last known of the main rank
   std::int64_t new_updates = 0;                         ///< of them, those of this attempt
   std::int64_t step_tolerance = 0;                      ///< how many updates a status may be behind

@@ -64,21 +64,46 @@ err_has 'is not restarted: .*\(rule usage\)'
 launch 1 1 --max-restarts 3 "$restarting" index@0
 err_has 'is not restarted: .*\(rule error-at-start\)'
 # asked to stop while it waits for the network
+signalled() {
+  wait "$launcher"
+  local code=$?
+  [ $code = "$2" ] || wrong "SIG$1 between attempts: expected exit code $2, got $code"
+  [ "$(cat starts)" = 1 ] || wrong "SIG$1 between attempts: expected 1 start, got $(cat starts)"
+}
 for signal in USR1=75 TERM=143; do
-  rm -rf runs starts
+  rm -rf runs starts err # the next lines must not read what the launch before has printed
   "$hortator" launch -n 2 --max-restarts 3 "$restarting" network@3 >out 2>err &
   launcher=$!
   for _ in $(seq 600); do
-    grep -q 'restart.* left) in 5' err && break
+    grep -qs 'restart.* left) in 5' err && break
     sleep 0.1
   done
   kill "-${signal%=*}" "$launcher"
-  wait "$launcher"
-  code=$?
-  [ $code = "${signal#*=}" ] || wrong "SIG${signal%=*} between attempts: expected exit code ${signal#*=}, got $code"
-  [ "$(cat starts)" = 1 ] || wrong "SIG${signal%=*} between attempts: expected 1 start, got $(cat starts)"
+  signalled "${signal%=*}" "${signal#*=}"
   err_has 'came between two attempts'
 done
+# asked to stop between the end of the ranks and the decision: the launcher is held there by a full pipe
+rm -rf runs starts
+mkfifo full
+exec 8<>full
+yes '' | head -c 65536 >&8
+"$hortator" launch -n 2 --max-restarts 3 "$restarting" network@3 >out 2>full &
+launcher=$!
+for _ in $(seq 600); do
+  [ ! -s starts ] || [ "$(pgrep -P "$launcher" | wc -l)" -gt 1 ] || break # the keeper is left
+  sleep 0.1
+done
+kill -USR1 "$launcher"
+cat <&8 >err &
+reader=$!
+signalled USR1 75
+for _ in $(seq 100); do
+  grep -q 'came between two attempts' err && break
+  sleep 0.1
+done
+kill $reader
+exec 8<&-
+err_has 'came between two attempts'
 # limits
 launch 1 2 --max-restarts 1 "$restarting" odd@3 odd@6
 err_has 'is not restarted: it was restarted 1 time already'

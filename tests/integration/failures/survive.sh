@@ -17,6 +17,8 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/leftovers.sh"
 # shellcheck source=tests/support/ranks_of.sh
 . "$here/../../support/ranks_of.sh"
+# shellcheck source=tests/support/surviving_run.sh
+. "$here/../../support/surviving_run.sh"
 hortator=$1 surviving=$2 drill=$3 times=${4:-1}
 steps=60 every=3
 work=$(mktemp -d)
@@ -49,19 +51,9 @@ keeper() { pgrep -P "$launcher" -f ' keep '; }
 mpirun() { pgrep -n -P "$launcher"; } # a keeper is started before
 ranks() { ranks_of "$(mpirun)" -f "$surviving"; }
 steps_begun() { [ -f steps.txt ] && wc -l <steps.txt || echo 0; }
-# No step begins after this one, until another number is set or the file is removed.
-hold_at() { echo "$1" >hold.new && mv hold.new hold; }
 # Waits for that many more steps of the program.
-wait_for_steps() {
-  local goal
-  goal=$(($(steps_begun) + $1))
-  for _ in $(seq 3000); do
-    [ "$(steps_begun)" -lt "$goal" ] || return 0
-    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
-    sleep 0.02
-  done
-  complain 'the program makes no progress'
-}
+have_begun() { [ "$(steps_begun)" -ge "$1" ]; }
+wait_for_steps() { wait_until 'the program makes no progress' have_begun $(($(steps_begun) + $1)); }
 kill_a_rank() {
   local found=() before=$killed
   until [ ${#found[@]} -gt 0 ]; do

@@ -1,10 +1,14 @@
 // Trains a little on random data, with noise, and saves nothing on the disk unless the file `save_every` holds a
 // number. Writes the loss of each step to loss.csv, each step that it begins to steps.txt, and where it resumes to
 // resumed.txt. While the file `hold` exists, steps take some milliseconds, and none begins after the number in it.
-// Arguments: the number of steps, and the bytes of a node for checkpoints in memory (0: the default).
+// Ranks on the host that the file `slow` names need longer for each step, and slow ranks are looked for. Arguments: the
+// number of steps, and the bytes of a node for checkpoints in memory (0: the default).
 //
 // HORTATOR_TEST_RANKS_A_NODE=1 imitates nodes of one rank each, whose memory is HORTATOR_KEPT_MEMORY/node<number>, and
 // whose disk is HORTATOR_LOCAL_FOLDER/node<number>.
+#include <unistd.h>
+
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -45,6 +49,30 @@ void wait_while_held(std::int64_t steps) {
   while (std::filesystem::exists("hold") && steps >= number_in("hold")) std::this_thread::sleep_for(milliseconds(5));
 }
 
+/// The pace of this rank: that of the others, unless the file `slow` names its host when it starts.
+class Pace {
+ public:
+  Pace() {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    std::ifstream in("slow");
+    std::string slow;
+    is_watched_ = static_cast<bool>(in >> slow);
+    is_slow_ = slow == host.data();
+  }
+  hortator::StragglerOptions options() const {
+    if (!is_watched_) return {};
+    return {.on_straggler = [](const hortator::Straggler&) {}};
+  }
+  void keep() const {
+    if (is_slow_) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  }
+
+ private:
+  bool is_watched_ = false;
+  bool is_slow_ = false;
+};
+
 void keep_rows(std::int64_t steps) {
   std::ifstream in("loss.csv");
   std::string kept;
@@ -55,8 +83,10 @@ void keep_rows(std::int64_t steps) {
 }
 
 void train(std::int64_t steps, std::int64_t max_bytes) {
+  const Pace pace;
   hortator::Accelerator accelerator(
-      {.schedule_step = hortator::ScheduleStep::per_update,
+      {.stragglers = pace.options(),
+       .schedule_step = hortator::ScheduleStep::per_update,
        .memory_checkpoint = {.max_bytes = max_bytes > 0 ? std::optional(max_bytes) : std::nullopt}});
   hortator::set_seed(7);
   torch::nn::Sequential net(torch::nn::Linear(8, 16), torch::nn::Dropout(0.2), torch::nn::Linear(16, 1));
@@ -74,6 +104,7 @@ void train(std::int64_t steps, std::int64_t max_bytes) {
   const int save_every = number_in("save_every");
   while (schedule.steps() < steps) {
     wait_while_held(schedule.steps());
+    pace.keep();
     if (accelerator.is_main_process()) std::ofstream("steps.txt", std::ios::app) << schedule.steps() << '\n';
     const auto batch = torch::randn({4, 8});
     auto loss = (model(batch).squeeze(1) - batch.sum(1)).square().mean();

@@ -2,6 +2,8 @@
 # survive.sh HORTATOR BINARIES: whole hosts of a launch are killed. It runs under tests/tools/two-hosts.sh -N 3 -c, with hosts of two slots, listed in
 # $HOSTS_FILE. First a spare host takes the place of the lost one, then the run continues on the one that is left.
 set -uo pipefail
+# shellcheck source=tests/support/surviving_run.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/surviving_run.sh"
 hortator=$1 binaries=$2
 for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS)_'); do unset "$name"; done
 work=$(mktemp -d)
@@ -16,26 +18,6 @@ complain() {
   echo "failed: $1" >&2
   tail -n 80 out err resumed.txt runs/surviving/restarts.jsonl >&2
   exit 1
-}
-steps_begun() { [ -f steps.txt ] && wc -l <steps.txt || echo 0; }
-hold_at() { echo "$1" >hold.new && mv hold.new hold; }
-# Waits until a step with this number has begun.
-wait_for_step() {
-  for _ in $(seq 3000); do
-    ! grep -qsx "$1" steps.txt || return 0
-    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
-    sleep 0.02
-  done
-  complain "step $1 has not begun"
-}
-# Waits until the program has started, and loaded, that many times.
-wait_for_start() {
-  for _ in $(seq 3000); do
-    [ "$(wc -l <resumed.txt)" -lt "$1" ] || return 0
-    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
-    sleep 0.02
-  done
-  complain 'the run does not start again'
 }
 # kill_host NAME: all its processes, and what is in its memory
 kill_host() {

@@ -2,6 +2,8 @@
 # survive.sh BINARIES: nodes of an allocation die, with their slurmd. It runs under tests/tools/slurm-two-nodes.sh -N 3. First a spare node takes the
 # place of the lost one, then the run continues on the one that is left, each time from the memory of the nodes.
 set -uo pipefail
+# shellcheck source=tests/support/surviving_run.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/surviving_run.sh"
 binaries=$1 hortator=$(dirname "$1")/bin/hortator
 for name in $(compgen -e | grep -E '^(HORTATOR|PBS)_'); do unset "$name"; done
 work=$(mktemp -d)
@@ -14,25 +16,6 @@ complain() {
   echo "failed: $1" >&2
   tail -n 40 out err resumed.txt >&2
   exit 1
-}
-hold_at() { echo "$1" >hold.new && mv hold.new hold; }
-# Waits until a step with this number has begun.
-wait_for_step() {
-  for _ in $(seq 3000); do
-    ! grep -qsx "$1" steps.txt || return 0
-    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
-    sleep 0.02
-  done
-  complain "step $1 has not begun"
-}
-# Waits until the program has started, and loaded, that many times.
-wait_for_start() {
-  for _ in $(seq 3000); do
-    [ "$(wc -l <resumed.txt)" -lt "$1" ] || return 0
-    kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
-    sleep 0.02
-  done
-  complain 'the run does not start again'
 }
 # on NODE COMMAND...: where the node's own /dev/shm is
 on() {

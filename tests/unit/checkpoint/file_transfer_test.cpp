@@ -24,7 +24,7 @@ std::string content_of(int rank, std::int64_t bytes) {
 
 /// Ranks have files of other sizes, also of none and of whole messages.
 std::int64_t bytes_of(int rank) {
-  return std::array<std::int64_t, 4>{message_bytes + 3, 0, message_bytes, 1}[static_cast<std::size_t>(rank) % 4];
+  return std::array<std::int64_t, 4>{3 * message_bytes + 3, 0, message_bytes, 1}[static_cast<std::size_t>(rank) % 4];
 }
 
 FileOfRank file_of(const fs::path& folder, const char* name, int rank) {
@@ -43,7 +43,7 @@ TEST_CASE("files pass on to ranks at any distance, over what is there") {
     const auto theirs = file_of(folder, "copy", from);
     if (distance == 1) write_file(theirs.path, std::string(static_cast<std::size_t>(theirs.bytes) + 5, 'x'));
     SteadyWork work;
-    checkpoint::pass_on(comm, distance, mine, theirs, message_bytes + 3, work);
+    checkpoint::pass_on(comm, distance, mine, theirs, 3 * message_bytes + 3, work);
     CHECK_FALSE(work.outcome().failed);
     CHECK(read_file(theirs.path) == content_of(from, theirs.bytes));
     mpi::barrier(comm);
@@ -61,7 +61,7 @@ TEST_CASE("a rank whose file cannot be read or written takes part in all message
   if (comm.rank() != 0) write_file(mine.path, content_of(comm.rank(), mine.bytes));
   if (comm.rank() == comm.size() - 1) theirs.path = folder / "missing" / "copy";
   SteadyWork work;
-  checkpoint::pass_on(comm, 1, mine, theirs, message_bytes + 3, work);
+  checkpoint::pass_on(comm, 1, mine, theirs, 3 * message_bytes + 3, work);
   CHECK(work.outcome().failed == (comm.rank() == 0 || comm.rank() == comm.size() - 1));
   CHECK_THROWS_WITH(mpi::agree(comm, work.outcome()), Catch::Contains("own0"));
   if (from != 0 && !work.outcome().failed) CHECK(read_file(theirs.path) == content_of(from, theirs.bytes));

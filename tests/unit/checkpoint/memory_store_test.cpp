@@ -8,6 +8,7 @@
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "mpi/environment.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -146,12 +147,13 @@ TEST_CASE("a part that a node has damaged comes from its partner, and without on
     }
     const auto found = store.recoveries();
     store.fetch(found[0]);
-    const auto repaired = store.repair(found[0]);
+    const auto [repaired, hosts] = store.repair(found[0]);
+    CHECK(hosts == std::vector<std::string>{mpi::host_name()});  // of the node whose file was changed
     CHECK(repaired.has_value() == (partners > 0 && nodes.count() > 1));
     if (repaired) {
       const checkpoint::Reader reader(comm, store.fetch(*repaired));
       checkpoint::verify_on_all_ranks(comm, reader.folder(), reader.manifest(), true);
-      CHECK_FALSE(store.repair(*repaired).has_value());  // nothing is damaged
+      CHECK_FALSE(store.repair(*repaired).recovery.has_value());  // nothing is damaged
       mpi::barrier(comm);
     }
     check_newest(comm, store, repaired ? 20 : 10);

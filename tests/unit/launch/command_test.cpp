@@ -142,6 +142,8 @@ TEST_CASE("each option becomes arguments of srun") {
   CHECK(in_slurm({.ranks = 2, .bcast = true}) == srun + "-n 2 --bcast=/tmp/train --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .survives_nodes = true}) ==
         "srun --mpi=pmix --kill-on-bad-exit=1 --no-kill=off -n 2 --export=ALL ./train");
+  CHECK(in_slurm({.ranks = 2, .nodes = 2, .excluded_hosts = "n2,n5"}) ==
+        srun + "-N 2 -n 2 --exclude=n2,n5 --export=ALL ./train");
 }
 
 TEST_CASE("requested threads override the allocation's CPUs per task") {

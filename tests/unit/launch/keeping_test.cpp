@@ -21,6 +21,8 @@ TEST_CASE("hosts are read from lists and files, each once") {
   CHECK(hosts_of_file("# all\nn1 slots=2\n\n  n2:4\nn1\nn3\tmax_slots=1 # spare\r\n") ==
         std::vector<std::string>{"n1", "n2", "n3"});
   CHECK(hosts_of_file("").empty());
+  CHECK(entries_of_file("# all\nn1 slots=2 max_slots=4\n\n  n2:4\nn3\tmax_slots=1 # spare\r\nn4 slots=x\n") ==
+        std::vector<std::string>{"n1:2", "n2:4", "n3", "n4"});
 }
 
 TEST_CASE("keepers start here without hosts, on each host otherwise, and by one srun in Slurm") {

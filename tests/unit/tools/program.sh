@@ -245,6 +245,8 @@ run launch -n 1 --max-restarts 1 --memory-folder kept --memory-checkpoint 5 ./ke
 [ -z "$(ls kept)" ] || wrong 'the folder for checkpoints in memory is left'
 run launch -n 1 --memory-checkpoint 5 ./keeping; code_is 2; err_has '--memory-checkpoint without --max-restarts'
 run launch -n 1 --max-restarts 1 --memory-checkpoint 0 ./keeping; code_is 2; err_has "--memory-checkpoint"; err_has "'0'"
+run launch -n 1 --max-restarts 1 --memory-folder kept --memory-checkpoint 30s ./keeping; code_is 0; out_has 'every 30s'
+run launch -n 1 --max-restarts 1 --memory-checkpoint 30x ./keeping; code_is 2; err_has "--memory-checkpoint: expected a number of steps, such as 10, or a time, such as 30s, 10min or 1h, got '30x'"
 run launch -n 1 --max-restarts 1 --memory-folder missing --memory-checkpoint 5 ./keeping; code_is 1; err_has 'No such file or directory; name another folder with --memory-folder'
 run launch -n 1 --max-restarts 1 --memory-folder missing ./show; code_is 0
 run job --scheduler slurm -n 1 --memory-checkpoint 5 --dry-run ./show; code_is 2; err_has '--memory-checkpoint does not work with'
@@ -302,6 +304,7 @@ run bench reproducible --case replicate --json --blocks 1 --steps 1; code_is 0; 
 run bench memory-checkpoints --json --blocks 1 --steps 10; code_is 0; out_has '"name":"memory-checkpoints"'
 run bench ema --json --blocks 1 --steps 1; code_is 0; out_has '"name":"ema"'
 run bench gathers; code_is 2; err_has 'hortator bench gathers runs on one node'
+run bench partner-load; code_is 2; err_has 'hortator bench partner-load runs on one node'
 run bench tensor --json --blocks 1; code_is 0; out_has '"case":"attention"'
 run bench tensor --case step; code_is 2; err_has 'hortator launch -n 2 hortator bench tensor --case step'
 run launch -n 2 "$hortator" bench tensor --case operators; code_is 2; err_has 'it times operators that send nothing'

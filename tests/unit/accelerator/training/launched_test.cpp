@@ -30,6 +30,35 @@ TEST_CASE("the launcher's variables reach the options") {
   CHECK(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).gradient_accumulation_steps == 1);
 }
 
+TEST_CASE("a launch's interval of checkpoints, in steps or in time, replaces the program's") {
+  using namespace std::chrono_literals;
+  const AcceleratorOptions own = {.checkpoint = {.every_steps = 7, .every = 7s},
+                                  .memory_checkpoint = {.every_steps = 7, .every = 7s},
+                                  .local_checkpoint = {.every_steps = 7, .every = 7s}};
+  const auto intervals = [](const AcceleratorOptions& options) {
+    std::string all;
+    const auto add = [&](const auto& one) {
+      all += std::to_string(one.every_steps) + " or " + std::to_string(one.every.count()) + "; ";
+    };
+    add(options.checkpoint);
+    add(options.memory_checkpoint);
+    add(options.local_checkpoint);
+    return all;
+  };
+  CHECK(intervals(with({}, own)) == "7 or 7000; 7 or 7000; 7 or 7000; ");
+  CHECK(intervals(with({{"HORTATOR_PROJECT_CHECKPOINT", "1h"},
+                        {"HORTATOR_MEMORY_CHECKPOINT", "10"},
+                        {"HORTATOR_LOCAL_CHECKPOINT", "1.5min"}},
+                       own)) == "0 or 3600000; 10 or 0; 0 or 90000; ");
+  for (const char* bad : {"0", "-1", "0s", "1.5", "10 steps", "30 parsecs", "s", "99999999999"}) {
+    CHECK_THROWS_WITH(
+        with({{"HORTATOR_MEMORY_CHECKPOINT", bad}}),
+        ContainsSubstring("HORTATOR_MEMORY_CHECKPOINT: expected a number of steps, such as 10, or a time, "
+                          "such as 30s, 10min or 1h, got '" +
+                          std::string(bad) + "'"));
+  }
+}
+
 TEST_CASE("a run of a scaling study does not use the program's own folder") {
   const ProjectOptions own = {.dir = "runs/mine", .total_limit = 3, .logging_dir = "logs"};
   CHECK(with({{"HORTATOR_RUN_DIR", "study"}}, {.project = own}).project.dir == "runs/mine");

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "accelerator/state/saved_mesh.hpp"
+#include "accelerator/training/training.hpp"
 #include "checkpoint/format.hpp"
 #include "support/catch.hpp"
 #include "support/environment_copy.hpp"
@@ -14,6 +15,7 @@
 using namespace hortator;
 using test::Folder;
 using test::Net;
+using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 namespace {
@@ -173,6 +175,39 @@ TEST_CASE("the newest whole one of memory, nodes' disks and project is loaded, a
   if (state.is_main_process()) fs::remove_all(kept);
   state.wait_for_everyone();
   CHECK(MemoryRun(project, {}, local).steps.done == 13);
+}
+
+TEST_CASE("checkpoints of nodes are taken by rank 0's clock, each level at its own interval") {
+  const State state;
+  const Folder folder(state, "node_levels");
+  const RestoredProcess restored;
+  const auto kept = kept_in(folder, state);
+  const auto project = folder.path() / "project";
+  const auto disks = folder.path() / "disks";
+  if (state.is_main_process()) fs::create_directory(disks);
+  state.wait_for_everyone();
+  const LocalCheckpointOptions local{.every = 50s, .folder = disks};
+  const auto fail_after = [&](int steps, std::chrono::seconds each) {
+    MemoryRun run(project, {.every = 30s}, local);
+    accelerator::SaveInterval::Clock::time_point now;
+    for (const auto& level : accelerator::Training::of(run.accelerator).output.node_levels())
+      level->interval().set_clock([&] { return now; });
+    for (int i = 0; i < steps; ++i) {
+      now += state.is_main_process() ? each : std::chrono::seconds(1000h);  // ranks' clocks differ
+      run.train(1);
+    }
+    throw Error({.what = "as a failure"});
+  };
+  CHECK_THROWS_WITH(fail_after(2, 14s), Catch::Contains("as a failure"));
+  CHECK(count(kept, "checkpoint_") + count(disks, "checkpoint_") == 0);
+  CHECK_THROWS_WITH(fail_after(5, 10s), Catch::Contains("as a failure"));  // memory after 3, disks after 5
+  CHECK(count(kept, "checkpoint_") == 1);
+  CHECK(count(disks, "checkpoint_") == 1);
+  CHECK(MemoryRun(project, {.every = 1h}).steps.done == 3);
+  state.wait_for_everyone();
+  CHECK_THROWS_WITH(fail_after(1, 10s), Catch::Contains("as a failure"));  // loading begins an interval
+  CHECK(count(kept, "checkpoint_") == 1);
+  CHECK(MemoryRun(project, {}, local).steps.done == 5);
 }
 
 TEST_CASE("checkpoints on nodes' disks belong to their run: one that begins again in its place does not find them") {

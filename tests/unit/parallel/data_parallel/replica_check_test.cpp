@@ -1,6 +1,7 @@
 #include "parallel/data_parallel/replica_check.hpp"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <hortator/error.hpp>
@@ -12,11 +13,12 @@ using Prints = std::vector<std::vector<std::uint64_t>>;
 
 namespace {
 
-void check_found(const Prints& prints, int rank, std::size_t parameter) {
+void check_found(const Prints& prints, int rank, std::size_t parameter, bool is_outvoted = true) {
   const auto found = parallel::find_divergence(prints);
   REQUIRE(found.has_value());
   CHECK(found->rank == rank);
   CHECK(found->parameter == parameter);
+  CHECK(found->is_outvoted == is_outvoted);
 }
 
 }  // namespace
@@ -26,8 +28,10 @@ TEST_CASE("the rank that differs from most is found, and its first parameter") {
   CHECK_FALSE(parallel::find_divergence({{1, 2}}));
   check_found({{1, 2, 3}, {1, 2, 3}, {1, 9, 8}}, 2, 1);
   check_found({{9, 2, 3}, {1, 2, 3}, {1, 2, 3}}, 0, 0);
-  check_found({{1, 2}, {1, 3}}, 1, 1);
-  check_found({{1, 2}, {1, 3}, {1, 4}}, 1, 1);
+  check_found({{1, 2}, {1, 3}}, 1, 1, false);
+  check_found({{1, 2}, {1, 3}, {1, 4}}, 1, 1, false);
+  check_found({{1, 2}, {1, 2}, {1, 3}, {1, 3}}, 2, 1, false);
+  check_found({{1, 2}, {1, 2}, {1, 2}, {1, 3}}, 3, 1);
 }
 
 TEST_CASE("the fingerprint depends on every bit, and on the order") {
@@ -60,6 +64,23 @@ TEST_CASE("replicas that differ in one bit are an error on all ranks that names 
     CHECK(false);
   } catch (const Error& error) {
     CHECK_THAT(error.what(), ContainsSubstring("second of model 0"));
+    CHECK(error.rank() == culprit);
+    const bool is_tied = host.size() == 2;
+    CHECK((std::string(error.what()).find("no majority") != std::string::npos) == is_tied);
+  }
+}
+
+TEST_CASE("the rank that a check of some replicas names is that of all ranks") {
+  const auto all = mpi::Communicator::world();
+  if (all.size() < 4) return;
+  const auto others = all.split(all.rank() == 0 ? 0 : 1, all.rank());
+  if (all.rank() == 0) return;
+  const int culprit = all.size() - 1;
+  const std::vector<parallel::NamedParameter> parameters = {{"only", at::full({2}, all.rank() == culprit ? 1 : 2)}};
+  try {
+    parallel::check_replicas(parameters, "model 0", others);
+    CHECK(false);
+  } catch (const Error& error) {
     CHECK(error.rank() == culprit);
   }
 }

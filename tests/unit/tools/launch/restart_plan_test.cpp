@@ -90,6 +90,8 @@ TEST_CASE("the rows of restarts.jsonl are read back") {
   record.memory_checkpoint = 12;
   record.report = "line\nline \xff";
   record.refused = "no";
+  record.left_out = {"n2 was slow in 2 attempts"};
+  record.kept = {"n1 was slow"};
   const auto row = to_row(record);
   CHECK(row.back() == '\n');
   CHECK(row.find('\n') == row.size() - 1);
@@ -102,6 +104,8 @@ TEST_CASE("the rows of restarts.jsonl are read back") {
   CHECK(back->is_restarted);
   CHECK(back->error_class == "crash");
   CHECK(back->refused == "no");
+  CHECK(back->left_out == record.left_out);
+  CHECK(back->kept == record.kept);
   CHECK_FALSE(observe::parse_restart("{").has_value());
   CHECK_FALSE(observe::parse_restart(R"({"step": "x"})").has_value());
 }
