@@ -382,6 +382,39 @@ TEST_CASE("forces of attention train, and fused attention is back afterwards", "
   CHECK((alone.forces - result.forces).abs().max().item<float>() < 1e-4);
 }
 
+TEST_CASE("forces train alike at the stages of ZeRO that have whole parameters", "[simulation]") {
+  const auto losses_of = [](const std::string& more) {
+    const CRun run(
+        settings_file("divided_forces", more + "models: {net: {type: mlp, layers: [2, 8, 1], activation: tanh, "
+                                               "dtype: float64, forces: true, optimizer: {type: adam, lr: 0.1}}}\n"));
+    auto* net = run.model("net");
+    const CTensor positions(waves({6, 2}, world_rank()));
+    const CTensor energies(waves({6, 1}, 2 + world_rank()));
+    const CTensor forces(waves({6, 2}, 1));
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, positions.array())
+        .add(HORTATOR_TARGET, energies.array())
+        .add(HORTATOR_TARGET, forces.array());
+    std::vector<double> losses(8);
+    for (auto& loss : losses) REQUIRE(hortator_train(net, batch, &loss) == HORTATOR_OK);
+    return losses;
+  };
+  const auto expected = losses_of("");
+  CHECK(expected.back() < expected.front());
+  for (const char* stage : {"1", "2"}) {
+    const auto losses = losses_of(std::string("zero_stage: ") + stage + "\n");
+    for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(expected[i]).epsilon(1e-9));
+  }
+  const auto accumulated = losses_of("gradient_accumulation_steps: 2\n");
+  CHECK(accumulated[0] == Approx(accumulated[1]));
+  CHECK(accumulated[2] == Approx(expected[1]).epsilon(1e-9));
+  const CRun run(settings_file(
+      "whole_forces", "zero_stage: 3\nmodels: {net: {type: mlp, layers: [2, 1], forces: true, optimizer: sgd}}\n"));
+  hortator_model* model = nullptr;
+  CHECK(hortator_model_create(run, "net", &model) == HORTATOR_USAGE);
+  CHECK(error_has("has forces in a run with zero_stage 3"));
+}
+
 TEST_CASE("settings of forces that cannot be are refused", "[simulation]") {
   const auto error_of = [](const std::string& model) {
     const auto file = settings_file("wrong_forces", "models: {net: {" + model + "}}\n");
