@@ -253,6 +253,36 @@ TEST_CASE("C infers on all ranks as one batch", "[simulation]") {
   CHECK(error_has("its array"));
 }
 
+TEST_CASE("forces are inferred together, and evaluated", "[simulation]") {
+  models::register_module("joint_energy", [] {
+    return torch::nn::AnyModule(
+        torch::nn::Functional([](const at::Tensor& positions) { return positions.pow(2).sum(1, /*keepdim=*/true); }));
+  });
+  const CRun run(settings_file("together_forces",
+                               "models: {net: {type: module, name: joint_energy, forces: true, infer_together: {wait: "
+                               "10}, loss: {type: mse, weights: [1, 2]}}}\n"));
+  auto* net = run.model("net");
+  const std::int64_t samples = 1 + world_rank();
+  const auto size = static_cast<std::size_t>(3 * samples);
+  std::vector<float> positions(size, 2);
+  std::vector<float> energies(static_cast<std::size_t>(samples));
+  std::vector<float> forces(size);
+  std::vector<float> wanted_energies(energies.size(), 11);
+  std::vector<float> wanted_forces(size, -1);
+  CBatch batch(run);
+  batch.add(HORTATOR_INPUT, Array(positions, {samples, 3}))
+      .add(HORTATOR_OUTPUT, Array(energies, {samples, 1}))
+      .add(HORTATOR_OUTPUT, Array(forces, {samples, 3}))
+      .add(HORTATOR_TARGET, Array(wanted_energies, {samples, 1}))
+      .add(HORTATOR_TARGET, Array(wanted_forces, {samples, 3}));
+  REQUIRE(hortator_infer(net, batch) == HORTATOR_OK);
+  CHECK(energies == std::vector<float>(energies.size(), 12));
+  CHECK(forces == std::vector<float>(size, -4));
+  double loss = 0;
+  REQUIRE(hortator_evaluate(net, batch, &loss) == HORTATOR_OK);
+  CHECK(loss == Approx(1 + 2 * 9));
+}
+
 TEST_CASE("settings of joint inference that cannot be are refused", "[simulation]") {
   const CRun run(settings_file("wrong_together",
                                "models:\n"

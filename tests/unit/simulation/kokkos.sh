@@ -17,6 +17,8 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 library=${libraries[0]}
-"$compiler" -std=c++20 -w -fopenmp "${headers[0]}" "-I$source/include" "-I$generated" "$source/tests/unit/simulation/kokkos_views.cpp" "$library" \
+openmp=(-fopenmp)  # for a Kokkos that was built with it
+"$compiler" "${openmp[@]}" -x c++ - -o "$scratch/empty" <<<'int main() {}' 2>"$scratch/errors" || openmp=()
+"$compiler" -std=c++20 -w "${openmp[@]}" "${headers[0]}" "-I$source/include" "-I$generated" "$source/tests/unit/simulation/kokkos_views.cpp" "$library" \
   "-Wl,-rpath,$(dirname "$library")" -o "$scratch/kokkos_views"
 "$scratch/kokkos_views"
