@@ -156,13 +156,29 @@ HORTATOR_C_API hortator_status hortator_train(hortator_model* model, hortator_ba
  * samples. Collective. */
 HORTATOR_C_API hortator_status hortator_evaluate(hortator_model* model, hortator_batch* batch, double* loss);
 
-/* Computes the outputs of the batch from its inputs. Local. */
+/* Computes the outputs of the batch from its inputs. Local, but for a model with `infer_together` in its settings: the
+ * samples of the ranks of a node are then one batch, and the call waits for the other ranks' calls, for the time that
+ * the settings allow. */
 HORTATOR_C_API hortator_status hortator_infer(hortator_model* model, hortator_batch* batch);
 
 /* Writes the gradient of sum(cotangent * output) with respect to the first input to `gradient`, which has that input's
  * shape; `cotangent` has the first output's. Local. */
 HORTATOR_C_API hortator_status hortator_adjoint(hortator_model* model, hortator_batch* batch,
                                                 const hortator_array* cotangent, const hortator_array* gradient);
+
+/* Writes the change of an output for a small change of an input along `direction`: the Jacobian times `direction`,
+ * which has the input's shape; `tangent` has the output's. `output` and `input` are numbers of the model's outputs and
+ * the batch's inputs, from 0. Local. */
+HORTATOR_C_API hortator_status hortator_tangent(hortator_model* model, hortator_batch* batch, int32_t output,
+                                                int32_t input, const hortator_array* direction,
+                                                const hortator_array* tangent);
+
+/* Writes the derivatives of an output with respect to an input to `jacobian`; `output` and `input` as for
+ * hortator_tangent. An array of the shape [samples, output..., input...] gets those of each sample; HORTATOR_USAGE if
+ * the samples depend on each other. One of the shape [output..., input...], with a dimension more, gets all: each
+ * sample's output by all samples' inputs. Local. */
+HORTATOR_C_API hortator_status hortator_jacobian(hortator_model* model, hortator_batch* batch, int32_t output,
+                                                 int32_t input, const hortator_array* jacobian);
 
 /* --- samples of the simulation --- */
 

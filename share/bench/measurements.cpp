@@ -31,6 +31,8 @@ const std::vector<Measurement>& measurements() {
        gathers},
       {"hooks",
        "a training step with each ddp.comm_hook, PowerSGD among them, against the same step without an average", hooks},
+      {"infer", "the samples of a node's ranks inferred as one batch, beside one call with all of them on one rank",
+       infer},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"loss", "linear_cross_entropy, forward and backward, against cross_entropy of linear", loss},

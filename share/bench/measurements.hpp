@@ -55,6 +55,7 @@ std::vector<Result> reproducible(Accelerator& accelerator, const Plan& plan, con
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> gathers(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> infer(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> hooks(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);

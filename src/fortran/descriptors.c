@@ -89,14 +89,26 @@ static hortator_status view_of(const CFI_cdesc_t* descriptor, int order, view* r
   return HORTATOR_OK;
 }
 
+static hortator_status view_on(const CFI_cdesc_t* descriptor, int order, hortator_memory memory, intptr_t stream,
+                               view* result) {
+  const hortator_status status = view_of(descriptor, order, result);
+  if (status != HORTATOR_OK) return status;
+  result->array.memory = memory;
+  result->array.stream = (void*)stream;
+  return HORTATOR_OK;
+}
+
+static hortator_status views_of(const CFI_cdesc_t* first, const CFI_cdesc_t* second, int order, hortator_memory memory,
+                                intptr_t stream, view* first_view, view* second_view) {
+  const hortator_status status = view_on(first, order, memory, stream, first_view);
+  return status == HORTATOR_OK ? view_on(second, order, memory, stream, second_view) : status;
+}
+
 hortator_status hortator_batch_add_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array, int order,
                                      hortator_memory memory, intptr_t stream) {
   view shown;
-  const hortator_status status = view_of(array, order, &shown);
-  if (status != HORTATOR_OK) return status;
-  shown.array.memory = memory;
-  shown.array.stream = (void*)stream;
-  return hortator_batch_add(batch, role, &shown.array);
+  const hortator_status status = view_on(array, order, memory, stream, &shown);
+  return status == HORTATOR_OK ? hortator_batch_add(batch, role, &shown.array) : status;
 }
 
 hortator_status hortator_batch_add_constant_f(hortator_batch* batch, hortator_role role, const CFI_cdesc_t* array,
@@ -124,11 +136,23 @@ hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch,
                                    const CFI_cdesc_t* gradient, int order, hortator_memory memory, intptr_t stream) {
   view weights;
   view result;
-  hortator_status status = view_of(cotangent, order, &weights);
-  if (status == HORTATOR_OK) status = view_of(gradient, order, &result);
-  weights.array.memory = memory;
-  weights.array.stream = (void*)stream;
-  result.array.memory = memory;
-  result.array.stream = (void*)stream;
+  const hortator_status status = views_of(cotangent, gradient, order, memory, stream, &weights, &result);
   return status == HORTATOR_OK ? hortator_adjoint(model, batch, &weights.array, &result.array) : status;
+}
+
+hortator_status hortator_tangent_f(hortator_model* model, hortator_batch* batch, int32_t output, int32_t input,
+                                   const CFI_cdesc_t* direction, const CFI_cdesc_t* tangent, int order,
+                                   hortator_memory memory, intptr_t stream) {
+  view along;
+  view result;
+  const hortator_status status = views_of(direction, tangent, order, memory, stream, &along, &result);
+  if (status != HORTATOR_OK) return status;
+  return hortator_tangent(model, batch, output, input, &along.array, &result.array);
+}
+
+hortator_status hortator_jacobian_f(hortator_model* model, hortator_batch* batch, int32_t output, int32_t input,
+                                    const CFI_cdesc_t* jacobian, int order, hortator_memory memory, intptr_t stream) {
+  view result;
+  const hortator_status status = view_on(jacobian, order, memory, stream, &result);
+  return status == HORTATOR_OK ? hortator_jacobian(model, batch, output, input, &result.array) : status;
 }

@@ -15,5 +15,12 @@ HORTATOR_C_API hortator_status hortator_keep_f(hortator_run* run, const char* na
 HORTATOR_C_API hortator_status hortator_adjoint_f(hortator_model* model, hortator_batch* batch,
                                                   const CFI_cdesc_t* cotangent, const CFI_cdesc_t* gradient, int order,
                                                   hortator_memory memory, intptr_t stream);
+HORTATOR_C_API hortator_status hortator_tangent_f(hortator_model* model, hortator_batch* batch, int32_t output,
+                                                  int32_t input, const CFI_cdesc_t* direction,
+                                                  const CFI_cdesc_t* tangent, int order, hortator_memory memory,
+                                                  intptr_t stream);
+HORTATOR_C_API hortator_status hortator_jacobian_f(hortator_model* model, hortator_batch* batch, int32_t output,
+                                                   int32_t input, const CFI_cdesc_t* jacobian, int order,
+                                                   hortator_memory memory, intptr_t stream);
 
 #endif

@@ -48,6 +48,8 @@ module hortator
     procedure :: evaluate => model_evaluate   !< collective
     procedure :: infer => model_infer
     procedure :: adjoint => model_adjoint
+    procedure :: tangent => model_tangent
+    procedure :: jacobian => model_jacobian
     procedure :: export => model_export       !< collective
   end type
 
@@ -230,6 +232,25 @@ module hortator
       integer(c_int), value :: order, memory
       integer(c_intptr_t), value :: stream
     end function
+    integer(c_int) function c_tangent(model, batch, output, input, direction, tangent, order, memory, stream) &
+      bind(C, name="hortator_tangent_f")
+      import :: c_int, c_int32_t, c_intptr_t, c_ptr
+      type(c_ptr), value :: model, batch
+      integer(c_int32_t), value :: output, input
+      type(*), dimension(..), target, intent(in) :: direction
+      type(*), dimension(..), target, intent(inout) :: tangent
+      integer(c_int), value :: order, memory
+      integer(c_intptr_t), value :: stream
+    end function
+    integer(c_int) function c_jacobian(model, batch, output, input, jacobian, order, memory, stream) &
+      bind(C, name="hortator_jacobian_f")
+      import :: c_int, c_int32_t, c_intptr_t, c_ptr
+      type(c_ptr), value :: model, batch
+      integer(c_int32_t), value :: output, input
+      type(*), dimension(..), target, intent(inout) :: jacobian
+      integer(c_int), value :: order, memory
+      integer(c_intptr_t), value :: stream
+    end function
     integer(c_int) function c_report(code, text) bind(C, name="hortator_report")
       import :: c_int, c_char
       integer(c_int), value :: code
@@ -396,7 +417,8 @@ contains
     call finish(c_evaluate(self%handle, batch%handle, loss), status)
   end subroutine
 
-  !> Computes the outputs of the batch from its inputs.
+  !> Computes the outputs of the batch from its inputs. Waits for other ranks only if the settings of the model have
+  !> infer_together.
   subroutine model_infer(self, batch, status)
     class(hortator_model), intent(in) :: self
     class(hortator_batch), intent(in) :: batch
@@ -417,6 +439,40 @@ contains
     integer, optional, intent(out) :: status
     call finish(c_adjoint(self%handle, batch%handle, cotangent, gradient, chosen_order(order), chosen_memory(device), &
                           chosen_stream(stream)), status)
+  end subroutine
+
+  !> Sets `tangent` to the change of an output for a small change of an input along `direction`, which has the input's
+  !> shape; `tangent` has the output's. `output` and `input` are their numbers, 1 by default. `order`, `device` and `stream`
+  !> are those of both arrays, as in batch%add.
+  subroutine model_tangent(self, batch, direction, tangent, output, input, order, device, stream, status)
+    class(hortator_model), intent(in) :: self
+    class(hortator_batch), intent(in) :: batch
+    type(*), dimension(..), target, intent(in) :: direction
+    type(*), dimension(..), target, intent(inout) :: tangent
+    integer, optional, intent(in) :: output, input
+    integer, optional, intent(in) :: order
+    logical, optional, intent(in) :: device
+    integer(c_intptr_t), optional, intent(in) :: stream
+    integer, optional, intent(out) :: status
+    call finish(c_tangent(self%handle, batch%handle, chosen_number(output), chosen_number(input), direction, tangent, &
+                          chosen_order(order), chosen_memory(device), chosen_stream(stream)), status)
+  end subroutine
+
+  !> Sets `jacobian` to the derivatives of an output with respect to an input: (input..., output..., samples) for those of
+  !> each sample, where an input is (input..., samples) and an output (output..., samples), or with a dimension more,
+  !> (input..., samples, output..., samples), for all. `output` and `input` are their numbers, 1 by default. `order`,
+  !> `device` and `stream` are as in batch%add.
+  subroutine model_jacobian(self, batch, jacobian, output, input, order, device, stream, status)
+    class(hortator_model), intent(in) :: self
+    class(hortator_batch), intent(in) :: batch
+    type(*), dimension(..), target, intent(inout) :: jacobian
+    integer, optional, intent(in) :: output, input
+    integer, optional, intent(in) :: order
+    logical, optional, intent(in) :: device
+    integer(c_intptr_t), optional, intent(in) :: stream
+    integer, optional, intent(out) :: status
+    call finish(c_jacobian(self%handle, batch%handle, chosen_number(output), chosen_number(input), jacobian, &
+                           chosen_order(order), chosen_memory(device), chosen_stream(stream)), status)
   end subroutine
 
   !> Writes the weights to the folder `dir`, as safetensors.
@@ -580,6 +636,13 @@ contains
     integer, optional, intent(in) :: order
     chosen_order = HORTATOR_REVERSED
     if (present(order)) chosen_order = int(order, c_int)
+  end function
+
+  ! C counts from 0.
+  pure integer(c_int32_t) function chosen_number(number)
+    integer, optional, intent(in) :: number
+    chosen_number = 0
+    if (present(number)) chosen_number = int(number - 1, c_int32_t)
   end function
 
   pure integer(c_int) function chosen_memory(device)

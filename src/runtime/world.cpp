@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "core/environment/environment.hpp"
 #include "core/environment/openmp.hpp"
@@ -20,6 +21,7 @@
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
+#include "runtime/environment/cpu_warnings.hpp"
 #include "runtime/environment/environment_warnings.hpp"
 #include "runtime/identity/launcher.hpp"
 #include "runtime/identity/run_folder.hpp"
@@ -98,6 +100,18 @@ void warn_of_spinning(const World& world) {
             "ranks with `hortator launch`, set OMP_WAIT_POLICY=passive, or use fewer threads (OMP_NUM_THREADS)");
 }
 
+// Once in a process: programs make several States.
+void warn_of_few_cpus(const World& world) {
+  static bool has_warned = false;
+  if (std::exchange(has_warned, true)) return;
+  auto launcher = world.device().is_cpu() ? cpus_of_launcher() : std::nullopt;
+  warn_of_cpus(world.comm(), world.host(),
+               {.threads = world.threads().threads,
+                .own = world.cpus(),
+                .of_node = sets_of_node(world.node(), world.cpus()),
+                .of_launcher = std::move(launcher)});
+}
+
 // The kind of accelerator on which the ranks work; null: on the CPU. @collective
 const machine::DeviceKind* choose_kind(const mpi::Communicator& comm, bool cpu_asked) {
   const auto* kind = machine::accelerator_kind();
@@ -173,6 +187,7 @@ World::World(const StateOptions& options)
   }
   warn_if_crowded(*this);
   warn_of_spinning(*this);
+  warn_of_few_cpus(*this);
   warn_of_environment(topology_);
 
   collective_timeout_ = agreed_limit(comm_, options);

@@ -14,6 +14,7 @@ ConfiguredModel from_settings(const std::filesystem::path& file, const std::stri
     throw model.error("normalize", "only a run of a simulation code has the statistics of a buffer",
                       "leave it out, and normalise your data or within the module");
   }
+  model.ignore({"infer_together"});  // of the ranks of a run
   auto parts = simulation::make_model(model);
   return {.network = std::move(parts.network),
           .loss = std::move(parts.loss),

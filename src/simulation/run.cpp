@@ -20,6 +20,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "runtime/ending/stop_signal.hpp"
+#include "runtime/environment/cpu_warnings.hpp"
 #include "runtime/identity/mpi_use.hpp"
 #include "runtime/identity/outcome.hpp"
 #include "runtime/world.hpp"
@@ -106,7 +107,11 @@ Run::Run(RunSettings settings, std::unique_ptr<RunFolderClaim> folder)
   // Each model counts its own micro-steps: several models are trained in turns.
   accelerator_->set_gradient_accumulation_steps(1);
   threads_ = settings_.model_threads.value_or(accelerator_->world().threads().threads);
-  if (settings_.model_threads) at::set_num_threads(threads_);  // also of MKL, within LibTorch
+  if (settings_.model_threads) {
+    at::set_num_threads(threads_);  // also of MKL, within LibTorch
+    const auto& world = accelerator_->world();
+    runtime::warn_of_cpus(world.comm(), world.host(), {.threads = threads_, .own = world.cpus()});
+  }
   // LibTorch sets OpenMP's number at its first use in a thread: now, and not in the middle of a later call.
   at::get_num_threads();
 }

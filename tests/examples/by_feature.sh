@@ -286,6 +286,16 @@ optimizers() {
   done
 }
 
+forces() {
+  local error without
+  two --run-dir forces
+  error=$(sed -nE 's/^error of the forces ([0-9.e-]+)$/\1/p' <<<"$output")
+  two --run-dir energies --force-weight 0
+  without=$(sed -nE 's/^error of the forces ([0-9.e-]+)$/\1/p' <<<"$output")
+  awk -v error="$error" -v without="$without" 'BEGIN { exit !(error != "" && error < 0.3 && 1.5 * error < without) }' ||
+    wrong "the error of the forces is $error, and $without without them in the loss"
+}
+
 ema() {
   two --run-dir whole
   expect_learned

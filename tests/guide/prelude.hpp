@@ -5,7 +5,9 @@
 #include <torch/torch.h>
 
 #include <fstream>
+#include <hortator/derivatives.hpp>
 #include <hortator/hortator.hpp>
+#include <hortator/interop/view_tensor.hpp>
 #include <hortator/models/chat_template.hpp>
 #include <hortator/models/compiled.hpp>
 #include <hortator/models/exported.hpp>
@@ -28,6 +30,14 @@ struct Samples {
   std::optional<hortator::Example<>> next();
 };
 
+struct Field {  // as Kokkos::View<double**>
+  using value_type = double;
+  static constexpr int rank = 2;
+  double* data() const;
+  std::size_t extent(int dim) const;
+  std::size_t stride(int dim) const;
+};
+
 extern Samples stream;
 extern torch::nn::Linear net;
 extern torch::optim::AdamW adamw;
@@ -40,6 +50,11 @@ extern hortator::Example<> batch;
 extern at::Tensor loss;
 extern at::Tensor loss_sum;
 extern at::Tensor images;
+extern at::Tensor positions;
+extern at::Tensor energies;
+extern at::Tensor measured_forces;
+extern Field density;
+extern hortator_batch* samples;
 extern at::Tensor scores;
 extern std::int64_t tokens;
 extern std::int64_t step;

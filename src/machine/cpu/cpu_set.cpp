@@ -66,6 +66,8 @@ CpuSet own_cpu_set() {
                .why = "the number of threads depends on them"});
 }
 
+std::optional<CpuSet> cpu_set_of(int process) { return cpus_of_thread(process); }
+
 // MPI and LibTorch have started threads by now. Threads that are bound to other CPUs stay there.
 bool bind_own_threads(const CpuSet& before, const CpuSet& cpus) {
   if (!bind_thread(0, cpus)) return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@ using CpuSet = std::vector<int>;
 /// The CPUs that this process may run on, as bound by srun or mpirun. Throws Error when the kernel does not report
 /// them.
 CpuSet own_cpu_set();
+
+/// The CPUs that the main thread of another process may run on; nothing if there is no such process.
+std::optional<CpuSet> cpu_set_of(int process);
 
 /// Binds this process to `cpus`: this thread and all threads whose CPUs are exactly `before`. Returns false when the
 /// kernel refuses.

@@ -25,6 +25,32 @@ class OrderedBatch {
   std::optional<StreamOrder> order_ = {};
 };
 
+/// A batch and more arrays of one call, which is in order with the caller's streams until the call ends.
+class BatchAndArrays {
+ public:
+  BatchAndArrays(hortator_batch* batch, const std::vector<const hortator_array*>& more)
+      : batch_(batch_of(batch)), all_(with(batch_, more)), order_(all_.streams()) {}
+
+  const TensorBatch& tensors() const { return batch_.tensors(); }
+  std::vector<at::Tensor> arrays() const {
+    const auto& targets = all_.tensors().targets;
+    const auto own = static_cast<std::ptrdiff_t>(batch_.tensors().targets.size());
+    return {targets.begin() + own, targets.end()};
+  }
+
+ private:
+  // The role does not matter: the arrays are taken out again.
+  static BoundBatch with(const BoundBatch& batch, const std::vector<const hortator_array*>& more) {
+    BoundBatch all(batch);
+    for (const auto* array : more) all.add(HORTATOR_TARGET, array);
+    return all;
+  }
+
+  const BoundBatch& batch_;
+  BoundBatch all_;
+  StreamOrder order_;
+};
+
 }  // namespace
 
 hortator_status hortator_model_create(hortator_run* run, const char* name, hortator_model** model) {
@@ -84,12 +110,28 @@ hortator_status hortator_infer(hortator_model* model, hortator_batch* batch) {
 hortator_status hortator_adjoint(hortator_model* model, hortator_batch* batch, const hortator_array* cotangent,
                                  const hortator_array* gradient) {
   return guarded([&] {
-    BoundBatch arrays(batch_of(batch));  // with the two more, whose roles do not matter
-    arrays.add(HORTATOR_TARGET, cotangent);
-    arrays.add(HORTATOR_TARGET, gradient);
-    const StreamOrder order(arrays.streams());
-    const auto& added = arrays.tensors().targets;
-    model_of(model).adjoint(batch_of(batch).tensors(), added[added.size() - 2], added.back());
+    const BatchAndArrays bound(batch, {cotangent, gradient});
+    const auto& arrays = bound.arrays();
+    model_of(model).adjoint(bound.tensors(), arrays[0], arrays[1]);
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_tangent(hortator_model* model, hortator_batch* batch, int32_t output, int32_t input,
+                                 const hortator_array* direction, const hortator_array* tangent) {
+  return guarded([&] {
+    const BatchAndArrays bound(batch, {direction, tangent});
+    const auto& arrays = bound.arrays();
+    model_of(model).tangent(bound.tensors(), {.output = output, .input = input}, arrays[0], arrays[1]);
+    return HORTATOR_OK;
+  });
+}
+
+hortator_status hortator_jacobian(hortator_model* model, hortator_batch* batch, int32_t output, int32_t input,
+                                  const hortator_array* jacobian) {
+  return guarded([&] {
+    const BatchAndArrays bound(batch, {jacobian});
+    model_of(model).jacobian(bound.tensors(), {.output = output, .input = input}, bound.arrays().front());
     return HORTATOR_OK;
   });
 }

@@ -19,14 +19,6 @@ ExportedFile::ExportedFile(const Section& section) {
   ExportedFile::train(true);
 }
 
-// Without a module in between, whose name would be part of theirs.
-void ExportedFile::adopt(const torch::nn::Module& module) {
-  for (const auto& item : module.named_children()) register_module(item.key(), item.value());
-  for (const auto& item : module.named_parameters(/*recurse=*/false))
-    register_parameter(item.key(), item.value(), item.value().requires_grad());
-  for (const auto& item : module.named_buffers(/*recurse=*/false)) register_buffer(item.key(), item.value());
-}
-
 Network::Tensors ExportedFile::forward(const Tensors& inputs) {
   const auto outputs = model_->forward(inputs);
   Tensors tensors;

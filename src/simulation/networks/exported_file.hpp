@@ -19,8 +19,6 @@ class ExportedFile : public Network {
   void train(bool on = true) override;
 
  private:
-  void adopt(const torch::nn::Module& module);
-
   std::shared_ptr<ExportedModule> model_;
 };
 

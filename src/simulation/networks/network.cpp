@@ -6,6 +6,13 @@
 
 namespace hortator::simulation {
 
+void Network::adopt(const torch::nn::Module& module) {
+  for (const auto& item : module.named_children()) register_module(item.key(), item.value());
+  for (const auto& item : module.named_parameters(/*recurse=*/false))
+    register_parameter(item.key(), item.value(), item.value().requires_grad());
+  for (const auto& item : module.named_buffers(/*recurse=*/false)) register_buffer(item.key(), item.value());
+}
+
 Network::Tensors SingleNetwork::forward(const Tensors& inputs) {
   if (inputs.size() != 1) {
     throw UsageError({.what = text::concat("This model takes one input, the batch has ", inputs.size()),

@@ -20,8 +20,16 @@ class Network : public models::TensorModule {
   /// nothing, if it cannot do so with these tensors.
   virtual bool forward_into(const Tensors& /*inputs*/, const Tensors& /*outputs*/) { return false; }
 
+  /// Whether forward differentiates, so that it needs gradients to be recorded also where none of its own is wanted.
+  virtual bool differentiates() const { return false; }
+
   /// Nothing if the network does not know: those of files from Python and of C++ modules.
   virtual std::optional<FeatureShape> features() const { return {}; }
+
+ protected:
+  /// Makes the members of a module members of this one: without the module in between, whose name would be part of
+  /// theirs.
+  void adopt(const torch::nn::Module& module);
 };
 
 /// A network of one input and one output. Throws UsageError for another number of inputs.

@@ -9,6 +9,7 @@
 #include "core/text/text.hpp"
 #include "simulation/networks/compiled_package.hpp"
 #include "simulation/networks/exported_file.hpp"
+#include "simulation/networks/force_field.hpp"
 #include "simulation/networks/fourier.hpp"
 #include "simulation/networks/graph.hpp"
 #include "simulation/networks/mlp.hpp"
@@ -49,6 +50,21 @@ void convert_floating_point(const torch::nn::Module& module, at::ScalarType type
   }
 }
 
+/// The network with forces as its second output, which come from its energy.
+std::shared_ptr<Network> with_forces(std::shared_ptr<Network> network, const Section& model) {
+  const auto shape = network->features();
+  if (shape && shape->outputs != 1) {
+    throw model.error("forces",
+                      text::concat("the model has ", shape->outputs, " output features, and an energy is one"),
+                      "give the model one output feature");
+  }
+  if (model.flag("normalize", false)) {
+    throw model.error("forces", "forces and normalize exclude each other: statistics of energies do not scale forces",
+                      "leave normalize out, and choose units in which energies and forces are about 1");
+  }
+  return std::make_shared<ForceField>(std::move(network));
+}
+
 }  // namespace
 
 at::ScalarType scalar_type_of(const Section& model) {
@@ -69,6 +85,7 @@ std::shared_ptr<Network> make_network(const Section& model) {
     throw model.error("type", text::concat("unknown type ", text::quote(type)), text::suggestion(type, known));
   }
   auto network = found->second(model);
+  if (model.flag("forces", false)) network = with_forces(std::move(network), model);
   if (model.flag("normalize", false)) {
     const auto shape = network->features();
     if (!shape) {

@@ -29,9 +29,27 @@ void require_same_shape(const at::Tensor& output, const at::Tensor& target) {
        .hint = "bind a target of the output's shape"});
 }
 
-/// The sum of the losses of all outputs.
-Loss over_pairs(PairLoss loss) {
-  return [loss = std::move(loss)](const Tensors& outputs, const Tensors& targets, const Tensors& arguments) {
+std::vector<double> weights_of(const Section& section) {
+  auto weights = section.numbers("weights", {});
+  for (const double weight : weights) {
+    if (!(weight >= 0)) throw section.error("weights", "expected numbers from 0, one for each output");
+  }
+  return weights;
+}
+
+void require_weights(std::size_t weights, std::size_t outputs) {
+  if (weights == 0 || weights == outputs) return;
+  throw UsageError({.what = text::concat("The loss has ", text::count(static_cast<long long>(weights), "weight"),
+                                         ", the model ", text::count(static_cast<long long>(outputs), "output")),
+                    .hint = "give loss.weights a number for each output, 0 for one that is not compared"});
+}
+
+/// The sum of the losses of all outputs, with the section's weights. One of weight 0 is not computed: its target may be
+/// anything.
+Loss over_pairs(PairLoss loss, const Section& section) {
+  return [loss = std::move(loss), weights = weights_of(section)](const Tensors& outputs, const Tensors& targets,
+                                                                 const Tensors& arguments) {
+    require_weights(weights.size(), outputs.size());
     if (outputs.size() != targets.size() || targets.empty()) {
       throw UsageError(
           {.what = text::concat("The model has ", text::count(static_cast<long long>(outputs.size()), "output"),
@@ -42,18 +60,27 @@ Loss over_pairs(PairLoss loss) {
       throw UsageError(
           {.what = "This loss takes no further arguments (HORTATOR_LOSS_ARGUMENT)", .hint = "use a TorchScript loss"});
     }
-    auto sum = loss(outputs.front(), targets.front());
-    for (std::size_t i = 1; i < outputs.size(); ++i) sum = sum + loss(outputs[i], targets[i]);
-    return sum;
+    at::Tensor sum;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const double weight = weights.empty() ? 1 : weights[i];
+      if (weight == 0) continue;
+      auto one = loss(outputs[i], targets[i]);
+      if (weight != 1) one = one * weight;
+      sum = sum.defined() ? sum + one : one;
+    }
+    if (sum.defined()) return sum;
+    throw UsageError({.what = "All weights of the loss are 0", .hint = "give one output a weight above 0"});
   };
 }
 
 template <typename Function>
-Loss elementwise(Function function) {
-  return over_pairs([function](const at::Tensor& output, const at::Tensor& target) {
-    require_same_shape(output, target);
-    return function(output, target.to(output.scalar_type()));
-  });
+Loss elementwise(const Section& section, Function function) {
+  return over_pairs(
+      [function](const at::Tensor& output, const at::Tensor& target) {
+        require_same_shape(output, target);
+        return function(output, target.to(output.scalar_type()));
+      },
+      section);
 }
 
 Loss scripted(const Section& section) {
@@ -74,20 +101,25 @@ Loss loss_of(const std::string& type, const Section& section, const Section& mod
   if (type == "torchscript") return scripted(section);
   if (type == "cross_entropy") {
     const double smoothing = section.number("label_smoothing", 0);
-    return over_pairs([smoothing](const at::Tensor& output, const at::Tensor& target) {
-      const auto labels = target.is_floating_point() ? target : target.to(at::kLong);
-      return at::cross_entropy_loss(output, labels, {}, at::Reduction::Mean, -100, smoothing);
-    });
+    return over_pairs(
+        [smoothing](const at::Tensor& output, const at::Tensor& target) {
+          const auto labels = target.is_floating_point() ? target : target.to(at::kLong);
+          return at::cross_entropy_loss(output, labels, {}, at::Reduction::Mean, -100, smoothing);
+        },
+        section);
   }
   const auto reduction = reduction_of(section);
   if (type == "mse")
-    return elementwise([=](const auto& output, const auto& target) { return at::mse_loss(output, target, reduction); });
+    return elementwise(section,
+                       [=](const auto& output, const auto& target) { return at::mse_loss(output, target, reduction); });
   if (type == "l1")
-    return elementwise([=](const auto& output, const auto& target) { return at::l1_loss(output, target, reduction); });
+    return elementwise(section,
+                       [=](const auto& output, const auto& target) { return at::l1_loss(output, target, reduction); });
   if (type == "huber") {
     const double delta = section.number("delta", 1.0);
-    return elementwise(
-        [=](const auto& output, const auto& target) { return at::huber_loss(output, target, reduction, delta); });
+    return elementwise(section, [=](const auto& output, const auto& target) {
+      return at::huber_loss(output, target, reduction, delta);
+    });
   }
   const std::vector<std::string> known = {"mse", "l1", "huber", "cross_entropy", "torchscript"};
   throw model.error("loss", text::concat("unknown type ", text::quote(type)), text::suggestion(type, known));

@@ -22,6 +22,7 @@
 #include "simulation/training/buffer_copies.hpp"
 #include "simulation/training/common_backward.hpp"
 #include "simulation/training/network_call.hpp"
+#include "simulation/training/results.hpp"
 #include "step/gradients/protection.hpp"
 
 namespace hortator::simulation {
@@ -40,20 +41,6 @@ c10::ScalarType type_of(const torch::nn::Module& module, const Section& settings
     }
   }
   return c10::kFloat;
-}
-
-void write_result(const at::Tensor& result, const at::Tensor& to, const char* what) {
-  if (result.sizes() != to.sizes()) {
-    throw UsageError({.what = text::concat("The ", what, " has the shape ", result.sizes(), ", its array ", to.sizes()),
-                      .hint = "bind an array of that shape"});
-  }
-  if (!c10::canCast(result.scalar_type(), to.scalar_type())) {
-    throw UsageError(
-        {.what = text::concat("The ", what, " has the type ", result.scalar_type(), ", its array ", to.scalar_type()),
-         .why = "its fractions or imaginary parts would be lost",
-         .hint = "bind an array of floating-point numbers, or of complex ones"});
-  }
-  at::Tensor(to).copy_(result);
 }
 
 std::int64_t samples_of(const TensorBatch& batch) {
@@ -83,6 +70,7 @@ TrainedModel::TrainedModel(Accelerator& accelerator, std::string name, const Sec
 }
 
 void TrainedModel::build(const Section& settings) {
+  together_ = JointInference::read(settings);
   auto parts = make_model(settings);
   network_ = std::move(parts.network);
   learning_ = std::move(parts.learning);
@@ -93,10 +81,19 @@ void TrainedModel::build(const Section& settings) {
   max_value_ = parts.max_value;
   weighing_ = parts.weighing;
   type_ = type_of(*network_, settings);
+  require_forces_of_whole_parameters();
   accumulation_ = accelerator_.options().gradient_accumulation_steps;
 }
 
+void TrainedModel::require_forces_of_whole_parameters() const {
+  if (!network_->differentiates() || accelerator_.options().zero.stage.value_or(0) < 3) return;
+  throw UsageError({.what = text::concat("The model ", text::quote(name_), " has forces in a run with zero_stage 3"),
+                    .why = "forces need a backward pass within the forward pass, when a rank has parts of parameters",
+                    .hint = "use zero_stage 2"});
+}
+
 void TrainedModel::prepare() {
+  if (together_) joint_ = std::make_unique<JointInference>(comm(), accelerator_.device(), name_, *together_);
   if (!optimizer_) {
     prepared_.emplace(accelerator_.prepare_model(network_, {.evaluation_mode = true}));
     return;
@@ -198,9 +195,12 @@ bool TrainedModel::writes_directly(const TensorBatch& batch) {
 void TrainedModel::infer(const TensorBatch& batch) {
   const machine::OpenmpThreads threads(policy_.threads);
   require_local_parameters("infer");
-  const c10::InferenceMode inference;
-  if (writes_directly(batch)) return;
-  const auto results = outputs_of(batch.inputs);
+  std::optional<c10::InferenceMode> inference;
+  if (!network_->differentiates()) inference.emplace();
+  const at::NoGradGuard no_grad;
+  if (!joint_ && writes_directly(batch)) return;
+  const auto compute = [this](const Tensors& inputs) { return outputs_of(inputs); };
+  const auto results = joint_ ? joint_->infer(batch.inputs, compute) : compute(batch.inputs);
   if (results.size() != batch.outputs.size()) {
     throw UsageError({.what = text::concat("The model ", text::quote(name_), " has ",
                                            text::count(static_cast<long long>(results.size()), "output"),
@@ -208,41 +208,6 @@ void TrainedModel::infer(const TensorBatch& batch) {
                       .hint = "bind one array for each output (HORTATOR_OUTPUT)"});
   }
   for (std::size_t i = 0; i < results.size(); ++i) write_result(results[i], batch.outputs[i], "output");
-}
-
-void TrainedModel::adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient) {
-  const machine::OpenmpThreads threads(policy_.threads);
-  require_local_parameters("adjoint");
-  auto inputs = adapted(batch.inputs);
-  const auto differentiated = input_to_differentiate(batch);
-  inputs.front() = differentiated;
-  const auto outputs = outputs_of(inputs);
-  if (outputs.empty() || !outputs.front().requires_grad()) {
-    throw UsageError({.what = text::concat("The model ", text::quote(name_), " has no derivatives"),
-                      .why = "its output does not depend on its first input by differentiable operators",
-                      .hint = "use a model that LibTorch can differentiate: compiled packages only infer"});
-  }
-  const auto& output = outputs.front();
-  const auto weights = adapted({cotangent}).front();
-  if (weights.sizes() != output.sizes()) {
-    throw UsageError(
-        {.what = text::concat("The cotangent has the shape ", weights.sizes(), ", the output ", output.sizes())});
-  }
-  const auto gradients = computed(name_, batch.inputs, [&] {
-    return torch::autograd::grad({output}, {differentiated}, {weights.to(output.scalar_type())});
-  });
-  const at::NoGradGuard no_grad;
-  write_result(gradients.front(), gradient, "gradient");
-}
-
-at::Tensor TrainedModel::input_to_differentiate(const TensorBatch& batch) const {
-  if (batch.inputs.empty())
-    throw UsageError({.what = "The batch has no input", .hint = "bind an array as HORTATOR_INPUT"});
-  const auto input = adapted({batch.inputs.front()}).front();
-  if (input.is_floating_point() || input.is_complex()) return input.detach().requires_grad_();
-  throw UsageError({.what = text::concat("The first input has the type ", input.scalar_type()),
-                    .why = "there are no derivatives with respect to whole numbers",
-                    .hint = "bind an array of floating-point numbers first"});
 }
 
 // Distinguishes this model's calls from those of other models of the run.

@@ -10,6 +10,7 @@
 
 #include "mpi/communicator.hpp"
 #include "simulation/calls/handles.hpp"
+#include "simulation/derivatives/linearization.hpp"
 #include "simulation/networks/network.hpp"
 #include "simulation/samples/feature_statistics.hpp"
 #include "simulation/samples/tensor_batch.hpp"
@@ -18,6 +19,7 @@
 
 #include "simulation/sections/section.hpp"
 #include "simulation/settings/run_settings.hpp"
+#include "simulation/together/joint_inference.hpp"
 #include "simulation/training/left_out_steps.hpp"
 #include "simulation/training/loss_agreement.hpp"
 
@@ -55,10 +57,20 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   Step train(const MakeBatch& batch, bool wants_loss);
   /// The loss, without training; left out if no rank has samples. @collective
   Step evaluate(const MakeBatch& batch, bool wants_loss);
-  /// Writes the outputs of the batch. Local.
+  /// Writes the outputs of the batch. Local, but for models that ranks infer together: these wait for other ranks, no
+  /// longer than the settings allow.
   void infer(const TensorBatch& batch);
   /// Writes the gradient of sum(cotangent * output) with respect to the first input. Local.
   void adjoint(const TensorBatch& batch, const at::Tensor& cotangent, const at::Tensor& gradient);
+  /// An output, and the input with respect to which it is differentiated.
+  struct DerivativeOf {
+    std::int64_t output = 0;
+    std::int64_t input = 0;
+  };
+  /// Writes the change of the output for a small change of the input along `direction`. Local.
+  void tangent(const TensorBatch& batch, DerivativeOf which, const at::Tensor& direction, const at::Tensor& tangent);
+  /// Writes [samples, output..., input...], or all derivatives to an array [output..., input...]. Local.
+  void jacobian(const TensorBatch& batch, DerivativeOf which, const at::Tensor& jacobian);
   using Weights = std::vector<std::pair<std::string, at::Tensor>>;
   /// All parameters and buffers with their names, to be read. Throws UsageError where a rank has only parts of them.
   Weights whole_weights() const;
@@ -87,6 +99,7 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   std::int64_t call_number(bool trains) const;
   void require_trainable() const;
   void require_unsharded_parameters() const;
+  void require_forces_of_whole_parameters() const;
   double weight_of(std::int64_t samples) const;
   void judge(const at::Tensor& loss, bool wants_loss, LocalLoss& mine) const;
   at::Tensor forward(const TensorBatch& batch, bool wants_loss, LocalLoss& mine);
@@ -95,7 +108,7 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   bool leave_out();
   void refuse_update();
   void require_local_parameters(const char* call) const;
-  at::Tensor input_to_differentiate(const TensorBatch& batch) const;
+  Linearization linearized(const TensorBatch& batch, DerivativeOf which, bool twice);
   Weights weights() const;
 
   Accelerator& accelerator_;
@@ -116,6 +129,8 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   bool refuses_update_ = false;  ///< the rest of it, after a micro-step that was left out
   LeftOutSteps left_out_;
   LossWeighing weighing_ = LossWeighing::by_samples;
+  std::optional<JointInference::Settings> together_;
+  std::unique_ptr<JointInference> joint_;  ///< null where each rank infers on its own
   bool has_statistics_ = false;
   bool is_training_ = true;
 };
