@@ -129,10 +129,9 @@ std::vector<std::string> job_lines(const launching::Settings& settings, launchin
 /// The script of one job, which starts `hortator scale run` in its allocation.
 std::string study_script(const fs::path& folder, int ranks, const launching::Settings& settings,
                          launching::Scheduler scheduler) {
-  const bool is_slurm = scheduler == launching::Scheduler::slurm;
   std::string script = "#!/bin/bash\n";
   for (const auto& line : job_lines(settings, scheduler, folder.string())) {
-    script.append(is_slurm ? "#SBATCH " : "#PBS ").append(line).append("\n");
+    script.append(launching::facts_of(scheduler).prefix).append(line).append("\n");
   }
   script += "cd " + launching::shell_quote(fs::current_path().string()) + " || exit 1\n";
   for (const auto& module : settings.list("modules")) script += "module load " + launching::shell_quote(module) + "\n";
