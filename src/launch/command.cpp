@@ -8,6 +8,7 @@
 
 #include "core/text/text.hpp"
 #include "launch/binding.hpp"
+#include "launch/flux_run.hpp"
 #include "launch/settings/synonyms.hpp"
 
 namespace hortator::launching {
@@ -192,15 +193,18 @@ Arguments open_mpi_output(const LaunchRequest& request, int major) {
   return arguments;
 }
 
-// Without PBS's agent, ranks on other nodes would run outside of the job: without its limits, and not killed with it.
-Arguments open_mpi_in_pbs(const LaunchEnvironment& environment) {
-  if (environment.pbs_node_file.empty()) return {};
-  if (environment.pbs_agent.empty()) {
-    throw Error({.what = "This Open MPI was built without PBS support, and there is no pbs_tmrsh",
+// Without the scheduler's agent, ranks on other nodes would run outside of the job: without its limits, and not killed
+// with it.
+Arguments open_mpi_in_batch_job(const LaunchEnvironment& environment) {
+  if (environment.node_file.empty()) return {};
+  if (environment.agent.empty()) {
+    throw Error({.what = text::concat("This Open MPI was built without support for ", environment.batch_title,
+                                      ", and there is no ", environment.batch_title == "PBS" ? "pbs_tmrsh" : "blaunch"),
                  .why = "ranks on other nodes would not belong to the job",
-                 .hint = "load an Open MPI that was built with tm, or add PBS's bin folder to PATH"});
+                 .hint = text::concat("load an Open MPI that was built with it, or add the bin folder of ",
+                                      environment.batch_title, " to PATH")});
   }
-  return {"--hostfile", environment.pbs_node_file, "--mca", "plm_rsh_agent", environment.pbs_agent};
+  return {"--hostfile", environment.node_file, "--mca", "plm_rsh_agent", environment.agent};
 }
 
 // Open MPI passes only named variables to other hosts; other launchers pass the whole environment.
@@ -217,7 +221,7 @@ Arguments open_mpi(const LaunchRequest& request, const LaunchEnvironment& enviro
   if (!request.hostfile.empty()) {
     append(arguments, {"--hostfile", request.hostfile});
   } else {
-    append(arguments, open_mpi_in_pbs(environment));
+    append(arguments, open_mpi_in_batch_job(environment));
   }
   if (!request.hosts.empty()) append(arguments, {"--host", hosts_with_slots(request)});
   append(arguments, open_mpi_placement(request, environment));
@@ -280,6 +284,7 @@ Arguments other(const LaunchRequest& request, const LaunchEnvironment& environme
 
 Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& environment) {
   if (environment.in_slurm && environment.srun_mpi) return srun(request, environment);
+  if (environment.in_flux) return flux_run(request, environment);
   if (request.bcast)
     throw UsageError({.what = "--bcast works only with srun", .hint = "drop it: mpirun starts the ranks here"});
   Arguments arguments;

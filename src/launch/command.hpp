@@ -13,13 +13,16 @@ namespace hortator::launching {
 /// The environment of a launch. The caller fills it in.
 struct LaunchEnvironment {
   bool in_slurm = false;  ///< inside a Slurm allocation with nodes
+  bool in_flux = false;   ///< inside an instance of Flux: `flux run` starts the ranks
   /// The --mpi that both srun and this MPI support; nothing: mpirun starts the ranks in the allocation.
   std::optional<std::string> srun_mpi = "pmix";
   /// From the allocation: since Slurm 22.05, srun does not inherit it from sbatch.
   std::optional<int> cpus_per_task = {};
-  bool in_other_batch_job = false;  ///< PBS, LSF, ...: mpirun gets nodes and slots from the scheduler
-  std::string pbs_node_file = "";   ///< set if the MPI has no PBS support and needs the list of nodes
-  std::string pbs_agent = "";       ///< jobs/pbs_agent.sh; empty: there is no PBS command that starts processes
+  bool in_other_batch_job = false;       ///< Flux, PBS, LSF, ...: the launcher gets nodes and slots from the scheduler
+  std::string_view batch_title = "PBS";  ///< of that scheduler
+  std::string node_file = "";  ///< set if Open MPI has no support for the scheduler and needs the list of nodes
+  std::string agent =
+      "";  ///< starts Open MPI's daemons on other nodes; empty: there is no command of the scheduler for it
   /// CPUs that PBS has given to all ranks together, and has put into OMP_NUM_THREADS of each: they are divided here.
   std::optional<int> pbs_cpus = {};
   /// PBS has given a part of this node's CPUs, and does not confine the job to them: mpirun must not bind ranks,

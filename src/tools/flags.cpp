@@ -66,7 +66,7 @@ std::optional<std::string> scheduler_in_settings(const Arguments& arguments) {
 launching::Dialect dialect_of_job(const Arguments& arguments) {
   const auto scheduler = scheduler_in_settings(arguments);
   if (scheduler) return *scheduler == "pbs" ? launching::Dialect::pbs : launching::Dialect::slurm;
-  const bool has_pbs_only = !find_program("sbatch") && find_program("qsub");
+  const bool has_pbs_only = !find_program("sbatch") && find_program("qsub") && !core::variable("SGE_ROOT");
   return has_pbs_only ? launching::Dialect::pbs : launching::Dialect::slurm;
 }
 

@@ -5,60 +5,47 @@
 
 #include "core/text/text.hpp"
 #include "launch/job/conflicts.hpp"
+#include "launch/job/directive_values.hpp"
+#include "launch/job/other_directives.hpp"
 #include "launch/settings/walltime.hpp"
 
 namespace hortator::launching {
 namespace {
 
-using Lines = std::vector<std::string>;
-
-constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-";
-// Slurm's constraints may contain operators.
-constexpr std::string_view with_operators =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-&|*()[]";
+using Lines = DirectiveLines;
 
 constexpr std::string_view dependency_characters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-?[]";
 
-std::string flag_named(std::string_view key) {
-  std::string flag(key);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
-const std::string& checked_value(const std::string& value, std::string_view what, std::string_view characters = plain) {
-  const auto at = value.find_first_not_of(characters);
-  if (at == std::string::npos && !value.empty()) return value;
-  throw UsageError({.what = text::concat("--", flag_named(what), ": expected letters, digits and ",
-                                         characters.substr(62), ", got ", text::quote(value)),
-                    .why = "values in the scheduler's lines cannot be quoted"});
-}
-
-void add(Lines& lines, const Job& job, std::string_view key, const std::string& option,
-         std::string_view characters = plain) {
-  if (const auto value = job.settings.word(key)) lines.push_back(option + checked_value(*value, key, characters));
-}
-
 // Its tasks would share one run folder.
 void refuse_array(const std::string& line, Scheduler scheduler) {
-  const bool is_array =
-      scheduler == Scheduler::slurm ? line.starts_with("--array") || line.starts_with("-a") : line.starts_with("-J");
+  const auto begins_with = [&](std::initializer_list<std::string_view> options) {
+    return std::ranges::any_of(options, [&](std::string_view option) { return line.starts_with(option); });
+  };
+  const bool is_array = (scheduler == Scheduler::slurm && begins_with({"--array", "-a"})) ||
+                        (scheduler == Scheduler::pbs && begins_with({"-J"})) ||
+                        (scheduler == Scheduler::lsf && begins_with({"-J"}) && line.find('[') != std::string::npos) ||
+                        (scheduler == Scheduler::grid_engine && begins_with({"-t "}));
   if (!is_array) return;
   throw UsageError({.what = "--directive: " + text::quote(line) + " makes an array",
                     .why = "without --array its tasks would write to the same run folder",
                     .hint = "use --array 0-3"});
 }
 
-// Unchanged, but each must be a single line that is an option. No option of qsub begins with two dashes.
+// Only options of Slurm and Flux begin with two dashes.
+bool has_long_options(Scheduler scheduler) { return scheduler == Scheduler::slurm || scheduler == Scheduler::flux; }
+
+// Unchanged, but each must be a single line that is an option.
 void add_verbatim(Lines& lines, const Job& job) {
   const auto characters = std::string(with_operators) + " ";
   for (const auto& line : job.settings.list("directives")) {
     refuse_array(line, job.scheduler);
     if (!line.starts_with('-'))
       throw UsageError({.what = "--directive: expected a line that begins with '-', got " + text::quote(line)});
-    if (job.scheduler == Scheduler::pbs && line.starts_with("--")) {
-      throw UsageError({.what = text::quote(line) + " is an option of Slurm, and this is a PBS job",
-                        .hint = "use --directive with PBS's counterpart, such as '-l place=excl'"});
+    if (!has_long_options(job.scheduler) && line.starts_with("--")) {
+      const auto title = facts_of(job.scheduler).title;
+      throw UsageError({.what = text::concat(text::quote(line), " is an option of Slurm, and this job is for ", title),
+                        .hint = text::concat("use --directive with ", title, "'s counterpart")});
     }
     lines.push_back(checked_value(line, "directive", characters));
   }
@@ -79,8 +66,8 @@ std::string array_text(const ArrayTasks& array) {
 }
 
 void add_memory(Lines& lines, const Job& job) {
-  add(lines, job, "mem", "--mem=");
-  add(lines, job, "mem_per_cpu", "--mem-per-cpu=");
+  add_directive(lines, job, "mem", "--mem=");
+  add_directive(lines, job, "mem_per_cpu", "--mem-per-cpu=");
 }
 
 Lines slurm(const Job& job) {
@@ -99,36 +86,25 @@ Lines slurm(const Job& job) {
   if (job.array) lines.push_back("--array=" + array_text(*job.array));
   if (job.settings.is_on("exclusive")) lines.emplace_back("--exclusive");
   add_memory(lines, job);
-  add(lines, job, "error", "--error=");
-  add(lines, job, "dependency", "--dependency=", dependency_characters);
+  add_directive(lines, job, "error", "--error=");
+  add_directive(lines, job, "dependency", "--dependency=", dependency_characters);
   if (job.restarts > 0) lines.emplace_back("--no-kill");
-  add(lines, job, "account", "--account=");
-  add(lines, job, "queue", "--partition=");
-  add(lines, job, "qos", "--qos=");
-  add(lines, job, "constraint", "--constraint=", with_operators);
-  add(lines, job, "reservation", "--reservation=");
-  add(lines, job, "licenses", "--licenses=");
+  add_directive(lines, job, "account", "--account=");
+  add_directive(lines, job, "queue", "--partition=");
+  add_directive(lines, job, "qos", "--qos=");
+  add_directive(lines, job, "constraint", "--constraint=", with_operators);
+  add_directive(lines, job, "reservation", "--reservation=");
+  add_directive(lines, job, "licenses", "--licenses=");
   if (job.settings.word("mail") || job.settings.word("mail_type"))
     lines.push_back("--mail-type=" + checked_value(job.settings.word("mail_type").value_or("END,FAIL"), "mail_type"));
-  add(lines, job, "mail", "--mail-user=");
+  add_directive(lines, job, "mail", "--mail-user=");
   return lines;
-}
-
-// In MB. PBS counts memory by node.
-std::optional<long long> memory_of_node(const Job& job) {
-  if (const auto memory = job.settings.word("mem")) return parse_memory(*memory);
-  const auto each = job.settings.word("mem_per_cpu");
-  if (!each) return {};
-  const int ranks = *job.request.ranks_per_node;
-  return *parse_memory(*each) * job.cpus_per_node.value_or(ranks * job.request.threads.value_or(1));
 }
 
 std::string select(const Job& job) {
   const auto& request = job.request;
   const int ranks = *request.ranks_per_node;
-  auto line =
-      text::concat("-l select=", *request.nodes,
-                   ":ncpus=", job.cpus_per_node.value_or(ranks * request.threads.value_or(1)), ":mpiprocs=", ranks);
+  auto line = text::concat("-l select=", *request.nodes, ":ncpus=", cpus_of_node(job), ":mpiprocs=", ranks);
   // PBS would set OMP_NUM_THREADS to ncpus for every rank.
   line += text::concat(":ompthreads=", cpus_per_rank(job).value_or(1));
   if (request.gpus_per_node.value_or(0) > 0) line += text::concat(":ngpus=", *request.gpus_per_node);
@@ -180,13 +156,6 @@ std::string place_of(const Job& job) {
   return is_exclusive ? "-l place=excl" : "";
 }
 
-std::string mail_points(const Job& job) {
-  const auto types = job.settings.word("mail_type");
-  if (!types) return "ae";
-  if (const auto points = mail_points_of_types(*types)) return *points;
-  throw UsageError({.what = "--mail-type: PBS has BEGIN, END, FAIL, ALL and NONE, got " + text::quote(*types)});
-}
-
 Lines pbs(const Job& job) {
   refuse_slurm_settings(job);
   checked_value(job.run_dir, "run_dir");
@@ -194,25 +163,41 @@ Lines pbs(const Job& job) {
                  job.settings.word("error") ? "-j n" : "-j oe", "-k doe"};  // written while the job runs
   if (const auto place = place_of(job); !place.empty()) lines.push_back(place);
   if (job.array) lines.push_back("-J " + array_text(*job.array));
-  add(lines, job, "dependency", "-W depend=");
-  add(lines, job, "error", "-e ");
+  add_directive(lines, job, "dependency", "-W depend=");
+  add_directive(lines, job, "error", "-e ");
   if (const auto output = job.settings.word("output")) {
     lines.push_back("-o " + checked_value(*output, "output"));
   } else if (!job.output.empty())
     lines.push_back("-o " + checked_value(job.output + "/", "run_dir"));
-  add(lines, job, "account", "-A ");
-  add(lines, job, "queue", "-q ");
-  add(lines, job, "filesystems", "-l filesystems=");
-  if (job.settings.word("mail") || job.settings.word("mail_type")) lines.push_back("-m " + mail_points(job));
-  add(lines, job, "mail", "-M ");
+  add_directive(lines, job, "account", "-A ");
+  add_directive(lines, job, "queue", "-q ");
+  add_directive(lines, job, "filesystems", "-l filesystems=");
+  if (const auto points = mail_points(job)) lines.push_back("-m " + *points);
+  add_directive(lines, job, "mail", "-M ");
   return lines;
+}
+
+Lines lines_of(const Job& job) {
+  switch (job.scheduler) {
+    case Scheduler::slurm:
+      return slurm(job);
+    case Scheduler::pbs:
+      return pbs(job);
+    case Scheduler::flux:
+      return flux_directives(job);
+    case Scheduler::lsf:
+      return lsf_directives(job);
+    case Scheduler::grid_engine:
+      return grid_engine_directives(job);
+  }
+  throw Error({.what = "Unknown scheduler"});
 }
 
 }  // namespace
 
 std::vector<std::string> directives(const Job& job) {
   check_conflicts(job);
-  auto lines = job.scheduler == Scheduler::slurm ? slurm(job) : pbs(job);
+  auto lines = lines_of(job);
   add_verbatim(lines, job);
   return lines;
 }

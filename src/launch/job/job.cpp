@@ -83,18 +83,21 @@ LaunchRequest one_on_each_node(const Job& job) {
 
 LaunchEnvironment environment_in_job(const Job& job, LaunchEnvironment environment) {
   environment.in_slurm = job.scheduler == Scheduler::slurm;
+  environment.in_flux = job.scheduler == Scheduler::flux;
   environment.in_other_batch_job = !environment.in_slurm;
-  // The script detects on the node whether Open MPI needs the node list of PBS.
-  environment.pbs_node_file.clear();
+  // The script detects on the node whether Open MPI needs the scheduler's list of nodes.
+  environment.node_file.clear();
   environment.cpus_per_task = cpus_per_rank(job);
-  if (!environment.in_slurm) environment.pbs_cpus = job.request.ranks * environment.cpus_per_task.value_or(1);
+  if (!environment.in_slurm && !environment.in_flux)
+    environment.pbs_cpus = job.request.ranks * environment.cpus_per_task.value_or(1);
   return environment;
 }
 
 // Lines of a `case`: the program of each task of a sweep.
 std::vector<std::string> task_lines(const Job& job) {
   if (job.sweep.empty()) return {};
-  const auto* index = job.scheduler == Scheduler::slurm ? "SLURM_ARRAY_TASK_ID" : "PBS_ARRAY_INDEX";
+  // Slurm has a script of its own; in the other one, tasks count from 0 under all schedulers.
+  const auto* index = job.scheduler == Scheduler::slurm ? "SLURM_ARRAY_TASK_ID" : "task_number";
   std::vector<std::string> lines = {
       text::concat("case ${", index, ":?This is an array: submit it, rather than starting it} in")};
   for (std::size_t i = 0; i < job.sweep.size(); ++i) {
@@ -116,6 +119,24 @@ std::vector<std::string> note_lines(const Job& job) {
     lines.push_back(line + ".");
   }
   return lines;
+}
+
+std::vector<std::string> head_lines(const Job& job) {
+  auto lines = directives(job);
+  for (auto& line : lines) line.insert(0, facts_of(job.scheduler).prefix);
+  return lines;
+}
+
+std::vector<std::string> lines_in(const std::string& text) {
+  auto lines = text::split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+/// How the reader of a script submits it again.
+std::string submits_text(const SchedulerFacts& scheduler) {
+  if (scheduler.scheduler == Scheduler::flux) return "flux batch";
+  return scheduler.scheduler == Scheduler::lsf ? "bsub <" : std::string(scheduler.submits);
 }
 
 }  // namespace
@@ -179,34 +200,40 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
   auto program = std::vector<std::string>{job.request.program};
   program.insert(program.end(), job.request.arguments.begin(), job.request.arguments.end());
   const auto& request = job.request;
-  const TemplateValues values = {.texts = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") +
-                                                         " on " + text::count(*request.nodes, "node")},
-                                           {"launcher", shell_line(launcher_arguments(request, here))},
-                                           {"one_each", shell_line(launcher_arguments(one_on_each_node(job), here))},
-                                           {"open_mpi", environment.mpi == MpiFlavor::open_mpi ? "yes" : "no"},
-                                           {"pass", shell_line(variable_arguments(job))},
-                                           {"program", shell_line(program)},
-                                           {"nodes", std::to_string(*request.nodes)},
-                                           {"per_node", std::to_string(*request.ranks_per_node)},
-                                           {"cpus", std::to_string(cpus_per_rank(job).value_or(1))},
-                                           {"gpus", std::to_string(request.gpus_per_node.value_or(0))},
-                                           {"restarts", std::to_string(job.restarts)},
-                                           {"requeues", std::to_string(job.requeues)},
-                                           {"seconds", std::to_string(job.seconds)},
-                                           {"warning", std::to_string(job.warning_seconds)},
-                                           {"run_dir", shell_quote(job.run_dir)},
-                                           {"folder", shell_quote(job.folder)},
-                                           {"stamp", job.stamp.empty() ? "$job" : job.stamp},
-                                           {"chain", job.is_chain ? "yes" : "no"},
-                                           {"secrets", core::secret_names()}},
-                                 .lines = {{"directives", directives(job)},
-                                           {"exports", exports(job)},
-                                           {"modules", module_lines(job)},
-                                           {"notes", note_lines(job)},
-                                           {"tasks", task_lines(job)},
-                                           {"agent", text::split(templates.agent, '\n')},
-                                           {"common", text::split(templates.common, '\n')}}};
-  return fill(templates.scheduler, values);
+  const auto& scheduler = facts_of(job.scheduler);
+  const TemplateValues values = {
+      .texts = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") + " on " +
+                              text::count(*request.nodes, "node")},
+                {"launcher", shell_line(launcher_arguments(request, here))},
+                {"one_each", shell_line(launcher_arguments(one_on_each_node(job), here))},
+                {"open_mpi", environment.mpi == MpiFlavor::open_mpi && !here.in_flux ? "yes" : "no"},
+                {"scheduler", std::string(scheduler.title)},
+                {"submits", submits_text(scheduler)},
+                {"pass", shell_line(variable_arguments(job))},
+                {"program", shell_line(program)},
+                {"nodes", std::to_string(*request.nodes)},
+                {"per_node", std::to_string(*request.ranks_per_node)},
+                {"cpus", std::to_string(cpus_per_rank(job).value_or(1))},
+                {"gpus", std::to_string(request.gpus_per_node.value_or(0))},
+                {"restarts", std::to_string(job.restarts)},
+                {"requeues", std::to_string(job.requeues)},
+                {"seconds", std::to_string(job.seconds)},
+                {"warning", std::to_string(job.warning_seconds)},
+                {"run_dir", shell_quote(job.run_dir)},
+                {"folder", shell_quote(job.folder)},
+                {"stamp", job.stamp.empty() ? "$job" : job.stamp},
+                {"chain", job.is_chain ? "yes" : "no"},
+                {"secrets", core::secret_names()}},
+      .lines = {{"directives", directives(job)},
+                {"exports", exports(job)},
+                {"modules", module_lines(job)},
+                {"notes", note_lines(job)},
+                {"tasks", task_lines(job)},
+                {"head", head_lines(job)},
+                {"part", lines_in(templates.part)},
+                {"agent", text::split(templates.agent, '\n')},
+                {"common", text::split(templates.common, '\n')}}};
+  return fill(templates.script, values);
 }
 
 }  // namespace hortator::launching

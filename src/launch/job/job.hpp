@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "launch/command.hpp"
+#include "launch/job/scheduler.hpp"
 #include "launch/job/sweep.hpp"
 #include "launch/settings/resources.hpp"
 #include "launch/settings/settings.hpp"
 
 /// Job scripts, made from the same settings as a launch.
 namespace hortator::launching {
-
-enum class Scheduler { slurm, pbs };
 
 struct Job {
   Scheduler scheduler = Scheduler::slurm;
@@ -50,9 +49,11 @@ std::string budget_of(const Job& job, int chain_length);
 /// CPUs of each rank: its threads, or its share of the node's CPUs; nothing if both are unknown.
 std::optional<int> cpus_per_rank(const Job& job);
 
-/// The texts in jobs/: the scheduler's template, the common part, and the agent for Open MPI under PBS.
+/// The texts in jobs/: the script, the scheduler's part of it, the common part, and the agent with which Open MPI
+/// starts its daemons on other hosts.
 struct Templates {
-  std::string scheduler = "";
+  std::string script = "";
+  std::string part = "";
   std::string common = "";
   std::string agent = "";
 };

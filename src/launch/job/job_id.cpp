@@ -25,15 +25,61 @@ bool is_pbs_id(std::string_view line) {
   return end > 0 && (rest.empty() || has_server);
 }
 
+// "f2vWXyz", or with a first character that is not in ASCII: ids in base 58.
+std::optional<std::string> flux_id(std::string_view line) {
+  constexpr std::string_view digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+  constexpr std::string_view hooked_f = "\xc6\x92";
+  auto rest = line;
+  if (rest.starts_with(hooked_f)) {
+    rest.remove_prefix(hooked_f.size());
+  } else if (rest.starts_with('f')) {
+    rest.remove_prefix(1);
+  } else {
+    return {};
+  }
+  const bool is_id = !rest.empty() && rest.find_first_not_of(digits) == std::string_view::npos;
+  return is_id ? std::optional(std::string(line)) : std::nullopt;
+}
+
+// "Job <41> is submitted to queue <normal>."
+std::optional<std::string> lsf_id(std::string_view line) {
+  constexpr std::string_view begin = "Job <";
+  if (!line.starts_with(begin) || line.find("> is submitted") == std::string_view::npos) return {};
+  const auto number = line.substr(begin.size(), line.find('>') - begin.size());
+  return !number.empty() && std::ranges::all_of(number, is_decimal) ? std::optional(std::string(number)) : std::nullopt;
+}
+
+// With -terse: "41", and "41.1-4:1" for an array.
+std::optional<std::string> grid_engine_id(std::string_view line) {
+  const auto number = line.substr(0, line.find('.'));
+  const bool is_id = !number.empty() && std::ranges::all_of(number, is_decimal) &&
+                     line.find_first_not_of("0123456789.-:") == std::string_view::npos;
+  return is_id ? std::optional(std::string(number)) : std::nullopt;
+}
+
+std::optional<std::string> id_in(Scheduler scheduler, const std::string& line) {
+  switch (scheduler) {
+    case Scheduler::slurm:
+      return is_slurm_id(line) ? std::optional(text::split(line, ';').front()) : std::nullopt;
+    case Scheduler::pbs:
+      return is_pbs_id(line) ? std::optional(line) : std::nullopt;
+    case Scheduler::flux:
+      return flux_id(line);
+    case Scheduler::lsf:
+      return lsf_id(line);
+    case Scheduler::grid_engine:
+      return grid_engine_id(line);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::string> job_id(Scheduler scheduler, std::string_view output) {
   auto lines = text::split(output, '\n');
   std::reverse(lines.begin(), lines.end());
   for (const auto& raw : lines) {
-    const auto line = raw.substr(0, raw.find_last_not_of(" \t\r") + 1);
-    if (scheduler == Scheduler::slurm && is_slurm_id(line)) return text::split(line, ';').front();
-    if (scheduler == Scheduler::pbs && is_pbs_id(line)) return line;
+    if (auto id = id_in(scheduler, raw.substr(0, raw.find_last_not_of(" \t\r") + 1))) return id;
   }
   return std::nullopt;
 }

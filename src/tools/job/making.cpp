@@ -33,7 +33,7 @@ std::string read_template(const std::string& name) {
 
 launching::LaunchEnvironment facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
   auto facts = facts_elsewhere(settings);
-  if (scheduler == launching::Scheduler::pbs) return facts;
+  if (scheduler != launching::Scheduler::slurm) return facts;
   facts.srun_mpi = settings.word("srun_mpi");
   if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(run_command("srun --mpi=list").output, facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
@@ -41,11 +41,13 @@ launching::LaunchEnvironment facts_of(const launching::Settings& settings, launc
 }
 
 std::string script_of(const launching::Job& job, const launching::LaunchEnvironment& facts) {
-  const auto* name = job.scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  const auto& scheduler = launching::facts_of(job.scheduler);
+  const auto read = [](std::string_view name) { return name.empty() ? "" : read_template(std::string(name)); };
   return launching::render(job, facts,
-                           {.scheduler = read_template(name),
-                            .common = read_template("common.sh.in"),
-                            .agent = read_template("pbs_agent.sh")});
+                           {.script = read(scheduler.part.empty() ? "slurm.sh.in" : "batch.sh.in"),
+                            .part = read(scheduler.part),
+                            .common = read("common.sh.in"),
+                            .agent = read(scheduler.agent)});
 }
 
 // As the user calls the folder: other nodes may not know where a link or an automounter leads to here.
@@ -55,9 +57,11 @@ std::string working_folder() {
   return own && fs::equivalent(*own, ".", ignored) ? *own : fs::current_path().string();
 }
 
-// PBS passes no PATH to its jobs, unlike Slurm: a program that is found by it here gets its whole path.
+// PBS and Grid Engine pass no PATH to their jobs, unlike the others: a program that is found by it here gets its whole
+// path.
 std::string program_for(launching::Scheduler scheduler, const std::string& typed) {
-  if (scheduler != launching::Scheduler::pbs || typed.find('/') != std::string::npos) return typed;
+  const bool passes_path = scheduler != launching::Scheduler::pbs && scheduler != launching::Scheduler::grid_engine;
+  if (passes_path || typed.find('/') != std::string::npos) return typed;
   const auto found = find_program(typed);
   return found ? fs::absolute(*found).string() : typed;
 }
@@ -99,7 +103,7 @@ std::vector<std::vector<std::string>> submit_commands(launching::Scheduler sched
 void print_job_json(const launching::Job& job, const std::string& script,
                     const std::vector<std::vector<std::string>>& commands) {
   nlohmann::ordered_json json = {{"schema_version", 1},
-                                 {"scheduler", job.scheduler == launching::Scheduler::slurm ? "slurm" : "pbs"},
+                                 {"scheduler", launching::facts_of(job.scheduler).name},
                                  {"name", job.name},
                                  {"ranks", job.request.ranks},
                                  {"nodes", *job.request.nodes},
@@ -165,14 +169,20 @@ std::vector<launching::NodeFacts> ask_pbs() {
 // CPU.
 void complete_cpus(launching::Job& job) {
   if (job.request.threads || job.cpus_per_node) return;
-  const bool is_slurm = job.scheduler == launching::Scheduler::slurm;
-  const auto nodes = is_slurm ? ask_slurm(job.settings) : ask_pbs();
+  const auto& scheduler = launching::facts_of(job.scheduler);
+  if (job.scheduler == launching::Scheduler::flux) return;  // it then gives whole nodes
+  std::vector<launching::NodeFacts> nodes;
+  if (job.scheduler == launching::Scheduler::slurm) nodes = ask_slurm(job.settings);
+  if (job.scheduler == launching::Scheduler::pbs) nodes = ask_pbs();
   job.cpus_per_node =
       launching::cpus_of_any(nodes, {.count = job.request.gpus_per_node.value_or(0), .types = job.request.gpu_types});
-  job.cpus_source = is_slurm ? "sinfo" : "pbsnodes";
+  job.cpus_source = job.scheduler == launching::Scheduler::slurm ? "sinfo" : "pbsnodes";
   if (job.cpus_per_node) return;
-  std::cerr << "hortator: warning: the job asks for one CPU per rank, since " << job.cpus_source
-            << " reports no node that it could get; use --threads N or --cpus-per-node N\n";
+  const bool is_asked = job.scheduler == launching::Scheduler::slurm || job.scheduler == launching::Scheduler::pbs;
+  std::cerr << "hortator: warning: the job asks for one CPU per rank, since "
+            << (is_asked ? text::concat(job.cpus_source, " reports no node that it could get")
+                         : text::concat(scheduler.title, " is not asked for the CPUs of its nodes"))
+            << "; use --threads N or --cpus-per-node N\n";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 #include <iostream>
+#include <set>
 
 #include "core/environment/environment.hpp"
 #include "core/environment/known_variables.hpp"
@@ -75,14 +76,39 @@ void detect_slurm(const launching::Settings& settings, launching::LaunchEnvironm
   if (!facts.srun_mpi) set_mpirun(mpirun_for(settings), facts);
 }
 
-void detect_pbs(launching::LaunchEnvironment& facts) {
+bool open_mpi_has(const std::string& component) {
+  return run_command("ompi_info --parsable").output.find(component) != std::string::npos;
+}
+
+// Open MPI's own support for LSF counts; otherwise the list of hosts and blaunch do the same.
+void detect_lsf(launching::LaunchEnvironment& facts) {
+  facts.in_other_batch_job = true;
+  facts.batch_title = "LSF";
+  const auto hosts = variable("LSB_DJOB_HOSTFILE");
+  if (facts.mpi != launching::MpiFlavor::open_mpi || !hosts || open_mpi_has(":plm:lsf:")) return;
+  facts.node_file = *hosts;
+  if (find_program("blaunch")) facts.agent = (data_folder() / "jobs" / "lsf_agent.sh").string();
+}
+
+// Where Open MPI has no support for it, it would start all ranks on this host.
+void detect_grid_engine(launching::LaunchEnvironment& facts) {
+  facts.in_other_batch_job = true;
+  facts.batch_title = "Grid Engine";
+  if (facts.mpi != launching::MpiFlavor::open_mpi || open_mpi_has(":ras:gridengine:")) return;
+  throw Error({.what = "This Open MPI was built without support for Grid Engine",
+               .why = "all ranks would run on the first host of the job",
+               .hint = "load an Open MPI that was built with --with-sge, or use the script of `hortator job`"});
+}
+
+void detect_batch_job(launching::LaunchEnvironment& facts) {
+  if (variable("LSB_JOBID")) return detect_lsf(facts);
+  if (variable("SGE_ROOT") && variable("PE_HOSTFILE")) return detect_grid_engine(facts);
   const auto job = launching::read_pbs(variable, core::read_whole);
-  facts.in_other_batch_job = job || variable("LSB_JOBID");
+  facts.in_other_batch_job = job.has_value();
   if (!job) return;
-  const bool knows_pbs = run_command("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
-  if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
+  if (facts.mpi == launching::MpiFlavor::open_mpi && !open_mpi_has(":plm:tm:")) facts.node_file = job->node_file;
   if (find_program("pbs_tmrsh") || std::filesystem::exists(variable("PBS_CONF_FILE").value_or("/etc/pbs.conf")))
-    facts.pbs_agent = (data_folder() / "jobs" / "pbs_agent.sh").string();
+    facts.agent = (data_folder() / "jobs" / "pbs_agent.sh").string();
   facts.pbs_cpus = job->cpus;
   facts.shares_node = job->cpus_of_host && facts.cpus > *job->cpus_of_host;
   // At qdel PBS signals mpirun, too, which would kill the ranks one second later. PBS itself kills after ten.
@@ -115,10 +141,41 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
     detect_slurm(settings, facts);
     return facts;
   }
+  if (variable("FLUX_URI") && find_program("flux") && !settings.word("launcher")) {
+    facts.in_flux = facts.in_other_batch_job = true;
+    facts.batch_title = "Flux";
+    facts.mpi = built_mpirun().flavor;
+    return facts;
+  }
   set_mpirun(mpirun_for(settings), facts);
-  detect_pbs(facts);
+  detect_batch_job(facts);
   return facts;
 }
+
+namespace {
+
+std::set<std::string> first_fields(const std::string& file) {
+  std::set<std::string> fields;
+  for (const auto& line : text::split(core::read_whole(file).value_or(""), '\n')) {
+    const auto field = line.substr(0, line.find_first_of(" \t\r"));
+    if (!field.empty()) fields.insert(field);
+  }
+  return fields;
+}
+
+// The hosts of a job of LSF, Grid Engine or Flux; 0 outside of these.
+int hosts_of_other_batch_jobs() {
+  if (const auto file = variable("LSB_DJOB_HOSTFILE"); file && variable("LSB_JOBID"))
+    return static_cast<int>(first_fields(*file).size());
+  if (const auto file = variable("PE_HOSTFILE"); file && variable("SGE_ROOT"))
+    return static_cast<int>(first_fields(*file).size());
+  long long brokers = 0;
+  const bool in_flux = variable("FLUX_URI") && find_program("flux");
+  if (!in_flux || !text::parse_integer(text::first_line(output_of("flux getattr size")), brokers)) return 0;
+  return static_cast<int>(brokers);
+}
+
+}  // namespace
 
 std::vector<std::string> remaining_nodes() {
   const auto job = variable("SLURM_JOB_ID");
@@ -139,6 +196,7 @@ std::vector<std::string> remaining_nodes() {
 
 int nodes_at_hand() {
   if (!variable("SLURM_JOB_ID")) {
+    if (const auto hosts = hosts_of_other_batch_jobs(); hosts > 0) return hosts;
     const auto job = launching::read_pbs(variable, core::read_whole);
     return job && !job->hosts.empty() ? static_cast<int>(job->hosts.size()) : 1;
   }

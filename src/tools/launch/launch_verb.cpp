@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <hortator/error.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -5,12 +6,14 @@
 #include "core/text/text.hpp"
 #include "launch/command_arguments.hpp"
 #include "launch/job/quote.hpp"
+#include "launch/profiler.hpp"
 #include "launch/request.hpp"
 #include "launch/waiting.hpp"
 #include "tools/command_line/command_line.hpp"
 #include "tools/flags.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/ranks_run.hpp"
+#include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 
 namespace hortator::tools {
@@ -52,6 +55,9 @@ void print_launch_help() {
          "at\n"
          "a time and beside the ranks: --on-checkpoint 'rsync -a {} archive:run7'. {} is the checkpoint's folder. No\n"
          "shell reads the command. If it fails, the launch says so, and the run continues.\n\n"
+         "With --profiler nsys or --profiler perf (--profile means the same), each rank runs under that profiler, "
+         "which\n"
+         "writes RUN_DIR/profile/rank_N. Signals then reach the profiler: let the program end after some steps.\n\n"
          "exit code: 0 finished; 75 stopped on purpose, to be resumed; 130 ended by Ctrl-C; 2 wrong usage; otherwise\n"
          "that of the failed rank\n\n"
       << launch_options().named << synonym_help(launch_options());
@@ -96,6 +102,22 @@ std::vector<std::string> on_checkpoint_of(const launching::Settings& settings) {
   return arguments;
 }
 
+// Each rank runs under the profiler. The folder is made here, on a file system of all nodes.
+void add_profiler(launching::LaunchRequest& request, const launching::Settings& settings,
+                  const launching::LaunchEnvironment& facts, bool is_dry) {
+  const auto profiler = settings.word("profiler");
+  if (!profiler) return;
+  if (!is_dry && !find_program(*profiler)) {
+    throw UsageError({.what = text::concat("--profile: no program ", text::quote(*profiler), " on PATH"),
+                      .hint = *profiler == "nsys" ? "load the module of NVIDIA Nsight Systems"
+                                                  : "install linux-perf, or load the module that has it"});
+  }
+  const auto run = settings.word("run_dir").value_or("runs/" + std::string(text::file_name(request.program)));
+  const auto folder = std::filesystem::absolute(run) / "profile";
+  if (!is_dry) std::filesystem::create_directories(folder);
+  request = launching::profiled(std::move(request), *profiler, folder.string(), facts);
+}
+
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
@@ -116,6 +138,7 @@ int launch_verb(const Arguments& arguments) {
   note_assumed_ranks(request);
   const auto facts = detect_environment(settings);
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
+  add_profiler(request, settings, facts, values.contains("json") || values.contains("dry-run"));
   const auto command = launching::command_line(request, facts);
   if (values.contains("json")) {
     print_command_json(request, command);

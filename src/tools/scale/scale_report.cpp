@@ -73,21 +73,27 @@ Cells row(const Study& study, std::size_t i) {
   return cells;
 }
 
-std::vector<Cells> rows(const Study& study) {
-  std::vector<Cells> all = {heading(study)};
-  for (std::size_t i = 0; i < study.sizes.size(); ++i) all.push_back(row(study, i));
-  return all;
-}
-
-std::string mfu_section(const Study& study) {
+std::string mfu_note(const Study& study) {
   const auto& smallest = study.sizes.front();
   const auto peak = with_prefix(*study.peak_flops) + "FLOP/s";
-  return text::concat(
-      "\n## MFU\n\nOperations of matrix products, convolutions and attention in one update, counted on one ",
-      "rank of the smallest run: ", with_prefix(smallest.flops), "FLOP", ", including recomputation. ",
-      "MFU is their rate divided by the peak of ", peak,
-      study.plan.peak_flops ? std::string(", given by --peak-flops.\n")
-                            : text::concat(" in 16 bits, from the data sheet of ", study.device, ".\n"));
+  return text::concat("Operations of matrix products, convolutions and attention in one update, counted on one ",
+                      "rank of the smallest run: ", with_prefix(smallest.flops), "FLOP", ", including recomputation. ",
+                      "MFU is their rate divided by the peak of ", peak,
+                      study.plan.peak_flops ? std::string(", given by --peak-flops.")
+                                            : text::concat(" in 16 bits, from the data sheet of ", study.device, "."));
+}
+
+std::string model_note(const Study& study) {
+  const ScaleModel model(study.setting, study.sizes);
+  const auto& network = study.setting.network;
+  return text::concat("Compute time is that of the smallest run. An all-reduce of the gradients (",
+                      units::bytes(static_cast<std::uint64_t>(study.setting.gradient_bytes)), ") over ",
+                      text::count(network.ranks, "rank"), " takes ", text::print("%.1f us", 1e6 * network.latency),
+                      " and ", text::print("%.3g s", network.seconds_per_byte * 1e9),
+                      " per GB (`hortator bench collectives`); ", text::print("%.0f %%", 100 * model.overlap()),
+                      " of it overlaps with compute (fitted). \"left out\" is the prediction for a size from ",
+                      "a model that was fitted without it. Beyond ", text::count(study.sizes.back().ranks, "rank"),
+                      ", the largest size measured, the curve is extrapolated and dashed.");
 }
 
 /// Powers of two times `from`, up to and including `to`.
@@ -155,6 +161,7 @@ Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, con
   const auto& first = points.front().measure;
   Study study{.plan = plan, .sizes = sizes_of(plan, points)};
   study.device = first.device;
+  study.identity = first.identity;
   study.peak_flops = plan.peak_flops ? plan.peak_flops : observe::peak_flops(first.device);
   const auto& smallest = study.sizes.front();
   study.setting = {.growth = plan.growth,
@@ -182,8 +189,20 @@ std::optional<double> use_of_peak(const Study& study, const ScaleSize& size) {
   return size.flops * size.updates / (size.seconds * *study.peak_flops);
 }
 
+std::vector<std::vector<std::string>> scale_rows(const Study& study) {
+  std::vector<Cells> all = {heading(study)};
+  for (std::size_t i = 0; i < study.sizes.size(); ++i) all.push_back(row(study, i));
+  return all;
+}
+
+std::vector<std::string> scale_notes(const Study& study) {
+  std::vector<std::string> notes = {model_note(study)};
+  if (has_use(study)) notes.push_back(mfu_note(study));
+  return notes;
+}
+
 std::string scale_table(const Study& study) {
-  const auto all = rows(study);
+  const auto all = scale_rows(study);
   std::vector<int> widths(all.front().size(), 0);
   for (const auto& cells : all) {
     for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], core::width_of(cells[i]));
@@ -218,25 +237,15 @@ std::string scale_markdown(const Study& study, const std::string& chart) {
                    study.plan.growth == Growth::strong
                        ? "Strong scaling: the same total work on more ranks; times are of all updates.\n\n"
                        : "Weak scaling: the same work for each rank; times are of one update.\n\n");
-  for (const auto& cells : rows(study)) {
+  for (const auto& cells : scale_rows(study)) {
     page += "| " + text::join(cells, " | ") + " |\n";
     if (cells == heading(study)) page += "|" + text::join(Cells(cells.size(), "---"), "|") + "|\n";
   }
-  const ScaleModel model(study.setting, study.sizes);
-  const auto& network = study.setting.network;
-  const int largest = study.sizes.back().ranks;
   page += text::concat("\nTimes are medians of ", text::count(study.plan.repeats, "run"),
                        ", spreads half of the range. Speed-up is relative to ",
                        text::count(study.sizes.front().ranks, "rank"), ".\n\n![](", chart, ")\n\n## The model\n\n",
-                       "Compute time is that of the smallest run. An all-reduce of the gradients (",
-                       units::bytes(static_cast<std::uint64_t>(study.setting.gradient_bytes)), ") over ",
-                       text::count(network.ranks, "rank"), " takes ", text::print("%.1f us", 1e6 * network.latency),
-                       " and ", text::print("%.3g s", network.seconds_per_byte * 1e9),
-                       " per GB (`hortator bench collectives`); ", text::print("%.0f %%", 100 * model.overlap()),
-                       " of it overlaps with compute (fitted). \"left out\" is the prediction for a size from ",
-                       "a model that was fitted without it. Beyond ", text::count(largest, "rank"),
-                       ", the largest size measured, the curve is extrapolated and dashed.\n");
-  if (has_use(study)) page += mfu_section(study);
+                       model_note(study), '\n');
+  if (has_use(study)) page += text::concat("\n## MFU\n\n", mfu_note(study), '\n');
   return page;
 }
 

@@ -16,6 +16,7 @@ struct Study {
   ScaleModel::Setting setting = {};
   std::string device = "";                ///< of each rank; empty: the CPU
   std::optional<double> peak_flops = {};  ///< operations per second of a rank's device; nothing: unknown
+  std::string identity = "";              ///< versions, the same in all runs
 };
 /// Throws what check_set() throws.
 Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, const Network& network);
@@ -25,6 +26,11 @@ double speed_up(const Study& study, double seconds, int ranks);
 double efficiency(const Study& study, double seconds, int ranks);
 /// Model FLOPs utilisation: operations made, divided by the devices' peak in the same time.
 std::optional<double> use_of_peak(const Study& study, const ScaleSize& size);
+
+/// The heading of the table of sizes, and a row for each size.
+std::vector<std::vector<std::string>> scale_rows(const Study& study);
+/// The model, and MFU where it is known: a paragraph each.
+std::vector<std::string> scale_notes(const Study& study);
 
 /// A table for the terminal.
 std::string scale_table(const Study& study);

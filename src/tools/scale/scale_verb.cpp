@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
+#include "core/time.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
 #include "tools/command_line/command_line.hpp"
@@ -11,9 +12,11 @@
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/scale/runs.hpp"
+#include "tools/scale/scale_page.hpp"
 #include "tools/scale/study_folder.hpp"
 #include "tools/settings_sources.hpp"
 #include "tools/verbs.hpp"
+#include "tools/written_file.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -47,14 +50,14 @@ int print_scale_help() {
   std::cout
       << "usage: hortator scale strong|weak --nodes 1,2,4,8 --ranks-per-node N [options] [--submit] -- PROGRAM "
          "[ARGUMENTS]\n"
-         "       hortator scale report DIR\n\n"
+         "       hortator scale report DIR [--html FILE]\n\n"
          "Runs PROGRAM on several numbers of ranks, three times each, and reports speed-up, efficiency and a model's\n"
          "prediction for larger sizes. strong: the total work is fixed; weak: the work of each rank is fixed. The "
          "program\n"
          "needs no change: Hortator times its updates and leaves out the first few.\n\n"
          "  hortator scale strong --nodes 1,2,4,8 --ranks-per-node 4 --time 00:20:00 --submit -- ./train --steps 200\n"
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
-         "  hortator scale report runs/scale\n\n"
+         "  hortator scale report runs/scale --html study.html      (one file, for a browser)\n\n"
          "exit code: 0 done; 1 a run failed, or runs are missing or cannot be compared; 2 wrong usage\n\n"
       << scale_options().named << synonym_help(scale_options());
   return 0;
@@ -126,10 +129,9 @@ std::vector<std::string> job_lines(const launching::Settings& settings, launchin
 /// The script of one job, which starts `hortator scale run` in its allocation.
 std::string study_script(const fs::path& folder, int ranks, const launching::Settings& settings,
                          launching::Scheduler scheduler) {
-  const bool is_slurm = scheduler == launching::Scheduler::slurm;
   std::string script = "#!/bin/bash\n";
   for (const auto& line : job_lines(settings, scheduler, folder.string())) {
-    script.append(is_slurm ? "#SBATCH " : "#PBS ").append(line).append("\n");
+    script.append(launching::facts_of(scheduler).prefix).append(line).append("\n");
   }
   script += "cd " + launching::shell_quote(fs::current_path().string()) + " || exit 1\n";
   for (const auto& module : settings.list("modules")) script += "module load " + launching::shell_quote(module) + "\n";
@@ -188,7 +190,27 @@ std::string folder_in(const Arguments& arguments, std::size_t count) {
   throw UsageError({.what = "The folder of a study is missing", .hint = "hortator scale report runs/scale"});
 }
 
-int report_again(const Arguments& arguments) { return report_on(folder_in(arguments, 1)); }
+Options report_options() {
+  Options options;
+  options.named.add_options()("html", po::value<std::string>()->value_name("FILE"),
+                              "write a page for a browser as well: one file, with curves to zoom into")(
+      "help,h", "print this help");
+  return options;
+}
+
+int report_again(const Arguments& arguments) {
+  const auto values = parse(arguments, with_text(report_options(), "study"));
+  if (values.contains("help")) return print_scale_help();
+  const auto folders = values.contains("study") ? values["study"].as<Arguments>() : Arguments();
+  const fs::path folder = folder_in(folders, 1);
+  const int code = report_on(folder);
+  if (values.contains("html")) {
+    const auto page = values["html"].as<std::string>();
+    write_file(page, scale_page(read_study(folder), core::unix_time()));
+    std::cout << "page: " << page << '\n';
+  }
+  return code;
+}
 
 // Makes the runs of one size: what each job of a study starts.
 int run_size(const Arguments& arguments) {

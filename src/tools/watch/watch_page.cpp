@@ -1,7 +1,6 @@
 #include "tools/watch/watch_page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
+#include "tools/charts/page.hpp"
 #include "tools/watch/watch_json.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
@@ -20,24 +20,16 @@ using PageJson = nlohmann::ordered_json;
 constexpr std::size_t max_curves = 24;
 constexpr std::size_t max_page_points = 2000;
 
-// Before and after the data.
-constexpr std::array<const char*, 2> page_text = {
+constexpr const char* watch_script =
 #include "tools/watch/page.inc"
-};
-
-// Four digits are more than a pixel.
-double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::fabs(value))));
-  return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
-}
+    ;
 
 PageJson json_of_curve(const Curve& curve) {
   PageJson json = {{"x", PageJson::array()}, {"y", PageJson::array()}};
   const auto thin = thinned(curve, max_page_points);
   for (std::size_t i = 0; i < thin.x.size(); ++i) {
     json["x"].push_back(std::round(thin.x[i] * 10) / 10);
-    json["y"].push_back(core::json_of(rounded(thin.y[i])));
+    json["y"].push_back(core::json_of(page_number(thin.y[i])));
   }
   return json;
 }
@@ -73,11 +65,11 @@ void put_rank_lists(PageJson& json, const std::vector<observe::RankStatus>& rank
     if (is_new) json["hosts"].push_back(rank.host);
     lists["rank"].push_back(rank.rank);
     lists["host"].push_back(host->second);
-    lists["communication"].push_back(rounded(rank.communication));
-    lists["data_wait"].push_back(rounded(rank.data_wait));
+    lists["communication"].push_back(page_number(rank.communication));
+    lists["data_wait"].push_back(page_number(rank.data_wait));
     lists["memory"].push_back(rank.memory_bytes);
-    lists["cpus_used"].push_back(rounded(rank.cpus_used));
-    lists["gpu_busy"].push_back(rank.device_busy ? PageJson(rounded(*rank.device_busy)) : PageJson());
+    lists["cpus_used"].push_back(page_number(rank.cpus_used));
+    lists["gpu_busy"].push_back(rank.device_busy ? PageJson(page_number(*rank.device_busy)) : PageJson());
     lists["silent"].push_back(is_silent(rank, now) ? 1 : 0);
   }
 }
@@ -136,13 +128,6 @@ PageJson data_of(const WatchFacts& facts, double now, double refresh) {
   return json;
 }
 
-// Within a script element: no text of the run can end it.
-std::string for_script(const std::string& json) {
-  std::string safe;
-  for (const char c : json) safe += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return safe;
-}
-
 }  // namespace
 
 std::string watch_page(const WatchFacts& facts, const std::vector<std::pair<std::string, std::string>>& settings,
@@ -152,7 +137,7 @@ std::string watch_page(const WatchFacts& facts, const std::vector<std::pair<std:
   for (const auto& list : {facts.arguments, settings}) {
     for (const auto& [name, value] : list) json["settings"][name] = value;
   }
-  return page_text[0] + for_script(json.dump(-1, ' ', false, PageJson::error_handler_t::replace)) + page_text[1];
+  return html_page(json, watch_script);
 }
 
 }  // namespace hortator::tools

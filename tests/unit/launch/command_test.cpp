@@ -198,11 +198,11 @@ TEST_CASE("each option becomes arguments of Open MPI 4 and 5") {
 
 TEST_CASE("in PBS an Open MPI without tm gets the nodes and PBS's agent") {
   const LaunchEnvironment facts = {
-      .in_other_batch_job = true, .pbs_node_file = "/var/nodes", .pbs_agent = "/data/pbs_agent.sh"};
+      .in_other_batch_job = true, .node_file = "/var/nodes", .agent = "/data/pbs_agent.sh"};
   CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2}, facts) ==
         "mpirun -n 4 --hostfile /var/nodes --mca plm_rsh_agent /data/pbs_agent.sh "
         "--map-by ppr:2:node ./train");
-  CHECK_THROWS_WITH(with_open_mpi({}, {.in_other_batch_job = true, .pbs_node_file = "/var/nodes"}),
+  CHECK_THROWS_WITH(with_open_mpi({}, {.in_other_batch_job = true, .node_file = "/var/nodes"}),
                     ContainsSubstring("no pbs_tmrsh"));
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr auto slurm = Scheduler::slurm;
 constexpr auto pbs = Scheduler::pbs;
+constexpr auto flux = Scheduler::flux;
+constexpr auto lsf = Scheduler::lsf;
+constexpr auto grid_engine = Scheduler::grid_engine;
 
 Job job(Scheduler scheduler, const Lines& given = {}) {
   Layer layer = {{"nodes", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
@@ -70,6 +73,65 @@ TEST_CASE("the directives of PBS") {
   }
 }
 
+TEST_CASE("the directives of Flux") {
+  CHECK(directives(job(flux)) ==
+        Lines{"--job-name=train", "--nodes=2", "--nslots=2", "--time-limit=3600s", "--exclusive"});
+  CHECK(directives(job(flux, {"threads=8", "gpus_per_node=4", "queue=q", "account=a", "constraint=amd&big",
+                              "dependency=afterany:f2x", "directives=--urgency=20"})) ==
+        Lines{"--job-name=train", "--nodes=2", "--nslots=2", "--time-limit=3600s", "--cores-per-slot=32",
+              "--gpus-per-slot=4", "--dependency=afterany:f2x", "--bank=a", "--queue=q", "--requires=amd&big",
+              "--urgency=20"});
+  for (const auto* setting : {"qos=x", "reservation=x", "licenses=x", "mem=4G", "mail=u@x.org", "array=0-3",
+                              "spare_nodes=1", "gpus_per_node=a100:4"}) {
+    CHECK_THROWS_AS(directives(job(flux, {setting})), hortator::UsageError);
+  }
+}
+
+TEST_CASE("the directives of LSF") {
+  CHECK(directives(job(lsf)) ==
+        Lines{"-J train", "-n 8", "-R span[ptile=4]", "-W 1:00", "-L /bin/bash", "-o train-%J.out"});
+  const auto lines = directives(
+      job(lsf, {"threads=8", "gpus_per_node=4", "mem_per_cpu=2G", "exclusive=true", "time=00:10:01",
+                "dependency=afternotok:12", "reservation=r", "mail=u@x.org", "mail_type=BEGIN", "array=0-9%2"}));
+  for (const auto* line : {"-J train[1-10]%2", "-n 64", "-R span[ptile=32]", "-W 0:11", "-gpu num=4",
+                           "-R rusage[mem=65536MB/host]", "-x", "-w exit(12)", "-U r", "-B", "-u u@x.org"}) {
+    CHECK(has(lines, line));
+  }
+  CHECK_FALSE(has(lines, "-N"));
+  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "filesystems=x", "dependency=singleton",
+                              "array=1-3", "array=0,2", "spare_nodes=1", "directives=-J x[1-4]"}) {
+    CHECK_THROWS_AS(directives(job(lsf, {setting})), hortator::UsageError);
+  }
+  CHECK_THROWS_WITH(directives(job(lsf, {"directives=--mem=4G"})), ContainsSubstring("this job is for LSF"));
+}
+
+TEST_CASE("the directives of Grid Engine") {
+  CHECK(directives(job(grid_engine, {"parallel_environment=mpi"})) ==
+        Lines{"-N train", "-S /bin/bash", "-cwd", "-r n", "-l h_rt=01:00:00", "-pe mpi 8", "-j y"});
+  const auto lines = directives(
+      job(grid_engine, {"parallel_environment=mpi-8", "threads=2", "gpus_per_node=2", "chunk_resources=gpu=2",
+                        "mem=64G", "array=0-3%2", "account=a", "dependency=afterany:7", "error=e", "mail=u@x.org"}));
+  for (const auto* line : {"-pe mpi-8 16", "-l gpu=2", "-l h_vmem=8192M", "-t 1-4", "-tc 2", "-P a", "-hold_jid 7",
+                           "-j n", "-e e", "-m ae", "-M u@x.org"}) {
+    CHECK(has(lines, line));
+  }
+  CHECK_THROWS_WITH(directives(job(grid_engine)), ContainsSubstring("--parallel-environment is missing"));
+  CHECK_NOTHROW(directives(job(grid_engine, {"nodes=1", "ranks_per_node=1"})));
+  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "filesystems=x", "dependency=afterok:1",
+                              "array=1-3", "spare_nodes=1", "gpus_per_node=2", "directives=-t 1-4"}) {
+    CHECK_THROWS_AS(directives(job(grid_engine, {"parallel_environment=mpi", setting})), hortator::UsageError);
+  }
+}
+
+TEST_CASE("schedulers are found by their names") {
+  for (const auto& facts : schedulers()) {
+    CHECK(scheduler_named(facts.name) == facts.scheduler);
+    CHECK(facts_of(facts.scheduler).title == facts.title);
+  }
+  CHECK_FALSE(scheduler_named("loadleveler").has_value());
+  CHECK(scheduler_names() == "slurm pbs flux lsf sge");
+}
+
 TEST_CASE("only a job whose output folder exists names it") {
   for (const auto scheduler : {slurm, pbs}) {
     auto submitted = job(scheduler);
@@ -89,6 +151,18 @@ TEST_CASE("the job number is found among what sbatch and qsub print") {
   CHECK(job_id(pbs, "14\nqsub: 3.5 hours: note\n") == "14");
   CHECK_FALSE(job_id(pbs, "qsub: waiting for server\n").has_value());
   CHECK_FALSE(job_id(slurm, "").has_value());
+  CHECK(job_id(flux, "flux-batch: note\nf2vWXyz\n") == "f2vWXyz");
+  CHECK(job_id(flux,
+               "\xc6\x92"
+               "2vWXyz\n") ==
+        "\xc6\x92"
+        "2vWXyz");
+  CHECK_FALSE(job_id(flux, "flux-batch: ERROR: no such queue\n").has_value());
+  CHECK(job_id(lsf, "Note.\nJob <41> is submitted to queue <normal>.\n") == "41");
+  CHECK_FALSE(job_id(lsf, "Job not submitted.\n").has_value());
+  CHECK(job_id(grid_engine, "41\n") == "41");
+  CHECK(job_id(grid_engine, "41.1-4:1\n") == "41");
+  CHECK_FALSE(job_id(grid_engine, "Unable to run job: 12 denied.\n").has_value());
 }
 
 TEST_CASE("values that cannot stand in a directive are refused, in every field") {
@@ -101,6 +175,14 @@ TEST_CASE("values that cannot stand in a directive are refused, in every field")
   for (const auto* key : {"account", "queue", "filesystems", "mail", "job_name", "run_dir"}) {
     for (const auto& value : hostile) {
       CHECK_THROWS_AS(directives(job(pbs, {std::string(key) + "=" + value})), hortator::UsageError);
+    }
+  }
+  for (const auto scheduler : {flux, lsf, grid_engine}) {
+    for (const auto* key : {"account", "queue", "job_name", "run_dir", "output", "error"}) {
+      for (const auto& value : hostile) {
+        CHECK_THROWS_AS(directives(job(scheduler, {"parallel_environment=mpi", std::string(key) + "=" + value})),
+                        hortator::UsageError);
+      }
     }
   }
   for (const auto& value : hostile) {
@@ -130,7 +212,7 @@ TEST_CASE("a template is filled once, and inserted text is not scanned again") {
 }
 
 TEST_CASE("the script quotes arguments and passes variables to the ranks") {
-  const Templates templates = {.scheduler =
+  const Templates templates = {.script =
                                    "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n"
                                    "cd @folder@ stamp @stamp@ chain @chain@ hide @secrets@\n#@ agent\n",
                                .common = "",
@@ -157,7 +239,7 @@ TEST_CASE("the script quotes arguments and passes variables to the ranks") {
 }
 
 TEST_CASE("under PBS each rank gets its share of the node's CPUs as threads") {
-  const Templates templates = {.scheduler = "@launcher@\n@pass@\n"};
+  const Templates templates = {.script = "@launcher@\n@pass@\n"};
   const auto text_of = [&](const Lines& given, MpiFlavor mpi) {
     return render(job(pbs, given), {.mpi = mpi}, templates);
   };

@@ -316,7 +316,7 @@ mkdir both; program both/qsub <<'SH'
 echo 'pbs_version = 23.06.06'
 SH
 PATH=$work/both:$PATH "$hortator" job -n 1 -- ./train >job.sh 2>err; [ $? = 2 ] || wrong 'two schedulers'
-grep -q 'Both sbatch and' err || wrong "$(<err)"
+grep -q 'several schedulers are on PATH: Slurm, PBS' err || wrong "$(<err)"
 
 # Secrets are not in the records: names in any case, values of several lines, passwords in addresses.
 job --scheduler pbs -n 1 -- ./train >job.sh
@@ -491,7 +491,7 @@ alone --over lr=1,2 -n 1 --dry-run -- ./train
 [ "$(grep -c 'mpirun -n 1 .*HORTATOR_RUN_DIR=runs/train/[01] ' out)" = 2 ] || wrong "the commands of a dry run: $(<out)"
 [ ! -e runs ] || wrong 'a dry run has made a folder'
 alone --over lr=1,2 -n 1 --submit -- ./train
-if [ "$code" != 2 ] || ! grep -q 'Neither sbatch nor qsub' err; then wrong "no scheduler to submit to: $(<err)"; fi
+if [ "$code" != 2 ] || ! grep -q 'Neither sbatch, qsub, bsub nor flux' err; then wrong "no scheduler to submit to: $(<err)"; fi
 
 # PBS passes no PATH: a program that is found by it gets its whole path. -V asks PBS for all variables.
 mkdir tools; program tools/gpt </dev/null
@@ -612,7 +612,7 @@ grep -q "node $(hostname) is bad: has 1 of 2 GPUs" out || wrong "the bad node is
 # Missing and contradictory options
 "$hortator" job -n 1 >/dev/null 2>err; [ $? = 2 ] || wrong 'no program'
 PATH=/usr/bin:/bin "$hortator" job -n 1 -- ./train >/dev/null 2>err
-grep -q 'Neither sbatch nor qsub\|hortator job' err || [ -x /usr/bin/sbatch ] || wrong "$(<err)"
+grep -q 'Neither sbatch, qsub, bsub nor flux\|hortator job' err || [ -x /usr/bin/sbatch ] || wrong "$(<err)"
 job -n 5 --nodes 2 -- ./train >/dev/null; grep -q 'evenly' err || wrong "$(<err)"
 
 [ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# page.sh HORTATOR SLEEPING: the page of `hortator watch --html`: one file, without links to others, of at most 3 MB, made in at most 5 s of a
-# million logged steps and ten thousand ranks. In Chromium, where there is one, it shows the figures at two widths without an error and without
-# scrolling sideways (skipped with a reason otherwise). KEEP=FOLDER keeps its images there.
+# page.sh HORTATOR SLEEPING: the pages of `hortator watch --html` and `scale report --html`: one file, without links to others, of at most 3 MB, made
+# in at most 5 s of a million logged steps and ten thousand ranks. In Chromium, where there is one, they show the figures at two widths without an error,
+# curves can be zoomed into, and they scroll at 60 frames a second (skipped with a reason otherwise). KEEP=FOLDER keeps images there.
 set -u
 hortator=$1 sleeping=$2
 keep=${KEEP:-}
+here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/unit/tools/support.sh
-. "$(dirname "$0")/support.sh"
+. "$here/support.sh"
 
 # what is in a page
 page_is_whole() {
@@ -62,6 +63,16 @@ wait "$job"
 wait "$follower" || wrong "it failed: $(cat out err)"
 grep -q '"state":"finished"' d.html || wrong 'the last page is not of the end'
 
+# the page of a study
+run scale weak --ranks 1,2 --repeats 2 --out runs/study -- "$sleeping" weak 30 10; code_is 0
+run scale report runs/study --html study.html; code_is 0; out_has 'page: study.html'; out_has 'efficiency'
+page_is_whole study.html
+grep -q '"name":"Efficiency"' study.html || wrong 'the efficiency is missing'
+grep -q 'overlaps with compute' study.html || wrong 'the model is missing'
+run scale report runs/study --html absent/study.html; code_is 1; err_has 'cannot be written'
+run scale report --html study.html; code_is 2; err_has 'The folder of a study is missing'
+run scale report runs/study --htm study.html; code_is 2; err_has '--html'
+
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || browser=''
 if [ -z "$browser" ]; then
   echo 'skipped: there is no Chromium (apt-get install chromium)'
@@ -82,9 +93,20 @@ else
     if [ -n "$keep" ]; then mkdir -p "$keep" && cp "$name-$width.png" "$keep/"; fi
   }
   for width in 1280 420; do
+    seen study "$width"; out_has 'weak scaling'; out_has '<canvas'; out_has 'measured'
     seen a "$width"; out_has 'finished'; out_has 'memory of a rank'; out_has '<canvas'
     seen b "$width"; out_has 'failed'; out_has 'alert(1)'
     seen large "$width"; out_has '10000 ranks on 1250 nodes'; out_has 'node588'
+  done
+  # A drag over a curve zooms: the address keeps the range of steps.
+  sed 's|</body>|<script>const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect(); for (const [kind, x] of [["pointermove", 100], ["pointerdown", 100], ["pointermove", 200], ["pointerup", 200]]) { const event = new PointerEvent(kind, { clientX: box.left + x, clientY: box.top + 50 }); canvas.dispatchEvent(event); } document.body.dataset.zoom = location.hash;</script></body>|' large.html >zoomed.html
+  seen zoomed 1280
+  zoom=$(grep -oE 'data-zoom="#[0-9.]+,[0-9.]+"' <<<"$out")
+  awk -F'[#,"]' '{ exit !($3 > 0 && $4 > $3 && $4 < 900000) }' <<<"$zoom" || wrong "a drag does not zoom: $zoom"
+  # Other tests may take the processors for a while.
+  for page in large study; do
+    for try in 1 2 3; do python3 "$here/scrolled.py" "$browser" "$page.html" 57 && break; done
+    [ "$try" -lt 3 ] || python3 "$here/scrolled.py" "$browser" "$page.html" 57 || wrong "$page.html does not scroll at 60 frames a second"
   done
   if [ -n "$keep" ]; then
     "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" --window-size=1280,1400 --force-dark-mode --blink-settings=preferredColorScheme=0 \
