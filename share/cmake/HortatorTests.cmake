@@ -36,7 +36,7 @@ if(HORTATOR_MPI STREQUAL "mpich")
 endif()
 
 # PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; one for
-# scripts that mostly wait or compile. Tests that compare times (TIMED) run by themselves.
+# scripts that mostly wait or compile. No test runs beside one that compares times (TIMED).
 function(hortator_processors variable ranks)
   math(EXPR ranks "(${ranks} + 1) / 2")
   set(${variable} ${ranks} PARENT_SCOPE)
@@ -75,7 +75,7 @@ add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 # other than serial. Otherwise it is part of a batch, and name.np<n> exists for `ctest -C single` only. PROGRAM: also linked on its own, as
 # test_<name>_program, for tests that call it. NODES: nodes can be simulated, and MPI's calls counted (tests/support/nodes_by_variable.cpp).
 # OPTIMIZED: compiled as the library is, because its cases compute much in code of their own. TIMED, with ALONE: its cases compare times, so that
-# it runs by itself.
+# no other test runs beside it.
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "ALONE;PROGRAM;NODES;OPTIMIZED;TIMED" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS;DEFINITIONS")
   if(NOT test_TIMEOUT)
@@ -109,7 +109,7 @@ function(hortator_add_test name)
     set(program tests_${group})
     set_property(GLOBAL APPEND PROPERTY HORTATOR_BATCHES ${group})
     if(test_TIMED)
-      message(FATAL_ERROR "${name}: a test that compares times runs by itself, and needs ALONE")
+      message(FATAL_ERROR "${name}: a test that compares times has the machine to itself, and needs ALONE")
     endif()
     if(test_OPTIMIZED)  # the linker takes the first of equal inline functions
       get_property(parts GLOBAL PROPERTY HORTATOR_BATCH_${group})

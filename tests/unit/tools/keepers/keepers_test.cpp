@@ -155,8 +155,8 @@ TEST_CASE("a launch that is asked to stop does not wait for keepers that it star
   const OwnFolder parent("kept");
   fs::create_directories(parent.path);
   const auto started = parent.path / "started";
-  Keepers keepers(plan_of(
-      {"sh", "-c", "[ -e " + started.string() + " ] && exec cat; touch " + started.string() + "; echo ready"}));
+  Keepers keepers(
+      plan_of({"sh", "-c", "[ -e " + started.string() + " ] && exec cat; touch " + started.string() + "; echo ready"}));
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto begin = std::chrono::steady_clock::now();
   CHECK(
