@@ -33,6 +33,7 @@ class Channels;
 class Prepared;
 class RunOutput;
 class StepControl;
+struct DueSaves;
 struct RunFacts;
 
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
