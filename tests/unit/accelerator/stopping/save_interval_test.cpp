@@ -17,17 +17,19 @@ namespace {
 /// A training that saves where should_stop() does.
 class TimedRun {
  public:
-  TimedRun(const fs::path& project, const CheckpointOptions& checkpoint)
+  /// `others`: how much the clocks of all but the main process move in each step.
+  TimedRun(const fs::path& project, const CheckpointOptions& checkpoint, std::chrono::hours others = {})
       : accelerator({.project = {.dir = project, .automatic_checkpoint_naming = true}, .checkpoint = checkpoint}),
+        others_(others),
         sgd_(net_->parameters(), 0.1),
         prepared_(accelerator.prepare(net_, sgd_)) {
     interval().set_clock([this] { return now_; });
   }
   SaveInterval& interval() const { return accelerator::Training::of(accelerator).output.save_interval(); }
 
-  /// One step, after the clock of the main process has moved by `time`. Those of the others are far ahead.
+  /// One step, after the clock of the main process has moved by `time`.
   void step_after(std::chrono::seconds time) {
-    now_ += accelerator.is_main_process() ? time : 1000h;
+    now_ += accelerator.is_main_process() ? time : others_;
     auto& [model, optimizer] = prepared_;
     accelerator.backward(model(at::ones({2, 3})).sum());
     optimizer.step();
@@ -47,6 +49,7 @@ class TimedRun {
 
  private:
   SaveInterval::Clock::time_point now_;
+  std::chrono::seconds others_;
   Net net_;
   torch::optim::SGD sgd_;
   decltype(std::declval<Accelerator&>().prepare(std::declval<Net&>(), std::declval<torch::optim::SGD&>())) prepared_;
@@ -94,17 +97,19 @@ TEST_CASE("a checkpoint is due after a number of updates or a time, whichever co
 TEST_CASE("should_stop() saves into the project by rank 0's clock, on all ranks at the same step") {
   const State state;
   const Folder folder(state, "save_interval");
-  TimedRun run(folder.path(), {.every = 30s});
-  run.step_after(20s);
-  CHECK(run.saves() == 0);
-  run.step_after(20s);
-  CHECK(run.saves() == 1);
-  run.step_after(29s);
-  CHECK(run.saves() == 1);
-  run.step_after(1s);
-  CHECK(run.saves() == 2);
-  CHECK_FALSE(run.accelerator.should_stop());  // without an update there is nothing new
-  CHECK(run.saves() == 2);
+  for (const auto others : {0h, 1000h}) {
+    TimedRun run(folder.path() / std::to_string(others.count()), {.every = 30s}, others);
+    run.step_after(20s);
+    CHECK(run.saves() == 0);
+    run.step_after(20s);
+    CHECK(run.saves() == 1);
+    run.step_after(29s);
+    CHECK(run.saves() == 1);
+    run.step_after(1s);
+    CHECK(run.saves() == 2);
+    CHECK_FALSE(run.accelerator.should_stop());  // without an update there is nothing new
+    CHECK(run.saves() == 2);
+  }
 }
 
 TEST_CASE("should_stop() saves into the project after a number of steps, and counts from the program's own saves") {
