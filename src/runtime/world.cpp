@@ -100,10 +100,7 @@ void warn_of_spinning(const World& world) {
             "ranks with `hortator launch`, set OMP_WAIT_POLICY=passive, or use fewer threads (OMP_NUM_THREADS)");
 }
 
-// Once in a process: programs make several States.
 void warn_of_few_cpus(const World& world) {
-  static bool has_warned = false;
-  if (std::exchange(has_warned, true)) return;
   auto launcher = world.device().is_cpu() ? cpus_of_launcher() : std::nullopt;
   warn_of_cpus(world.comm(), world.host(),
                {.threads = world.threads().threads,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -52,7 +53,8 @@ void warn_of_cpus(const mpi::Communicator& comm, const std::string& host, const 
   if (example == none) return;
   const auto text = mpi::broadcast(
       comm, std::string_view(text::concat("rank ", comm.rank(), " on ", host, " is slow: ", problem)), example);
-  if (comm.rank() == 0) log::warn(text);
+  static std::atomic_flag warned;  // programs make several States
+  if (comm.rank() == 0 && !warned.test_and_set()) log::warn(text);
 }
 
 }  // namespace hortator::runtime

@@ -24,7 +24,8 @@ std::string cpu_warning(const CpuUse& use);
 /// The CPUs of the process that has started this one, if it is a launcher of MPI that binds what it starts.
 std::optional<machine::CpuSet> cpus_of_launcher();
 
-/// Logs a warning for the whole job, with one rank as the example, if cpu_warning() has one on some rank. @collective
+/// Logs a warning for the whole job, with one rank as the example, if cpu_warning() has one on some rank; once in a
+/// process. @collective
 void warn_of_cpus(const mpi::Communicator& comm, const std::string& host, const CpuUse& mine);
 
 }  // namespace hortator::runtime

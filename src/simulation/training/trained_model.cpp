@@ -15,6 +15,7 @@
 #include "core/text/text.hpp"
 #include "machine/cpu/openmp_threads.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/environment.hpp"
 #include "simulation/calls/local_outcome.hpp"
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"
@@ -198,9 +199,10 @@ void TrainedModel::infer(const TensorBatch& batch) {
   std::optional<c10::InferenceMode> inference;
   if (!network_->differentiates()) inference.emplace();
   const at::NoGradGuard no_grad;
-  if (!joint_ && writes_directly(batch)) return;
+  const bool joins = joint_ && mpi::is_usable();  // after MPI_Finalize each rank is on its own
+  if (!joins && writes_directly(batch)) return;
   const auto compute = [this](const Tensors& inputs) { return outputs_of(inputs); };
-  const auto results = joint_ ? joint_->infer(batch.inputs, compute) : compute(batch.inputs);
+  const auto results = joins ? joint_->infer(batch.inputs, compute) : compute(batch.inputs);
   if (results.size() != batch.outputs.size()) {
     throw UsageError({.what = text::concat("The model ", text::quote(name_), " has ",
                                            text::count(static_cast<long long>(results.size()), "output"),

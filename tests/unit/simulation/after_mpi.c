@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0) {
     FILE* file = fopen("after.yaml", "w");
-    fputs("cpu: true\nmodels: {line: {type: mlp, layers: [3, 2], optimizer: {type: sgd, lr: 0.1}}}\n", file);
+    fputs("cpu: true\nmodels: {line: {type: mlp, layers: [3, 2], infer_together: {}, optimizer: {type: sgd, lr: 0.1}}}\n", file);
     fclose(file);
   }
   MPI_Barrier(MPI_COMM_WORLD);

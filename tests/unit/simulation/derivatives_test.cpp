@@ -1,5 +1,6 @@
 // Derivatives of twenty networks against finite differences in float64, in C++ and from C.
 #include <ATen/Context.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/complex.h>
@@ -12,6 +13,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/container/any.h>
+#include <torch/nn/modules/container/functional.h>
 #include <torch/utils.h>
 
 #include <cmath>
@@ -20,6 +23,7 @@
 #include <hortator/derivatives.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/from_settings.hpp>
+#include <hortator/models/registered.hpp>
 #include <memory>
 
 #include "c_run.hpp"
@@ -413,6 +417,24 @@ TEST_CASE("forces train alike at the stages of ZeRO that have whole parameters",
   hortator_model* model = nullptr;
   CHECK(hortator_model_create(run, "net", &model) == HORTATOR_USAGE);
   CHECK(error_has("has forces in a run with zero_stage 3"));
+}
+
+TEST_CASE("an operator without a second derivative is an error that names it", "[simulation]") {
+  hortator::models::register_module("fused_attention", [] {
+    return torch::nn::AnyModule(torch::nn::Functional([](const at::Tensor& input) {
+      const auto x = input.unsqueeze(1);
+      return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(x, x, x)).squeeze(1);
+    }));
+  });
+  const CRun run(settings_file("fused", "models: {net: {type: module, name: fused_attention, dtype: float64}}\n"));
+  auto* net = run.model("net");
+  const CTensor input(waves(shape, 0.1));
+  const CTensor result(at::zeros(shape, at::kDouble));
+  CBatch batch(run);
+  batch.add(HORTATOR_INPUT, input.array());
+  CHECK(hortator_adjoint(net, batch, input.array().get(), result.array().get()) == HORTATOR_OK);
+  CHECK(hortator_tangent(net, batch, 0, 0, input.array().get(), result.array().get()) == HORTATOR_USAGE);
+  CHECK(error_has("flash_attention_for_cpu_backward"));
 }
 
 TEST_CASE("settings of forces that cannot be are refused", "[simulation]") {
