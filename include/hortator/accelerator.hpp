@@ -197,7 +197,7 @@ class HORTATOR_API Accelerator : public State {
   /// it. @collective
   void synchronize_rng_states(const std::vector<at::Generator>& generators = {});
   /// Records this thread's operators, their backward and collectives as long as the returned scope lives, then writes a
-  /// Chrome trace on each rank: `auto profile = accelerator.profile({.output_trace_dir = "trace"});`.
+  /// Chrome trace on each rank: `auto profile = accelerator.profile({.output_trace_dir = "trace"});`. @collective
   [[nodiscard]] Profile profile(const ProfileOptions& options = {});
   /// The memory of this rank's device that is in use; all zero on the CPU. progress() and `hortator watch` show it
   /// automatically.
