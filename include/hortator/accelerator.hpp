@@ -155,7 +155,7 @@ class HORTATOR_API Accelerator : public State {
   /// Copies rank 0's random number states to all ranks: those of the CPU and of device(), or those of `generators`.
   /// Without it, each rank draws its own numbers (dropout) as seeded by set_seed. @collective
   void synchronize_rng_states(const std::vector<at::Generator>& generators = {});
-  /// Records this thread's operators and collectives as long as the returned scope lives, then writes a Chrome trace.
+  /// Records operators and collectives as long as the returned scope lives, then writes a Chrome trace. @collective
   [[nodiscard]] Profile profile(const ProfileOptions& options = {});
   /// The memory of this rank's device that is in use; all zero on the CPU.
   DeviceMemory device_memory() const;

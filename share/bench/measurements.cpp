@@ -45,6 +45,7 @@ const std::vector<Measurement>& measurements() {
       {"pipeline", "a step of a model whose layers are on all ranks beside one of the whole model on each rank",
        pipeline},
       {"record", "a step that is recorded for hortator compare-runs beside the same step without a record", record},
+      {"reports", "status rows, metrics and the job's comment beside the intervals in which a run makes them", reports},
       {"reproducible", "a step of a reproducible run beside the same step of one that is not, on several meshes",
        reproducible},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},

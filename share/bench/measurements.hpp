@@ -51,6 +51,7 @@ std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Sel
 std::vector<Result> partner_load(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> pipeline(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> record(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> reports(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> reproducible(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> tensor(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection);

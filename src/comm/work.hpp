@@ -40,7 +40,7 @@ class Work {
     auto pending = std::exchange(wait_, nullptr);
     if (!pending) return;
     const activity::Collective here(operation_);
-    const CollectiveRange range(operation_, backend_, " wait");
+    const CollectiveRange range(operation_, backend_, CollectiveRange::CollectivePhase::wait);
     pending();
   }
 

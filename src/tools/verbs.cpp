@@ -87,6 +87,7 @@ const std::vector<Verb>& verbs() {
       {"compare-runs", "names the first operator that computes something else in another run", compare_runs_verb},
       {"plot", "plots the loss and the step rate of runs", plot_verb},
       {"scale", "measures a program on several numbers of ranks and reports its scaling", scale_verb},
+      {"trace", "joins the traces of all ranks, and shows where their time goes", trace_verb},
       {"plan", "finds the settings with which a program fits into memory and is fastest", plan_verb},
       {"rehearse", "runs a program as one rank of many, without the others: memory, traffic, errors", rehearse_verb},
       {"env", "prints versions, machine and environment for a bug report"},

@@ -29,6 +29,7 @@ int why_verb(const Arguments& arguments);
 int compare_runs_verb(const Arguments& arguments);
 int plot_verb(const Arguments& arguments);
 int scale_verb(const Arguments& arguments);
+int trace_verb(const Arguments& arguments);
 int plan_verb(const Arguments& arguments);
 int rehearse_verb(const Arguments& arguments);
 int completion_verb(const Arguments& arguments);

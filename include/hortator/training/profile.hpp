@@ -45,9 +45,12 @@ struct ProfileOptions {
 };
 
 /// Records this thread, and its backward passes, with LibTorch's profiler. Collectives are ranges such as
-/// "hortator::all_reduce (node, 4.0 MiB)". Only one profile may exist at a time. Create it by Accelerator::profile().
+/// "hortator::all_reduce (node, 4.0 MiB)", with ranges record_param_comms in them, which hold name, bytes, group and
+/// sequence number as those of PyTorch do. `hortator trace` joins the traces of all ranks. Only one profile may exist
+/// at a time. Create it by Accelerator::profile().
 class HORTATOR_API Profile {
  public:
+  /// If one rank cannot record, all throw. @collective
   Profile(runtime::World& world, const std::filesystem::path& default_dir, const ProfileOptions& options);
   /// Writes the trace and waits for all ranks. If one rank fails to write, all throw. During stack unwinding it only
   /// tries to write. @collective

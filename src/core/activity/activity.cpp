@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/activity/flight.hpp"
 #include "core/hash.hpp"
 
 namespace hortator::activity {
@@ -169,11 +170,15 @@ Operation Membership::begin(Name name, std::uint64_t bytes) const {
 
 Collective::Collective(const Operation& operation)
     : record_(own_record != nullptr ? own_record : take_thread_record()) {
-  if (record_ != nullptr && record_->depth++ == 0) write(*record_, operation);
+  if (record_ == nullptr || record_->depth++ > 0) return;
+  write(*record_, operation);
+  if (operation) flight_number_ = note_entry(operation);
 }
 
 Collective::~Collective() {
-  if (record_ != nullptr && --record_->depth == 0) record_->inside.store(false, release);
+  if (record_ == nullptr || --record_->depth > 0) return;
+  record_->inside.store(false, release);
+  if (flight_number_ != 0) note_exit(flight_number_);
 }
 
 PhaseScope::PhaseScope(Phase now) : before_(phase.exchange(now, relaxed)) {}

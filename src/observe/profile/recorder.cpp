@@ -6,9 +6,15 @@
 #include <atomic>
 #include <cstdlib>
 #include <hortator/error.hpp>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/text/text.hpp"
+
+// LibTorch declares it in a header that needs headers of Kineto, which its packages do not have.
+namespace torch::autograd::profiler {
+TORCH_API void addMetadataJson(const std::string& key, const std::string& value);
+}  // namespace torch::autograd::profiler
 
 namespace hortator::observe {
 namespace {
@@ -23,6 +29,17 @@ std::atomic<bool> is_claimed = false;
 // Kineto logs a line for each start and end, and errors about missing devices. Only called without a device: with one,
 // the errors explain why kernels are missing in a trace.
 void quieten_kineto() { setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0); }
+
+// "distributedInfo" is what PyTorch writes and readers of its traces expect; "hortator" is for `hortator trace`.
+// Readers look for `"rank": 3`, with the blank.
+void add_origin(const TraceOrigin& origin) {
+  const nlohmann::ordered_json place = {{"backend", "hortator"}, {"rank", origin.rank}, {"world_size", origin.world}};
+  const nlohmann::ordered_json own = {
+      {"rank", origin.rank}, {"world", origin.world}, {"host", origin.host}, {"barriers", origin.barriers}};
+  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  profiler::addMetadataJson("distributedInfo", place.dump(1, ' ', false, replace));
+  profiler::addMetadataJson("hortator", own.dump(-1, ' ', false, replace));
+}
 
 bool is_recorded(ProfileAction action) {
   return action == ProfileAction::record || action == ProfileAction::record_last;
@@ -55,9 +72,10 @@ Recorder::ProfilerClaim::ProfilerClaim() {
 
 Recorder::ProfilerClaim::~ProfilerClaim() { is_claimed = false; }
 
-Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folder, const machine::DeviceKind* kind)
+Recorder::Recorder(ProfileOptions options, TraceOrigin origin, std::filesystem::path folder,
+                   const machine::DeviceKind* kind)
     : options_((check(options), std::move(options))),
-      rank_(rank),
+      origin_(std::move(origin)),
       folder_(std::move(folder)),
       config_(ProfilerState::KINETO, options_.record_shapes, options_.profile_memory),
       activities_(activities_of(options_, kind)) {
@@ -109,6 +127,7 @@ void Recorder::prepare() {
 
 void Recorder::start() {
   profiler::enableProfiler(config_, activities_);
+  add_origin(origin_);
   state_ = RecorderState::recording;
 }
 
@@ -128,7 +147,7 @@ void Recorder::stop_and_save() {
 
 std::filesystem::path Recorder::next_file() const {
   const auto cycle = written_ == 0 ? std::string() : text::concat(".", written_);
-  return folder_ / text::concat("profile_", rank_, cycle, ".json");
+  return folder_ / text::concat("profile_", origin_.rank, cycle, ".json");
 }
 
 }  // namespace hortator::observe

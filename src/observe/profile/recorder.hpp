@@ -7,6 +7,9 @@
 #include <hortator/training/profile.hpp>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "machine/device/device.hpp"
 #include "observe/profile/profile_plan.hpp"
@@ -18,12 +21,22 @@ namespace hortator::observe {
 std::set<torch::profiler::impl::ActivityType> activities_of(const ProfileOptions& options,
                                                             const machine::DeviceKind* kind);
 
+/// What a trace says of its rank, for programs that join the traces of all ranks.
+struct TraceOrigin {
+  int rank = 0;
+  int world = 1;  ///< number of ranks
+  std::string host = {};
+  /// Barriers of all ranks, as this rank's clock saw them: entered and left, in nanoseconds since 1970. No rank leaves
+  /// one before all have entered it, which bounds the differences of clocks.
+  std::vector<std::pair<std::int64_t, std::int64_t>> barriers = {};
+};
+
 /// Runs LibTorch's profiler on this thread, following a schedule. Only one may exist in a process; the constructor
 /// throws UsageError for a second one.
 class Recorder {
  public:
   /// Writes traces to profile_<rank>.json in `folder`.
-  Recorder(ProfileOptions options, int rank, std::filesystem::path folder, const machine::DeviceKind* kind);
+  Recorder(ProfileOptions options, TraceOrigin origin, std::filesystem::path folder, const machine::DeviceKind* kind);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -50,7 +63,7 @@ class Recorder {
   };
 
   ProfileOptions options_;
-  int rank_;
+  TraceOrigin origin_;
   std::filesystem::path folder_;
   torch::profiler::impl::ProfilerConfig config_;
   std::set<torch::profiler::impl::ActivityType> activities_;

@@ -160,7 +160,11 @@ void report(const Failure& failure) {
   const Run run = current_run();
   const bool is_mine = failure.rank.value_or(run.rank) == run.rank;
   // Before the wait for the turn to speak: only the first rank speaks, but each one that fails has its row.
-  if (is_mine) write_ending(run, ending_of(run, failure));
+  if (is_mine) {
+    write_ending(run, ending_of(run, failure));
+  } else {
+    write_flight();
+  }
   if (!is_mine) std::this_thread::sleep_for(time_to_be_ended);
   if (!is_mine && run.is_apart) return;
   const auto claim = run.is_foreign_folder ? Claim::impossible : claim_failure(run.folder, run.id);

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/log.hpp"
+#include "runtime/identity/ending_file.hpp"
 #include "runtime/identity/outcome.hpp"
 #include "runtime/identity/run_folder.hpp"
 
@@ -39,7 +40,9 @@ void remember_seconds(int signal) {
   seconds_signal_at = now();  // also for a loop that begins to check before the process ends
   const auto observer = seconds_observer.load();
   const bool is_observed = observer != nullptr && observer();
-  if (!is_listening && !is_observed) raise(signal);
+  if (is_listening || is_observed) return;
+  write_flight();
+  raise(signal);
 }
 
 // Like SIGTERM, the next one ends the process.
@@ -175,7 +178,9 @@ void observe_seconds_signal(bool (*observer)()) {
 }
 
 void end_by_seconds_signal() {
-  if (!is_listening) kill(getpid(), SIGTERM);
+  if (is_listening) return;
+  write_flight();
+  kill(getpid(), SIGTERM);
 }
 
 bool minutes_signal_received() { return minutes_are_left; }

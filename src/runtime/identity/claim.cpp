@@ -9,6 +9,7 @@
 #include "core/text/json.hpp"
 #include "core/whole_file.hpp"
 #include "runtime/identity/ending_record.hpp"
+#include "runtime/identity/flight_record.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -74,7 +75,7 @@ void remove_stale_failure(const std::filesystem::path& folder, std::string_view 
   // With a claim of this run failure.json belongs to this run, or is about to be written by it.
   if (is_failure_claimed(folder, run_id)) return;
   std::error_code error;
-  std::filesystem::remove(folder / "status" / endings_file, error);
+  for (const char* file : {endings_file, flight_file}) std::filesystem::remove(folder / "status" / file, error);
   error.clear();
   std::vector<std::filesystem::path> stale;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {

@@ -27,7 +27,7 @@ bool is_failure_claimed(const std::filesystem::path& folder, std::string_view ru
 /// False when it cannot be written.
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content);
 
-/// Removes the records of failures, endings.jsonl included, of runs other than `run_id`.
+/// Removes the records of failures, endings.jsonl and flight.jsonl included, of runs other than `run_id`.
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id);
 
 }  // namespace hortator::runtime

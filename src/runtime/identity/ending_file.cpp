@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <ctime>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "core/activity/updates.hpp"
+#include "runtime/identity/fixed_text.hpp"
+#include "runtime/identity/flight_record.hpp"
 #include "runtime/identity/launcher.hpp"
 
 namespace hortator::runtime {
@@ -24,6 +27,7 @@ constexpr auto status_folder = "status";
 struct PreparedRow {
   std::vector<std::string> folders;  ///< that may have to be made, the outermost first
   std::string file;
+  std::string flight_file;
   std::string begin;
   int rank = 0;
   pid_t pid = 0;
@@ -34,43 +38,34 @@ std::atomic<bool> is_written = false;
 
 bool may_write(const Run& run) { return !run.is_foreign_folder && !run.is_question && !run.id.empty(); }
 
-// Only calls that a signal handler may make.
-void write_row(const char* file, int rank, const char* row) {
+// Writes a rank's part of a file of parts of equal length. Only calls that a signal handler may make.
+void write_part(const char* file, int rank, std::string_view part) {
   const int descriptor = ::open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
   if (descriptor < 0) return;
   [[maybe_unused]] const auto written =
-      ::pwrite(descriptor, row, ending_bytes, static_cast<off_t>(rank) * static_cast<off_t>(ending_bytes));
+      ::pwrite(descriptor, part.data(), part.size(), static_cast<off_t>(rank) * static_cast<off_t>(part.size()));
   ::close(descriptor);
 }
 
-// A text of a fixed size, built without memory from the heap.
-class FixedText {
- public:
-  FixedText() { bytes_.fill(' '); }
-  FixedText& add(std::string_view text) {
-    for (const char c : text) {
-      if (size_ < ending_bytes - 1) bytes_[size_++] = c;
-    }
-    return *this;
+// Only calls that a signal handler may make.
+void write_flight_of(const PreparedRow& row) {
+  activity::FlightLog flight;
+  activity::read_flight(flight);
+  if (flight.count == 0) return;
+  std::array<char, flight_block_bytes> block;
+  for (std::size_t i = 0; i < activity::flight_length; ++i) {
+    auto line = i < flight.count ? flight_row(row.rank, flight.entries[i]) : FlightRow();
+    std::ranges::copy(line.row(), block.begin() + static_cast<std::ptrdiff_t>(i * flight_row_bytes));
   }
-  FixedText& add(long number) {
-    std::array<char, 24> digits{};
-    std::size_t at = digits.size();
-    do {
-      digits[--at] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number > 0);
-    return add(std::string_view(&digits[at], digits.size() - at));
-  }
-  const char* row() {
-    bytes_.back() = '\n';
-    return bytes_.data();
-  }
+  for (const auto& folder : row.folders) ::mkdir(folder.c_str(), 0777);
+  write_part(row.flight_file.c_str(), row.rank, {block.data(), block.size()});
+}
 
- private:
-  std::array<char, ending_bytes> bytes_{};
-  std::size_t size_ = 0;
-};
+// In a forked child the rows belong to its parent.
+const PreparedRow* own_row() {
+  const auto* const row = prepared.load();
+  return row != nullptr && row->pid == getpid() ? row : nullptr;
+}
 
 std::vector<std::string> folders_to(const std::filesystem::path& folder) {
   std::vector<std::string> folders;
@@ -101,7 +96,8 @@ void write_ending(const Run& run, const EndingRecord& record) {
   if (!may_write(run) || is_written.exchange(true)) return;
   std::error_code ignored;
   std::filesystem::create_directories(run.folder / status_folder, ignored);
-  write_row((run.folder / status_folder / endings_file).c_str(), run.rank, to_row(record).c_str());
+  write_part((run.folder / status_folder / endings_file).c_str(), run.rank, to_row(record));
+  write_flight();
 }
 
 void prepare_signal_ending(const Run& run) {
@@ -114,6 +110,7 @@ void prepare_signal_ending(const Run& run) {
   const auto folder = run.folder / status_folder;
   rows.push_back(std::make_unique<PreparedRow>(PreparedRow{.folders = folders_to(folder),
                                                            .file = (folder / endings_file).string(),
+                                                           .flight_file = (folder / flight_file).string(),
                                                            .begin = beginning_of(run),
                                                            .rank = run.rank,
                                                            .pid = getpid()}));
@@ -121,21 +118,23 @@ void prepare_signal_ending(const Run& run) {
 }
 
 void write_signal_ending(int signal) {
-  const auto* const row = prepared.load();
-  // In a forked child the row belongs to its parent.
-  if (row == nullptr || row->pid != getpid() || is_written.exchange(true)) return;
+  const auto* const row = own_row();
+  if (row == nullptr || is_written.exchange(true)) return;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  FixedText text;
-  text.add(row->begin).add(now.tv_sec).add(".");
-  const long millis = now.tv_nsec / 1'000'000;
-  if (millis < 100) text.add("0");
-  if (millis < 10) text.add("0");
-  text.add(millis).add(R"(,"kind":"signal","type":"","signal":)").add(signal);
-  text.add(R"(,"updates":)").add(static_cast<long>(activity::updates()));
-  text.add(R"(,"exit_code":)").add(128 + signal).add(R"(,"where":"","problem":""})");
+  FixedText<ending_bytes> text;
+  text.add(row->begin).add_seconds(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec), 3);
+  text.add(R"(,"kind":"signal","type":"","signal":)").add(static_cast<std::uint64_t>(signal));
+  text.add(R"(,"updates":)").add(static_cast<std::uint64_t>(activity::updates()));
+  text.add(R"(,"exit_code":)").add(static_cast<std::uint64_t>(128 + signal));
+  text.add(R"(,"where":"","problem":""})");
   for (const auto& folder : row->folders) ::mkdir(folder.c_str(), 0777);
-  write_row(row->file.c_str(), row->rank, text.row());
+  write_part(row->file.c_str(), row->rank, text.row());
+  write_flight_of(*row);
+}
+
+void write_flight() {
+  if (const auto* const row = own_row()) write_flight_of(*row);
 }
 
 }  // namespace hortator::runtime

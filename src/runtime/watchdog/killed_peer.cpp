@@ -32,6 +32,8 @@ std::string last_seen(const RankRecord& record) {
 
 }  // namespace
 
+bool has_killed_peer(const std::vector<NodeRank>& node) { return std::ranges::any_of(node, was_killed); }
+
 std::optional<Failure> killed_peer(const std::vector<NodeRank>& node, int own) {
   const auto killed = std::ranges::find_if(node, was_killed);
   const auto first = std::ranges::find_if(node, is_alive);

@@ -14,8 +14,12 @@ struct NodeRank {
   int last_signal = 0;  ///< as noted (last_signal.hpp); 0: nothing
 };
 
+/// Whether one of the node's ranks has been killed. Ranks that were ended by SIGTERM, as all are at the end of a job,
+/// do not count.
+bool has_killed_peer(const std::vector<NodeRank>& node);
+
 /// The failure that the rank `own` reports, if one of the node's ranks has been killed: the first of those that live
-/// does so. Ranks that were ended by SIGTERM, as all are at the end of a job, do not count.
+/// does so.
 std::optional<Failure> killed_peer(const std::vector<NodeRank>& node, int own);
 
 }  // namespace hortator::runtime

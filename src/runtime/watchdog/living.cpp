@@ -35,9 +35,9 @@ bool remove_living(Watchdog* watchdog) {
   return living().all.erase(watchdog) == 1;
 }
 
-void report_killed_peers() {
+void report_killed_peers(bool launcher_reports) {
   const std::scoped_lock lock(living().mutex);
-  for (const auto* watchdog : living().all) watchdog->report_killed_peer();
+  for (const auto* watchdog : living().all) watchdog->report_killed_peer(launcher_reports);
 }
 
 }  // namespace hortator::runtime

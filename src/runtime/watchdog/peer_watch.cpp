@@ -28,12 +28,12 @@ bool wake_watch() {
 void watch() {
   while (sem_wait(&seconds_signal) != 0 && errno == EINTR) {
   }
-  report_killed_peers();
+  report_killed_peers(core::variable("HORTATOR_RUN_NOTE").has_value());
   end_by_seconds_signal();
 }
 
 void start() {
-  if (core::variable("HORTATOR_RUN_NOTE") || sem_init(&seconds_signal, 0, 0) != 0) return;
+  if (sem_init(&seconds_signal, 0, 0) != 0) return;
   watched_process = getpid();
   core::start_without_signals("hortator-peers", watch).detach();
 }

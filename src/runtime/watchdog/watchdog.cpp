@@ -15,6 +15,7 @@
 #include "mpi/environment.hpp"
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/last_signal.hpp"
+#include "runtime/identity/ending_file.hpp"
 #include "runtime/identity/run_folder.hpp"
 #include "runtime/watchdog/killed_peer.hpp"
 #include "runtime/watchdog/living.hpp"
@@ -116,12 +117,15 @@ void Watchdog::leave_early() {
   if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
 }
 
-void Watchdog::report_killed_peer() const {
+void Watchdog::report_killed_peer(bool launcher_reports) const {
   std::vector<NodeRank> node;
   for (auto& record : board_.read()) {
     const int last_signal = board_.last_signal(record.local_rank);
     node.push_back({.record = std::move(record), .last_signal = last_signal});
   }
+  if (!has_killed_peer(node)) return;
+  write_flight();
+  if (launcher_reports) return;
   if (const auto failure = killed_peer(node, own_rank_)) runtime::report(*failure);
 }
 
@@ -185,6 +189,7 @@ void Watchdog::answer_questions() {
     board_.publish(slot_);  // with the stack of the last time, if there was one
     return;
   }
+  write_flight();
   const bool at_peace = !slot_.wait && activity::is_patient(slot_.phase);
   const bool traced = life_of(slot_.pid, slot_.start) == RankLife::traced;
   publish(at_peace || traced ? std::vector<std::string>() : stack_of_main_thread(time_for_a_stack));
@@ -259,6 +264,7 @@ void Watchdog::report(const Stall& stall, const View& view) {
 // Waits until each rank of the node has published its status and stack, or the time for that is over.
 std::vector<RankRecord> Watchdog::ask_node() {
   board_.ask();
+  write_flight();
   publish(stack_of_main_thread(time_for_a_stack));
   std::vector<std::uint64_t> before;
   for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));

@@ -44,9 +44,9 @@ class Watchdog {
   /// the job.
   void leave_early();
 
-  /// Reports a rank of this node that has been killed, if there is one and this rank is the one to do so. Called by a
-  /// thread of its own, after SIGTERM.
-  void report_killed_peer() const;
+  /// If a rank of this node has been killed, writes this rank's last collectives and, unless a launcher `reports` it,
+  /// reports that rank if this one is the one to do so. Called by a thread of its own, after SIGTERM.
+  void report_killed_peer(bool launcher_reports) const;
 
  private:
   struct View {

@@ -8,6 +8,7 @@
 
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
+#include "runtime/identity/flight_record.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
 #include "tools/why/diagnosis.hpp"
@@ -67,6 +68,11 @@ int code_of_all(const std::vector<std::pair<std::string, Diagnosis>>& runs) {
   return has(1) ? 1 : has(retry_code) ? retry_code : 0;
 }
 
+void point_to_flight(const std::filesystem::path& folder, const Diagnosis& diagnosis) {
+  if (!diagnosis.decision || !std::filesystem::exists(folder / "status" / runtime::flight_file)) return;
+  std::cout << "the last collectives of each rank: hortator trace " << folder.string() << " --flight\n";
+}
+
 }  // namespace
 
 int why_verb(const Arguments& arguments) {
@@ -81,8 +87,10 @@ int why_verb(const Arguments& arguments) {
   if (values.contains("json")) {
     std::cout << why_json(runs);
   } else {
-    for (const auto& [folder, diagnosis] : runs)
+    for (const auto& [folder, diagnosis] : runs) {
       std::cout << why_view(folder, diagnosis, terminal_columns(), is_coloured());
+      point_to_flight(folder, diagnosis);
+    }
   }
   return code_of_all(runs);
 }

@@ -174,5 +174,5 @@ TEST_CASE("an unknown verb is reported with the nearest one") {
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
       ContainsSubstring("known are: config, launch, job, sweep, new, doctor, test, watch, why, compare-runs, plot, "
-                        "scale, plan, rehearse, env, checkpoint, "));
+                        "scale, trace, plan, rehearse, env, checkpoint, "));
 }
