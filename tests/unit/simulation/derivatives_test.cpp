@@ -438,8 +438,8 @@ TEST_CASE("an operator without a second derivative is an error that names it", "
 }
 
 TEST_CASE("settings of forces that cannot be are refused", "[simulation]") {
-  const auto error_of = [](const std::string& model) {
-    const auto file = settings_file("wrong_forces", "models: {net: {" + model + "}}\n");
+  const auto error_of = [](const std::string& name, const std::string& model) {  // each rank reads a file of this name
+    const auto file = settings_file(name, "models: {net: {" + model + "}}\n");
     try {
       hortator::from_settings(file, "net");
     } catch (const hortator::UsageError& error) {
@@ -447,8 +447,9 @@ TEST_CASE("settings of forces that cannot be are refused", "[simulation]") {
     }
     return std::string("no error");
   };
-  CHECK_THAT(error_of("type: mlp, layers: [3, 2], forces: true"), ContainsSubstring("has 2 output features"));
-  CHECK_THAT(error_of("type: mlp, layers: [3, 1], forces: true, loss: {type: mse, weights: [1, -1]}"),
+  CHECK_THAT(error_of("many_energies", "type: mlp, layers: [3, 2], forces: true"),
+             ContainsSubstring("has 2 output features"));
+  CHECK_THAT(error_of("wrong_weight", "type: mlp, layers: [3, 1], forces: true, loss: {type: mse, weights: [1, -1]}"),
              ContainsSubstring("expected numbers from 0"));
   const auto few = hortator::from_settings(
       settings_file("few_weights", "models: {net: {type: mlp, layers: [3, 1], loss: {type: mse, weights: [1, 2]}}}\n"),
