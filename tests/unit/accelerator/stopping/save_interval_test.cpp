@@ -1,9 +1,10 @@
 // Intervals of checkpoints in steps and in time, with clocks that the tests move. Every rank has a clock of its own.
 #include "accelerator/stopping/save_interval.hpp"
+#include "accelerator/training/run_output.hpp"
 
 #include "accelerator/training/training.hpp"
-#include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "unit/accelerator/fixtures.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;

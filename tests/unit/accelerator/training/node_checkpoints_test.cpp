@@ -1,6 +1,7 @@
 // Checkpoints in memory in a folder that the test keeps, as a keeper does, and on the nodes' disks. The drills
 // survive.* have launches and nodes.
 #include "accelerator/training/node_checkpoints.hpp"
+#include "accelerator/training/run_output.hpp"
 
 #include <cstdlib>
 #include <fstream>

@@ -6,6 +6,7 @@
 
 #include "accelerator/training/training.hpp"
 #include "core/environment/openmp.hpp"
+#include "core/text/text.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"
 #include "support/written.hpp"
