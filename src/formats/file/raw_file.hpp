@@ -61,8 +61,8 @@ class RawFile {
   int descriptor_ = -1;
 };
 
-/// How long another node may take to see a new file: HORTATOR_FILE_PATIENCE, otherwise 10 s. UsageError for a value that
-/// is not a time.
+/// How long another node may take to see a new file: HORTATOR_FILE_PATIENCE, otherwise 10 s. UsageError for a value
+/// that is not a time.
 std::chrono::milliseconds visible_within();
 
 /// Returns the contents of a file. Throws FileError if it has more than `max_bytes` bytes.
