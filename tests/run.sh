@@ -46,7 +46,7 @@ if [ -x "$build/tests/test_gpu" ]; then
 fi
 
 code=0
-# one more than there are cores: a test waits for its ranks, or for mpirun, a third of its time
+# one more than there are cores: scripts wait a third of their time, most of it for mpirun
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j $(($(cores) + 1)) "${filter[@]}" || code=$?
 log "set-up and build took $(duration $((built - began))), the tests $(duration $((SECONDS - built)))"
 exit "$code"

@@ -35,12 +35,9 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
-# PROCESSORS tells ctest how many tests fit beside each other: half of a test's ranks, since ranks wait for each other half of the time; one for
-# scripts that mostly wait or compile. No test runs beside one that compares times (TIMED).
-function(hortator_processors variable ranks)
-  math(EXPR ranks "(${ranks} + 1) / 2")
-  set(${variable} ${ranks} PARENT_SCOPE)
-endfunction()
+# PROCESSORS tells ctest how many tests fit beside each other: the ranks of programs of tests, which wait for each other in each collective, and take
+# more than twice as long where another process keeps one of them waiting; one for scripts that mostly start programs, wait or compile. No test runs
+# beside one that compares times (TIMED).
 
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test sets its own
 
@@ -53,9 +50,8 @@ function(hortator_mpi_test name ranks)
     set(test_CONFIGURATIONS CONFIGURATIONS ${test_CONFIGURATIONS})
   endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND} ${test_CONFIGURATIONS})
-  hortator_processors(processors ${ranks})
   set_tests_properties(${name} PROPERTIES
-    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${processors} RUN_SERIAL ${test_TIMED} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
+    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} RUN_SERIAL ${test_TIMED} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
   if("gpu" IN_LIST test_LABELS)
     set(environment "${HORTATOR_TEST_ENVIRONMENT}" "${test_ENVIRONMENT}")
     list(REMOVE_ITEM environment CUDA_VISIBLE_DEVICES=)
@@ -214,8 +210,7 @@ function(hortator_add_batches)
       add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/support/batch/batch.sh" "${work}/batch.log" $<TARGET_FILE:tests_${group}> "${filter}"
                                     ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS})
       math(EXPR cost "${count} * ${ranks} * 2")
-      hortator_processors(processors ${ranks})
-      set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${processors} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
+          set_tests_properties(${name} PROPERTIES LABELS "np${ranks};batch;${label}" PROCESSORS ${ranks} TIMEOUT 1800 COST ${cost} WORKING_DIRECTORY "${work}"
                            ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};HORTATOR_TEST_CASE_LIMIT=${limit}")
     endforeach()
   endforeach()
