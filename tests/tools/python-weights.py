@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`write FOLDER` writes a model's weights with Python's libraries, for tests/unit/accelerator/python_weights. The same model
-is in tests/unit/accelerator/weights_model.hpp. `check FOLDER` reads what the tests have written with the same libraries.
+"""`write FOLDER` writes a model's weights with Python's libraries, for tests/unit/accelerator/weights/python_weights. The same model
+is in tests/unit/accelerator/weights/weights_model.hpp. `check FOLDER` reads what the tests have written with the same libraries.
 Needs: pip install torch safetensors==0.8.0 accelerate==1.15.0"""
 import pathlib
 import sys

@@ -173,7 +173,7 @@ run checkpoint merge "$distributed/fsdp" merged.safetensors; code_is 0; out_has 
 run checkpoint diff merged.safetensors "$distributed/fsdp.safetensors"; code_is 0; out_has '0 of 10 tensors that both have differ'
 run checkpoint merge "$distributed/parts" parts.pt; code_is 0; out_has 'left out: 1 value'
 run checkpoint merge "$distributed/fsdp"; code_is 2; err_has 'hortator checkpoint merge FOLDER'
-deepspeed=$source_dir/../accelerator/accelerate/deepspeed
+deepspeed=$source_dir/../accelerator/interop/accelerate/deepspeed
 run launch -n 2 "$hortator" checkpoint merge "$deepspeed/stage3" zero.safetensors; code_is 0; out_has 'zero.safetensors: 10 tensors'
 run checkpoint diff zero.safetensors "$deepspeed/stage3/pytorch_model"; code_is 0; out_has '0 of 10 tensors that both have differ'
 run checkpoint export zero.safetensors --to accelerate out; code_is 2; err_has 'is not a checkpoint of save_state'
