@@ -4,6 +4,7 @@
 #include <c10/util/safe_numerics.h>
 
 #include <array>
+#include <hortator/detail/array_types.hpp>
 #include <hortator/error.hpp>
 #include <limits>
 #include <optional>
@@ -15,30 +16,6 @@ namespace hortator::simulation {
 namespace {
 
 constexpr int max_dims = 15;
-
-std::optional<at::ScalarType> scalar_type_of(hortator_type type) {
-  switch (type) {
-    case HORTATOR_F32:
-      return at::kFloat;
-    case HORTATOR_F64:
-      return at::kDouble;
-    case HORTATOR_I32:
-      return at::kInt;
-    case HORTATOR_I64:
-      return at::kLong;
-    case HORTATOR_U8:
-      return at::kByte;
-    case HORTATOR_BOOL:
-      return at::kBool;
-    case HORTATOR_C64:
-      return at::kComplexFloat;
-    case HORTATOR_C128:
-      return at::kComplexDouble;
-    case HORTATOR_I8:
-      return at::kChar;
-  }
-  return {};
-}
 
 void require_sizes(const hortator_array& array) {
   if (array.rank < 0 || array.rank > max_dims || (array.rank > 0 && array.shape == nullptr)) {
@@ -75,7 +52,7 @@ c10::Device device_of(const hortator_array& array, c10::Device device) {
 }
 
 at::ScalarType type_of(const hortator_array& array) {
-  if (const auto type = scalar_type_of(array.type)) return *type;
+  if (const auto type = detail::scalar_type_of(array.type)) return *type;
   if (array.type == 0) {
     throw UsageError({.what = "An array has no type", .hint = "set hortator_array.type, for example to HORTATOR_F64"});
   }

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
+#include <hortator/detail/array_types.hpp>
 #include <hortator/interop/view_array.hpp>
 #include <vector>
 
@@ -17,29 +18,7 @@ namespace hortator {
 template <StridedView View>
 at::Tensor view_tensor(const View& view, at::Device device = at::Device(at::kCUDA, 0)) {
   using Number = std::remove_cv_t<typename View::value_type>;
-  constexpr auto type = [] {
-    switch (detail::view_type<Number>()) {
-      case HORTATOR_F32:
-        return at::kFloat;
-      case HORTATOR_F64:
-        return at::kDouble;
-      case HORTATOR_I32:
-        return at::kInt;
-      case HORTATOR_I64:
-        return at::kLong;
-      case HORTATOR_U8:
-        return at::kByte;
-      case HORTATOR_BOOL:
-        return at::kBool;
-      case HORTATOR_C64:
-        return at::kComplexFloat;
-      case HORTATOR_C128:
-        return at::kComplexDouble;
-      case HORTATOR_I8:
-        return at::kChar;
-    }
-    return at::kFloat;
-  }();
+  constexpr auto type = *detail::scalar_type_of(detail::view_type<Number>());
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
   for (std::size_t i = 0; i < detail::view_rank<View>(); ++i) {
