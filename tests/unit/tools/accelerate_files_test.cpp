@@ -25,7 +25,7 @@ struct AccelerateFileCase {
 
 const std::vector<AccelerateFileCase>& file_cases() {
   static const std::vector<AccelerateFileCase> table = {
-#include "unit/tools/accelerate_files.inc"
+#include "accelerate_files.inc"
   };
   return table;
 }
