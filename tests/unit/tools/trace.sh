@@ -38,7 +38,7 @@ run trace runs/cut; code_is 1; err_has "profile_1.json' is not a valid trace"
 
 python=''
 for one in "$test_python" python3; do
-  if [ -n "$one" ] && "$one" -c 'import hta' 2>/dev/null; then python=$one; break; fi
+  if [ -n "$one" ] && "$one" -c 'import hta.trace_analysis' 2>/dev/null; then python=$one; break; fi
 done
 if [ -n "$python" ]; then
   "$python" "$here/hta_reads.py" hta 4 || wrong 'HolisticTraceAnalysis reads something else'
