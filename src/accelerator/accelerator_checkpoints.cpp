@@ -18,6 +18,7 @@
 #include "accelerator/training/complete_checkpoints.hpp"
 #include "accelerator/training/run_output.hpp"
 #include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/mpio_writer.hpp"

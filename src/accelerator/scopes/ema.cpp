@@ -4,6 +4,7 @@
 #include "accelerator/prepared/prepared.hpp"
 #include "accelerator/scopes/averaged_weights.hpp"
 #include "accelerator/scopes/own_model.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {

@@ -11,6 +11,7 @@
 #include "accelerator/scopes/own_steps.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {

@@ -4,6 +4,7 @@
 #include "accelerator/scopes/outer_step.hpp"
 #include "accelerator/scopes/own_model.hpp"
 #include "accelerator/scopes/own_steps.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator {

@@ -14,6 +14,7 @@
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/run_output.hpp"
 #include "accelerator/training/step_control.hpp"
+#include "accelerator/training/training.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
