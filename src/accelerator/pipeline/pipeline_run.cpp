@@ -21,6 +21,7 @@
 #include "parallel/pipeline/stage_pass.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
+#include "step/gradients/protection.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "parallel/pipeline/plain/route.hpp"
 #include "parallel/pipeline/work/stage_work.hpp"
+#include "step/model/model_core.hpp"
 
 namespace hortator::accelerator {
 

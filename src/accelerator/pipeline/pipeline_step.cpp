@@ -25,6 +25,7 @@
 #include "core/text/text.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
+#include "step/gradients/protection.hpp"
 
 namespace hortator::accelerator {
 namespace {
