@@ -275,7 +275,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
     if (by_default && is_main_process()) number = project.first_free_iteration();
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
-  const auto target = by_default ? project.next_checkpoint() : dir;
+  auto target = by_default ? project.next_checkpoint() : dir;
   if (mpi::rehearsed_world()) return target;  // the other ranks' parts do not exist
   warn_of_lost_gradients(*training_);
   join_local_steps(*training_);
