@@ -43,9 +43,9 @@ struct EnergyAndForces {
 /// loss of forces trains the model: attention is then computed by operators that can be differentiated twice. Otherwise
 /// neither has a graph. Parameters get gradients only by the loss's backward pass.
 ///
-///     const auto [energy, forces] = hortator::energy_and_forces([&](const at::Tensor& x) { return model(x); },
-///     positions); accelerator.backward(torch::mse_loss(energy, energies) + 10 * torch::mse_loss(forces,
-///     measured_forces));
+///     const auto energy_of = [&](const at::Tensor& x) { return model(x); };
+///     const auto [energy, forces] = hortator::energy_and_forces(energy_of, positions);
+///     accelerator.backward(torch::mse_loss(forces, measured));
 HORTATOR_API EnergyAndForces energy_and_forces(const TensorFunction& energy, const at::Tensor& positions);
 
 }  // namespace hortator

@@ -7,7 +7,7 @@
 #include "core/activity/activity.hpp"
 
 /// The last collectives of this process, for the report of a job that stalls or dies. Any thread notes with plain
-/// atomic stores and reads a clock twice: about 60 ns a collective.
+/// atomic stores and reads a clock twice.
 namespace hortator::activity {
 
 constexpr std::size_t flight_length = 128;
