@@ -9,9 +9,8 @@
 #include <vector>
 
 /// Records what this process is doing, to explain why other ranks wait for it. Any thread writes with plain atomic
-/// stores: no lock, and no allocation after a thread's first collective. A collective costs about 12 ns, and its entry
-/// among the last ones (flight.hpp) about 60 ns. The record is local to the process; publish view() to show it to
-/// others.
+/// stores: no lock, and no allocation after a thread's first collective. A collective costs about 12 ns, without its
+/// entry among the last ones (flight.hpp). The record is local to the process; publish view() to show it to others.
 namespace hortator::activity {
 
 /// Phases of a process. Patient phases are exempt from the stall timeout: one rank may work for long while all others

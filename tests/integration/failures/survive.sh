@@ -11,6 +11,9 @@
 #   flipped    a node's own part in memory has other bytes: its partner's copy is loaded
 #   levels     the launcher is killed, and its memory lost: the next launch resumes from the nodes' own disks
 #   disk       the newest checkpoint on disk has other bytes: the run resumes from the memory
+#   copying    a node is killed at several calls with which it copies its own part and its partner's
+#   filled     the disk is full at a save: the run resumes from the memory
+# The last two need the library of disk faults: SHIM.
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/integration/failures/leftovers.sh
@@ -20,7 +23,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/support/surviving_run.sh
 . "$here/../../support/surviving_run.sh"
 hortator=$1 surviving=$2 drill=$3 times=${4:-1}
-steps=60 every=3
+steps=60 every=3 program=$surviving
 work=$(mktemp -d)
 launcher='' killed=''
 trap '[ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
@@ -39,7 +42,7 @@ complain() {
 
 # launch ARGUMENT...: of the program, in the background
 launch() {
-  "$hortator" launch -n 2 --max-restarts 1000 --memory-checkpoint $every "$surviving" "$@" >>out 2>>err &
+  "$hortator" launch -n 2 --max-restarts 1000 --memory-checkpoint $every "$program" "$@" >>out 2>>err &
   launcher=$!
 }
 finish() {
@@ -65,6 +68,19 @@ kill_a_rank() {
 }
 # Other bytes of the same number.
 overwrite() { head -c "$(stat -c %s "$1")" /dev/zero | tr '\0' '\125' >"$1.new" && mv "$1.new" "$1"; }
+# Writes `faulty`, which starts a program that finds a fault in files below FOLDER if a line of the file `faults` is left.
+inject_below() { # FOLDER KIND RANK: each line of `faults` is the number of a call
+  cat >faulty <<SH
+#!/bin/sh
+if [ "\$OMPI_COMM_WORLD_RANK" = $3 ] && [ -s faults ]; then
+  export LD_PRELOAD=$SHIM FAULT_PATH=$1 FAULT_KIND=$2 FAULT_ON=1 FAULT_AT=\$(head -n 1 faults)
+  sed -i 1d faults
+fi
+exec "$surviving" "\$@"
+SH
+  chmod +x faulty
+  program=$work/faulty
+}
 nothing_is_left() {
   local left
   for _ in $(seq 100); do
@@ -228,6 +244,33 @@ case $drill in
     finish
     [ "$(tail -n 1 resumed.txt)" = $expected ] || complain "resumed after step $(tail -n 1 resumed.txt), expected $expected"
     grep -q "$message" err || complain 'the damage is not reported'
+    same_losses
+    nothing_is_left
+    ;;
+  copying)
+    export HORTATOR_TEST_RANKS_A_NODE=1
+    calls=(2 9 20 35 44)
+    printf '%s\n' "${calls[@]}" >faults
+    inject_below "$work/memory" kill 1
+    launch $steps
+    finish
+    [ ! -s faults ] || complain "not all calls were reached: $(cat faults)"
+    [ "$(grep -c 'the run ended with exit code .*; restarting it' err)" = ${#calls[@]} ] || complain 'not each kill was followed by a restart'
+    every=$((2 * every)) lost_few_steps # the copy that did not become whole, and the steps before it
+    same_losses
+    nothing_is_left
+    ;;
+  filled)
+    echo 20 >save_every
+    echo 1 >faults
+    inject_below "$work/runs/surviving/checkpoint" ENOSPC 0
+    launch $steps
+    finish
+    grep -q 'checkpoint.*No space left on device' err || complain 'the full disk is not reported'
+    grep -q 'a node.s own storage was full.*restarting it' err || complain 'the run was not restarted'
+    [ "$(tail -n 1 resumed.txt)" = 18 ] || complain "resumed after step $(tail -n 1 resumed.txt), expected 18"
+    grep -qs '"updates": 60' runs/surviving/checkpoint/manifest.json || complain 'the disk has no checkpoint of the end'
+    lost_few_steps
     same_losses
     nothing_is_left
     ;;
