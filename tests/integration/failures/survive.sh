@@ -104,7 +104,7 @@ same_losses() {
 lost_few_steps() {
   local most
   most=$(awk 'NR > 1 && $1 <= last && last + 1 - $1 > most { most = last + 1 - $1 } { last = $1 } END { print most + 0 }' steps.txt)
-  [ "$most" -le $every ] || complain "$most steps were lost at once"
+  [ "$most" -le "$every" ] || complain "$most steps were lost at once"
 }
 
 case $drill in
