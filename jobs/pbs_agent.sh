@@ -8,5 +8,10 @@ if ! tmrsh=$(command -v pbs_tmrsh); then
   . "${PBS_CONF_FILE:-/etc/pbs.conf}"
   tmrsh=$PBS_EXEC/bin/pbs_tmrsh
 fi
+# It waits for a dead host for minutes, and mpirun for the agent.
+if ! timeout -k 1 20 "$tmrsh" "$host" /bin/true; then
+  echo "hortator: the host $host does not answer" >&2
+  exit 1
+fi
 quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 exec "$tmrsh" "$host" /bin/sh -c "PATH=$(quoted "$PATH") LD_LIBRARY_PATH=$(quoted "${LD_LIBRARY_PATH:-}"); export PATH LD_LIBRARY_PATH; $*"

@@ -36,8 +36,10 @@
 #include <hortator/training/precision.hpp>
 #include <hortator/training/profile.hpp>
 #include <hortator/training/progress.hpp>
+#include <hortator/training/saved_object.hpp>
 #include <hortator/training/state_dict.hpp>
 #include <hortator/training/state_hook.hpp>
+#include <hortator/training/torch_schedule.hpp>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -69,7 +71,7 @@ class HORTATOR_API Accelerator : public State {
   /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their
   /// prepared handles: `auto [model, optimizer, loader] = accelerator.prepare(net, adam, data_loader(...));`. Rank 0's
   /// parameters and buffers go to all. Modules in holders and shared pointers are kept until free_memory(); plain
-  /// modules and optimizers must outlive the training. @collective
+  /// modules, optimizers and torch::optim's schedulers must outlive the training. @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);
   /// Prepares one model or loader, with options of its own. @collective
@@ -249,6 +251,13 @@ class HORTATOR_API Accelerator : public State {
   /// Writes tensors by their names to one file that Python's torch.load(weights_only=True) reads; the main process
   /// writes. Whenever the run is killed, the file is complete: the new one or the old one. @collective
   void save(const StateDict& tensors, const std::filesystem::path& file, const SaveFileOptions& options = {});
+  /// The same of a SavedObject, or of what becomes one: numbers, texts, containers and maps beside tensors, nested.
+  /// hortator::load() reads it as well. @collective
+  template <typename T>
+  requires(!std::derived_from<T, StateDict>) void save(const T& object, const std::filesystem::path& file,
+                                                       const SaveFileOptions& options = {}) {
+    save_object(SavedObject(object), file, options);
+  }
 
   /// Writes the weights of a model to `dir`, for load_checkpoint_in_model, transformers and Python: one file, or
   /// several with an index, by all ranks together. Tied tensors are written once. @collective
@@ -303,14 +312,19 @@ class HORTATOR_API Accelerator : public State {
  private:
   friend class accelerator::Training;  // for this library's other sources, by Training::of()
 
+  using TorchOptimizers = std::vector<torch::optim::Optimizer*>;
   template <typename T>
-  auto prepare_one(T&& object);
+  auto prepare_one(T&& object, const TorchOptimizers& beside);
   bool begin_micro_step();
   CapturedStep make_captured(CapturedStep::Step step, const CaptureOptions& options);
   std::shared_ptr<step::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
   std::shared_ptr<step::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer, bool inherits_save);
+  void save_object(const SavedObject& object, const std::filesystem::path& file, const SaveFileOptions& options);
+  void save_file(const std::filesystem::path& file, const SaveFileOptions& options, const std::function<void()>& write);
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
+  /// Finds the optimizer of torch's scheduler among the prepared ones and those `beside` it in the same call.
+  TorchSchedule attach(torch::optim::LRScheduler& scheduler, const TorchOptimizers& beside);
   void announce_once();
   at::Tensor run_pipeline(const ModelBase& model, const detail::MicroBatches& batches,
                           const PipelineStepOptions& options);

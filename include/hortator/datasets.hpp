@@ -4,6 +4,7 @@
 // file and the line or object. If a file is changed or truncated later, reading the next batch throws. Each rank
 // constructs its own data set; copies share the open files. Reading is safe from several threads.
 #include <hortator/datasets/array_rows.hpp>
+#include <hortator/datasets/arrow_rows.hpp>
 #include <hortator/datasets/cifar.hpp>
 #include <hortator/datasets/csv_rows.hpp>
 #include <hortator/datasets/examples.hpp>

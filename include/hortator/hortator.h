@@ -234,7 +234,8 @@ HORTATOR_C_API hortator_status hortator_resume(hortator_run* run);
  * do the same. Collective. */
 HORTATOR_C_API hortator_status hortator_resume_partly(hortator_run* run, int32_t* left_out);
 
-/* Writes a model's weights to the folder `dir`, as safetensors. Collective. */
+/* Writes a model's weights to the folder `dir`, as safetensors. A name that ends with `.pt2`, of a model of the type
+ * `exported`, is a file: the program with these weights, which torch.export.load reads. Collective. */
 HORTATOR_C_API hortator_status hortator_export(hortator_model* model, const char* dir);
 
 /* Gives `value` to the trackers. Only rank 0's are kept. Values with different names make up one row; a `name` that the

@@ -12,6 +12,7 @@
 #include <hortator/bigmodel/module_tensors.hpp>
 #include <hortator/bigmodel/offload.hpp>
 #include <hortator/bigmodel/safetensors_file.hpp>
+#include <hortator/bigmodel/torch_file.hpp>
 #include <hortator/bigmodel/weights.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
@@ -71,6 +72,7 @@
 #include <hortator/training/recompute.hpp>
 #include <hortator/training/recompute_layers.hpp>
 #include <hortator/training/reduce_on_plateau.hpp>
+#include <hortator/training/saved_object.hpp>
 #include <hortator/training/saved_tensors.hpp>
 #include <hortator/training/schedules.hpp>
 #include <hortator/training/sliced_optimizer.hpp>
@@ -78,4 +80,5 @@
 #include <hortator/training/state_hook.hpp>
 #include <hortator/training/stragglers.hpp>
 #include <hortator/training/structures.hpp>
+#include <hortator/training/torch_schedule.hpp>
 #include <hortator/version.hpp>

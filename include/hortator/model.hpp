@@ -5,10 +5,12 @@
 
 #include <concepts>
 #include <hortator/detail/each_tensor.hpp>
+#include <hortator/detail/hooked_arguments.hpp>
 #include <hortator/export.hpp>
 #include <hortator/training/autocast.hpp>
 #include <hortator/training/model_hook.hpp>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -73,17 +75,22 @@ class HORTATOR_API ModelBase {
   void train(bool on = true) const;
   void eval() const { train(false); }
   void zero_grad() const;
-  /// Adds a hook to those of this model, which are called in the order in which they were added. Modules inside of it
-  /// have none: C++ calls their forward directly.
+  /// Adds a hook to those of this model, which are called in the order in which they were added.
   ModelHookHandle add_hook(ModelHook hook) const;
+  /// Adds a hook to a layer of one tensor that a torch::nn::Sequential in the model calls, by the layer's name
+  /// ("layers.2"). C++ calls the forward of other modules directly: they have none, and naming one is a UsageError.
+  ModelHookHandle add_hook(const std::string& layer, ModelHook hook) const;
 
   step::ModelCore& core() const { return *core_; }
 
  protected:
   void before_forward() const;
   bool has_hooks() const;
+  bool has_argument_hooks() const;
+  std::vector<at::Tensor> changed_arguments(const std::vector<at::Tensor>& arguments) const;
   void after_forward(std::vector<at::Tensor>& results) const;
   bool is_mixed() const;
+  void to_output_type(at::Tensor& tensor) const;
   [[nodiscard]] Autocast autocast() const;
 
  private:
@@ -94,9 +101,9 @@ class HORTATOR_API ModelBase {
 /// holders and shared_ptr alive, and borrows a plain object.
 ///
 /// With mixed precision only this call computes in 16 bits. Other methods of the module, called by ->, do not, unless
-/// they are within accelerator.autocast(). Results are converted to fp32: tensors, and tensors in optionals,
-/// containers, maps, tuples, plain structs of up to ten fields, and classes with `auto fields() { return std::tie(a,
-/// b); }`. Tensors in results of other types stay as they are.
+/// they are within accelerator.autocast(). Results are converted to fp32, or to MixedPrecisionPolicy::output: tensors,
+/// and tensors in optionals, containers, maps, tuples, plain structs of up to ten fields, and classes with `auto
+/// fields() { return std::tie(a, b); }`. Tensors in results of other types stay as they are.
 template <Module M>
 class Model : public ModelBase {
  public:
@@ -108,24 +115,8 @@ class Model : public ModelBase {
   template <typename... Args>
   decltype(auto) operator()(Args&&... args) {
     before_forward();
-    const auto forward = [&]() -> decltype(auto) {
-      const auto mixed = autocast();
-      return (*this)->forward(std::forward<Args>(args)...);
-    };
-    using Result = std::invoke_result_t<decltype(forward)>;
-    using Value = std::remove_cvref_t<Result>;
-    if constexpr (std::constructible_from<Value, Result> && std::move_constructible<Value>) {
-      Value result = forward();
-      if (is_mixed()) detail::each_tensor(result, detail::to_float32);
-      if (has_hooks()) run_hooks_on(result);
-      return result;
-    } else if constexpr (std::is_void_v<Result>) {
-      forward();
-      std::vector<at::Tensor> none;
-      after_forward(none);
-    } else {
-      return forward();
-    }
+    if (!has_argument_hooks()) return call(std::forward<Args>(args)...);
+    return call_hooked(std::forward<Args>(args)...);
   }
 
   ModuleType* operator->() const { return &module(); }
@@ -139,6 +130,35 @@ class Model : public ModelBase {
   Kept unwrap() const { return kept_; }
 
  private:
+  template <typename... Args>
+  decltype(auto) call(Args&&... args) {
+    const auto forward = [&]() -> decltype(auto) {
+      const auto mixed = autocast();
+      return (*this)->forward(std::forward<Args>(args)...);
+    };
+    using Result = std::invoke_result_t<decltype(forward)>;
+    using Value = std::remove_cvref_t<Result>;
+    if constexpr (std::constructible_from<Value, Result> && std::move_constructible<Value>) {
+      Value result = forward();
+      if (is_mixed()) detail::each_tensor(result, [this](at::Tensor& tensor) { to_output_type(tensor); });
+      if (has_hooks()) run_hooks_on(result);
+      return result;
+    } else if constexpr (std::is_void_v<Result>) {
+      forward();
+      std::vector<at::Tensor> none;
+      after_forward(none);
+    } else {
+      return forward();
+    }
+  }
+
+  template <typename... Args>
+  decltype(auto) call_hooked(Args&&... args) {
+    detail::HookedArguments<Args...> hooked(std::forward<Args>(args)...);
+    hooked.replace(changed_arguments(hooked.tensors()));
+    return hooked.apply([&](auto&&... now) -> decltype(auto) { return call(std::forward<decltype(now)>(now)...); });
+  }
+
   template <typename Value>
   void run_hooks_on(Value& result) const {
     std::vector<at::Tensor> tensors;

@@ -51,6 +51,7 @@ using TrackerConfig = std::vector<std::pair<std::string, TrackerSetting>>;
 struct TrackerStart {
   std::string name = "";              ///< of the run, as given to init_trackers()
   std::filesystem::path folder = {};  ///< for files: ProjectOptions::logging_dir
+  int process_index = 0;              ///< the rank that calls this tracker
   /// The run resumes after this step, the last one logged before the checkpoint. Nothing: it starts from scratch.
   std::optional<std::int64_t> last_step = {};
 };
@@ -68,8 +69,8 @@ struct TrackerTable {
   std::vector<std::vector<TrackerSetting>> rows = {};
 };
 
-/// Receives the numbers of a run, on the main process only. Your own tracker must define name() and log():
-/// `.log_with = {"tensorboard", std::make_shared<MyTracker>()}`.
+/// Receives the numbers of a run, on the main process unless main_process_only() says otherwise. Your own tracker must
+/// define name() and log(): `.log_with = {"tensorboard", std::make_shared<MyTracker>()}`.
 class HORTATOR_API Tracker {
  public:
   Tracker() = default;
@@ -80,6 +81,9 @@ class HORTATOR_API Tracker {
   virtual std::string name() const = 0;  ///< for get_tracker()
   virtual void log(const TrackerRecord& record) = 0;
 
+  /// false: every process calls its own tracker, with the numbers that it logs itself. Files then need names that
+  /// differ between processes: TrackerStart::folder is the same for all.
+  virtual bool main_process_only() const { return true; }
   virtual void start(const TrackerStart& start);  ///< called before anything else
   virtual void store_config(const TrackerConfig& config);
   /// The run returns to a checkpoint at which `last_step` was the last step logged: remove what was logged after it.

@@ -63,7 +63,7 @@ std::unique_ptr<Communicator> communicator_named(const std::string& backend, con
   }
   auto made = known->make(world, at::kCPU, std::chrono::minutes(10));
   if (!is_checked) return made;
-  return std::make_unique<comm::CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
+  return std::make_unique<comm::CheckedCommunicator>(std::move(made), world.duplicate());
 }
 
 at::ScalarType type_named(const std::string& name) {

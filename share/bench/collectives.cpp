@@ -47,9 +47,9 @@ class CollectivesComparison {
         selection_(selection),
         mpi_(communicator_named("mpi", world())),
         peer_groups_(world().split(accelerator.world().node().rank(), world().rank())),
-        has_even_nodes_(mpi::all_reduce(world(), peer_groups_.size(), MPI_MIN) > 1 &&
-                        mpi::all_reduce(world(), peer_groups_.size(), MPI_MIN) ==
-                            mpi::all_reduce(world(), peer_groups_.size(), MPI_MAX)) {}
+        has_even_nodes_(mpi::all_reduce(world(), peer_groups_.size(), mpi::Op::min) > 1 &&
+                        mpi::all_reduce(world(), peer_groups_.size(), mpi::Op::min) ==
+                            mpi::all_reduce(world(), peer_groups_.size(), mpi::Op::max)) {}
 
   void add(const std::string& backend) {
     const auto communicator = communicator_named(backend, world());

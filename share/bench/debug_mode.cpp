@@ -25,12 +25,12 @@ Result compared(Accelerator& accelerator, const Plan& plan, nlohmann::json param
 
 std::vector<Result> debug_mode(Accelerator& accelerator, const Plan& plan) {
   const auto& world = accelerator.world().comm();
-  const auto host = mpi::Communicator::duplicate(world.get());
-  const auto checked_host = mpi::Communicator::duplicate(world.get());
-  checked_host.check_calls(std::make_shared<comm::CallComparison>(mpi::Communicator::duplicate(world.get())));
+  const auto host = world.duplicate();
+  const auto checked_host = world.duplicate();
+  checked_host.check_calls(std::make_shared<comm::CallComparison>(world.duplicate()));
   std::vector<Result> results = {compared(
       accelerator, plan, {{"operation", "all_reduce"}, {"memory", "host value"}, {"bytes", 8}},
-      [&] { mpi::all_reduce(checked_host, 1.0, MPI_SUM); }, [&] { mpi::all_reduce(host, 1.0, MPI_SUM); })};
+      [&] { mpi::all_reduce(checked_host, 1.0, mpi::Op::sum); }, [&] { mpi::all_reduce(host, 1.0, mpi::Op::sum); })};
   const auto tensors = communicator_named("node", world);
   const auto checked_tensors = communicator_named("node in debug mode", world);
   for (const std::int64_t bytes : {std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{25} << 20}) {

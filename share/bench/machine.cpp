@@ -86,11 +86,11 @@ std::uint64_t memory_of(c10::Device device, int ranks_of_a_node) {
   return machine::available_memory().value_or(0) / static_cast<std::uint64_t>(ranks_of_a_node);
 }
 
-double of_slowest(const mpi::Communicator& all, double rate) { return mpi::all_reduce(all, rate, MPI_MIN); }
+double of_slowest(const mpi::Communicator& all, double rate) { return mpi::all_reduce(all, rate, mpi::Op::min); }
 
 planning::Link of_slowest(const mpi::Communicator& all, const planning::Link& link) {
   return {.bytes_per_second = of_slowest(all, link.bytes_per_second),
-          .latency = mpi::all_reduce(all, link.latency, MPI_MAX)};
+          .latency = mpi::all_reduce(all, link.latency, mpi::Op::max)};
 }
 
 }  // namespace
@@ -102,14 +102,15 @@ planning::Machine measure_machine(Accelerator& accelerator, const std::filesyste
   const auto over_all = comm::make_communicator(all, device, comm::Checks::off, std::chrono::minutes(10));
   const auto first_of_node = mpi::broadcast(node, all.rank());
   const auto over_node = over_all->split(first_of_node, all.rank());
-  planning::Machine machine{.name = accelerator.host(), .ranks_per_node = mpi::all_reduce(all, node.size(), MPI_MAX)};
+  planning::Machine machine{.name = accelerator.host(),
+                            .ranks_per_node = mpi::all_reduce(all, node.size(), mpi::Op::max)};
   mpi::all_or_none(all, [&] {
     machine.memory = memory_of(device, node.size());
     machine.flops_fp32 = operations_per_second(device, at::kFloat);
     machine.flops_16bit = operations_per_second(device, at::kBFloat16);
     machine.disk_bytes_per_second = written_per_second(folder / text::concat("written.", all.rank()));
   });
-  machine.memory = mpi::all_reduce(all, machine.memory, MPI_MIN);
+  machine.memory = mpi::all_reduce(all, machine.memory, mpi::Op::min);
   for (auto* const rate : {&machine.flops_fp32, &machine.flops_16bit, &machine.disk_bytes_per_second})
     *rate = of_slowest(all, *rate);
   const planning::Link alone{.bytes_per_second = 1e10, .latency = 1e-6};

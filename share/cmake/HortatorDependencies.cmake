@@ -45,6 +45,7 @@ hortator_cxx_library(HORTATOR_CXX_LIBRARY)
 add_feature_info(MPI MPI_C_FOUND "${HORTATOR_MPI_NAME} ${HORTATOR_MPI_VERSION}, standard ${MPI_C_VERSION}: ${MPIEXEC_EXECUTABLE}")
 
 include(HortatorHdf5)
+include(HortatorMpiFamilies)
 
 find_package(Boost 1.66 COMPONENTS program_options)
 if(NOT Boost_PROGRAM_OPTIONS_FOUND)
@@ -69,6 +70,7 @@ if(NOT nlohmann_json_FOUND)
                       "Ubuntu) or json-devel (Rocky), or set nlohmann_json_DIR.")
 endif()
 
+include(HortatorArrow)
 include(HortatorCompression)
 include(HortatorImages)
 include(HortatorUnicode)

@@ -1,10 +1,9 @@
 # Options for users, and settings of all targets.
 set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on if all parts are found), ON (an error if one is missing), OFF")
 set_property(CACHE HORTATOR_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
-option(HORTATOR_WITH_ROCM "AMD devices and RCCL, with a LibTorch for ROCm" OFF)
-option(HORTATOR_WITH_XPU "Intel devices, with a LibTorch for XPU" OFF)
 set(HORTATOR_MPI "" CACHE STRING "The distribution's MPI to use: openmpi, mpich, or empty for its default")
 set_property(CACHE HORTATOR_MPI PROPERTY STRINGS "" openmpi mpich)
+set(HORTATOR_MPI_ALSO "" CACHE STRING "Further MPIs, as a list: their programs run with this build, too. NAME needs mpicc.NAME, h5pcc.NAME and mpiexec.NAME")
 option(HORTATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(HORTATOR_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(HORTATOR_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" OFF)

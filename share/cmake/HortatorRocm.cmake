@@ -1,4 +1,5 @@
 # HORTATOR_WITH_ROCM=ON enables AMD's devices. It needs HIP, RCCL, and a LibTorch for ROCm, which calls its devices "cuda".
+option(HORTATOR_WITH_ROCM "AMD devices and RCCL, with a LibTorch for ROCm" OFF)
 set(HORTATOR_ROCM FALSE)
 set(rocm_reason "HORTATOR_WITH_ROCM=OFF")
 if(HORTATOR_WITH_ROCM)

@@ -1,8 +1,9 @@
-# hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH]): defines one room of src/, the object library hortator_<room>;
+# hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH] [NATIVE]): defines one room of src/, the object library hortator_<room>;
 # hortator_<name> where a room consists of several libraries. TORCH: its sources include LibTorch.
+# NATIVE: they use the types of one MPI, and are compiled again for each of HORTATOR_MPI_ALSO.
 # .ci/checks/rooms.txt lists which rooms may include which.
 function(hortator_room room)
-  cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "NAME" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 room "TORCH;NATIVE" "NAME" "SOURCES;LINKS")
   if(NOT room_NAME)
     set(room_NAME ${room})
   endif()
@@ -20,4 +21,7 @@ function(hortator_room room)
     hortator_use_precompiled_header(${target} plain)
   endif()
   set_property(GLOBAL APPEND PROPERTY HORTATOR_ROOMS ${target})
+  if(room_NATIVE)
+    set_property(GLOBAL APPEND PROPERTY HORTATOR_NATIVE_ROOMS ${target})
+  endif()
 endfunction()

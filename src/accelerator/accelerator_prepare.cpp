@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/training/fp8.hpp>
+#include <hortator/training/torch_schedule.hpp>
 #include <typeinfo>
 
 #include "accelerator/channels/channels.hpp"
@@ -21,15 +22,16 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"
+#include "interception/weight_operators.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "observe/operators/step_recording.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "runtime/banner.hpp"
 #include "step/capture/step_recording.hpp"
 #include "step/gradients/protection.hpp"
 #include "step/moments/optimizer_state.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"
+#include "step/schedule/torch_schedule.hpp"
 
 namespace hortator {
 namespace {
@@ -106,10 +108,16 @@ void compute_in_fp8(torch::nn::Module& module, const ParallelConfig& parallel) {
                       .why = "each rank would scale its part of a weight by other factors",
                       .hint = "use bf16, or other axes than tensor"});
   const auto has_fp8 = [](const at::Tensor& parameter) {
-    return paging::operator_of(parameter, paging::WeightLayer::fp8) != nullptr;
+    return interception::operator_of(parameter, interception::WeightLayer::fp8) != nullptr;
   };
   if (std::ranges::none_of(module.parameters(), has_fp8))
     detail::fp8(module, accelerator::fp8_settings(core::process_variables()));
+}
+
+void convert_buffers(const torch::nn::Module& module, c10::ScalarType type) {
+  for (auto& buffer : module.buffers()) {
+    if (buffer.defined() && at::isFloatingType(buffer.scalar_type())) buffer.set_data(buffer.to(type));
+  }
 }
 
 // Once per process, so that what the user sets in the allocator later is kept.
@@ -129,6 +137,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
     place(module, device(), !chosen.evaluation_mode && sharding != nullptr && sharding->pages_parameters());
+  if (const auto type = options().mixed_precision_policy.buffer) convert_buffers(module, *type);
   // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   if (mixed_precision() == Precision::fp8) compute_in_fp8(module, options().parallel);
@@ -138,6 +147,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   auto model = step::ModelCore::prepare(module, name, training_->control.session(), binding,
                                         training_->prepared.parameters(), work);
   model->compute_in(training_->control.precision(), training_->options().autocast);
+  model->return_in(options().mixed_precision_policy.output);
   if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
     parallel::join_synchronized_norms(module, training_->channels.shared_statistics());
@@ -225,6 +235,24 @@ void Accelerator::attach(const ScheduleBase& schedule) {
        .agree_on_metric = [&host = training_->host()](double metric) { return step::agree_on_metric(host, metric); }});
   training_->prepared.add_schedule(schedule);
   if (training_->output.is_announced() && is_main_process()) log::info("schedule: ", core.effect());
+}
+
+TorchSchedule Accelerator::attach(torch::optim::LRScheduler& scheduler, const TorchOptimizers& beside) {
+  for (const auto& known : training_->prepared.schedules()) {
+    auto* const core = dynamic_cast<step::TorchScheduleCore*>(&known.core());
+    if (core != nullptr && core->wraps(scheduler)) return TorchSchedule(known);
+  }
+  auto optimizers = beside;
+  for (const auto& known : training_->prepared.optimizers()) optimizers.push_back(&known->optimizer());
+  const auto own = std::ranges::find_if(optimizers, [&](auto* one) { return step::sets_rates_of(scheduler, *one); });
+  if (own == optimizers.end()) {
+    throw UsageError({.what = "prepare() got a scheduler of torch::optim without its optimizer",
+                      .why = "the scheduler steps with the updates of its optimizer, and does not name it",
+                      .hint = "prepare the optimizer in the same call, or before"});
+  }
+  TorchSchedule schedule(scheduler, **own);
+  attach(static_cast<const ScheduleBase&>(schedule));
+  return schedule;
 }
 
 // Printed by the first prepare(), when the effective batch size is known.

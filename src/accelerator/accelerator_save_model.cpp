@@ -21,9 +21,9 @@
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
 #include "formats/torch/pickle/writer.hpp"
+#include "interception/weight_operators.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "paging/stores/cast_store.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
@@ -143,7 +143,7 @@ class Saving {
   }
 
   static void require_values(const weights::ModuleWeight& weight) {
-    if (paging::is_packed(weight.tensor)) {
+    if (interception::is_packed(weight.tensor)) {
       throw UsageError(
           {.what = text::concat("save_model() got a model whose parameter ", text::quote(weight.name),
                                 " was packed by quantise()"),

@@ -1,42 +1,24 @@
-#include <c10/core/GradMode.h>
-
+#include <algorithm>
 #include <exception>
 #include <hortator/accelerator.hpp>
-#include <span>
+#include <hortator/error.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "accelerator/state/divided_state.hpp"
+#include "accelerator/state/whole_parameter.hpp"
 #include "accelerator/training/training.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "parallel/pipeline/staged_module.hpp"
+#include "parallel/zero/parameter_names.hpp"
 
 namespace hortator {
 namespace {
 
-// Copies, since training continues to change the memory.
-at::Tensor in_host_memory(const at::Tensor& tensor) {
-  return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-}
-
-/// Keeps a parameter present, with exact values. @collective if it is sharded
-class Present {
- public:
-  explicit Present(const at::Tensor& parameter) : hold_(std::span(&parameter, 1), paging::Access::read_exact) {}
-
- private:
-  paging::Hold hold_;
-};
-
-/// Brings in a parameter for another rank to read. @collective if it is sharded
-void bring(const at::Tensor& parameter) { const Present present(parameter); }
-
-/// A copy of a parameter, with exact values. @collective if it is sharded
-at::Tensor exact_copy(const at::Tensor& parameter) {
-  const Present present(parameter);
-  auto memory = parameter.detach();
-  paging::remove_key(memory);  // so that it is one use of the parameter, as on the ranks that only bring it in
-  return in_host_memory(memory);
-}
+using accelerator::bring;
+using accelerator::exact_copy;
+using accelerator::whole_copy;
 
 /// Brings in one parameter after the other. @collective
 void bring_all(const torch::nn::Module& module) {
@@ -65,33 +47,67 @@ StateDict state_of(const step::ModelCore& core, const StateDictOptions& options,
   }
   for (const auto& item : core.module().named_parameters()) {
     if (parallel::is_of_other_stage(item.value())) continue;
-    if (const auto* one = divided != nullptr ? divided->find(item.value()) : nullptr) {
-      const auto whole = accelerator::joined(accelerator::unjoined(item.key(), core, *one));
-      if (keeps) state.put(item.key(), in_host_memory(whole));
-    } else if (keeps) {
-      const auto found =
-          sharded != nullptr && options.sharded ? sharded->find(item.value()) : parallel::FlatParameter();
+    if (options.sharded) {
+      const auto found = sharded != nullptr ? sharded->find(item.value()) : parallel::FlatParameter();
       state.put(item.key(), exact_copy(found ? found.published_slice() : item.value()));
-    } else {
-      bring(item.value());
+    } else if (const auto whole = whole_copy(core, item.key(), item.value(), keeps); keeps) {
+      state.put(item.key(), whole);
     }
   }
   if (!keeps) return state;
-  for (const auto& item : core.module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
+  for (const auto& item : core.module().named_buffers()) state.put(item.key(), exact_copy(item.value()));
   return state;
+}
+
+/// Each parameter once that is named, or in a module that is; all without names.
+std::vector<at::Tensor> chosen(const torch::nn::Module& module, const std::vector<std::string>& names) {
+  std::vector<at::Tensor> tensors;
+  const auto all = module.named_parameters();
+  parallel::require_known("summon_full_parameters", names, all.keys());
+  for (const auto& item : all) {
+    const auto is_same = [&](const auto& one) { return one.is_same(item.value()); };
+    const bool is_chosen = names.empty() || parallel::is_among(names, item.key());
+    if (is_chosen && std::ranges::none_of(tensors, is_same)) tensors.push_back(item.value());
+  }
+  return tensors;
+}
+
+void check_modifier(const SummonOptions& options, int ranks) {
+  const int rank = options.modifier_rank.value_or(0);
+  if (rank >= 0 && rank < ranks) return;
+  throw UsageError({.what = text::concat("summon_full_parameters: modifier_rank is ", rank),
+                    .hint = text::concat("name a process from 0 to ", ranks - 1)});
+}
+
+std::string text_of(const SummonOptions& options) {
+  return text::concat(options.writeback, ' ', options.modifier_rank.value_or(-1), ' ', text::join(options.parameters));
 }
 
 }  // namespace
 
-SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
-    : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
-  model.core().check_alive();
-  model.core().lend_parameters();
+SummonedParameters::SummonedParameters(const ModelBase& model, SummonOptions options)
+    : model_(model), options_(std::move(options)), exceptions_(std::uncaught_exceptions()) {
+  auto& core = model.core();
+  core.check_alive();
+  mpi::all_or_none_alike(core.all_ranks(), "the options of summon_full_parameters()", [&] {
+    check_modifier(options_, core.all_ranks().size());
+    chosen_ = chosen(core.module(), options_.parameters);
+    return text_of(options_);
+  });
+  if (options_.parameters.empty()) {
+    core.lend_parameters();
+    return;
+  }
+  core.lend_parameters([this](const at::Tensor& parameter) {
+    return std::ranges::any_of(chosen_, [&](const auto& one) { return one.is_same(parameter); });
+  });
 }
 
 SummonedParameters::~SummonedParameters() noexcept(false) {
   // After an exception the other ranks may not be here to get what was written.
   const bool failed = std::uncaught_exceptions() > exceptions_;
+  if (options_.modifier_rank && options_.writeback && !failed)
+    model_.core().share_parameters(chosen_, *options_.modifier_rank);
   model_.core().take_back_parameters(options_.writeback && !failed);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/dispatch_keys.hpp"
 
 namespace hortator::adapters {
 namespace {
@@ -87,21 +87,21 @@ void AdaptedWeight::enable(bool on) {
 // Without an active adapter the layer's operators are not intercepted, and have their full speed.
 void AdaptedWeight::update_attachment() {
   if (is_enabled_ && !active_.empty() && merged_.empty()) {
-    paging::attach_to_weight(weight(), paging::WeightLayer::adapters, shared_from_this());
+    interception::attach_to_weight(weight(), interception::WeightLayer::adapters, shared_from_this());
   } else {
-    paging::detach_from_weight(weight(), paging::WeightLayer::adapters);
+    interception::detach_from_weight(weight(), interception::WeightLayer::adapters);
   }
 }
 
 /// Whether the operator computes what the layer's forward does, and not x W of a layer that computes x W^T.
-bool AdaptedWeight::concerns(const paging::WeightCall& call) const {
+bool AdaptedWeight::concerns(const interception::WeightCall& call) const {
   if (computing == this) return false;
-  if (layer_.kind == LayerKind::embedding) return call.use == paging::WeightUse::embedding;
-  if (layer_.kind == LayerKind::convolution) return call.use == paging::WeightUse::convolution;
-  return paging::reads_as_layer(call, layer_.kind == LayerKind::transposed);
+  if (layer_.kind == LayerKind::embedding) return call.use == interception::WeightUse::embedding;
+  if (layer_.kind == LayerKind::convolution) return call.use == interception::WeightUse::convolution;
+  return interception::reads_as_layer(call, layer_.kind == LayerKind::transposed);
 }
 
-bool AdaptedWeight::run(const paging::WeightCall& call) {
+bool AdaptedWeight::run(const interception::WeightCall& call) {
   if (!concerns(call)) return false;
   Inputs inputs{
       .x = call.tensor(call.position == 0 ? 1 : call.position - 1), .position = call.position, .op = &call.op};
@@ -113,7 +113,7 @@ bool AdaptedWeight::run(const paging::WeightCall& call) {
   } else if (call.is_linear()) {
     inputs.bias = call.tensor(2);
   }
-  if (call.use != paging::WeightUse::product)
+  if (call.use != interception::WeightUse::product)
     for (std::size_t i = 0; i < call.count(); ++i) inputs.arguments.push_back(call.argument(i));
   call.plain();
   auto result = call.stack.back().toTensor();
@@ -156,7 +156,7 @@ at::Tensor AdaptedWeight::low_rank(const Adapter& adapter, const Inputs& inputs,
 // Rows of the weight with its adapter get the lengths `magnitude`; the present lengths count as constants.
 at::Tensor AdaptedWeight::added_by_dora(const Adapter& adapter, const Inputs& inputs, const at::Tensor& x,
                                         const at::Tensor& result) const {
-  if (paging::carries_divided_key(weight())) {
+  if (interception::carries_divided_key(weight())) {
     throw UsageError(
         {.what = text::concat("The adapter ", text::quote(adapter.name), " has use_dora, and the weight of ",
                               text::quote(layer_.name), " is divided by parallel.tensor"),

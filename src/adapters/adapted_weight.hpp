@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "adapters/layers.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 
@@ -28,7 +28,7 @@ struct Adapter {
 };
 
 /// The adapters of one layer: adds what the active ones compute to what the layer computes with its weight.
-class AdaptedWeight final : public paging::WeightOperator, public std::enable_shared_from_this<AdaptedWeight> {
+class AdaptedWeight final : public interception::WeightOperator, public std::enable_shared_from_this<AdaptedWeight> {
  public:
   explicit AdaptedWeight(Layer layer) : layer_(std::move(layer)) { layer_.module.reset(); }
 
@@ -53,12 +53,12 @@ class AdaptedWeight final : public paging::WeightOperator, public std::enable_sh
   void unmerge();
   const std::vector<std::string>& merged() const { return merged_; }
 
-  bool run(const paging::WeightCall& call) override;
+  bool run(const interception::WeightCall& call) override;
   bool changes_products() const override { return layer_.kind != LayerKind::embedding; }
 
  private:
   struct Inputs;
-  bool concerns(const paging::WeightCall& call) const;
+  bool concerns(const interception::WeightCall& call) const;
   at::Tensor added(const Adapter& adapter, const Inputs& inputs, const at::Tensor& result) const;
   at::Tensor added_by_dora(const Adapter& adapter, const Inputs& inputs, const at::Tensor& x,
                            const at::Tensor& result) const;

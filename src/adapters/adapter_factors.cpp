@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "adapters/adapted_weight.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/claims.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 
@@ -15,7 +15,7 @@ AdapterFactors::AdapterFactors(std::string name, std::shared_ptr<AdaptedWeight> 
     : Module(std::move(name)), adapted_(std::move(adapted)) {}
 
 AdapterFactors::~AdapterFactors() {
-  if (adapted_) paging::detach_from_weight(adapted_->weight(), paging::WeightLayer::adapters);
+  if (adapted_) interception::detach_from_weight(adapted_->weight(), interception::WeightLayer::adapters);
 }
 
 void AdapterFactors::add(const std::string& name, const at::Tensor& weight, bool is_direct, const at::Tensor& bias) {
@@ -41,10 +41,11 @@ void AdapterFactors::move(Options... options) {
   Module::to(options...);
   if (!adapted_) return;
   const auto& weight = adapted_->weight();
-  if (paging::claim_of(weight) || paging::carries_divided_key(weight) || paging::is_packed(weight)) return;
+  if (interception::claim_of(weight) || interception::carries_divided_key(weight) || interception::is_packed(weight))
+    return;
   const at::NoGradGuard no_grad;
   weight.set_data(weight.to(options...));
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 void AdapterFactors::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {

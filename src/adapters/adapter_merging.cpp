@@ -7,17 +7,17 @@
 
 #include "adapters/adapted_weight.hpp"
 #include "core/text/text.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/claims.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
 
 void require_ordinary(const Layer& layer) {
   const auto& weight = layer.weight;
-  const bool is_divided = paging::carries_divided_key(weight), is_packed = paging::is_packed(weight);
-  if (!is_divided && !is_packed && !paging::claim_of(weight)) return;
+  const bool is_divided = interception::carries_divided_key(weight), is_packed = interception::is_packed(weight);
+  if (!is_divided && !is_packed && !interception::claim_of(weight)) return;
   const auto* state = is_packed    ? "packed by quantise()"
                       : is_divided ? "divided among tensor ranks"
                                    : "sharded or offloaded";

@@ -13,9 +13,8 @@
 #include "adapters/targets.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
@@ -101,7 +100,7 @@ void require_possible(const LoraOptions& options, const Layer& layer) {
   const bool is_matrix = layer.kind == LayerKind::linear || layer.kind == LayerKind::transposed;
   if (options.use_dora && !is_matrix) refuse("LoraOptions::use_dora", "DoRA is supported for linear layers");
   if (options.lora_bias && layer.kind == LayerKind::embedding) refuse("LoraOptions::lora_bias", "peft has none there");
-  if (options.use_dora && paging::is_packed(layer.weight)) {
+  if (options.use_dora && interception::is_packed(layer.weight)) {
     throw UsageError({.what = text::concat("LoraOptions::use_dora is set, and quantise() has packed the weight of ",
                                            text::quote(layer.name)),
                       .why = "DoRA needs the lengths of its rows",
@@ -110,7 +109,7 @@ void require_possible(const LoraOptions& options, const Layer& layer) {
   const auto rank = rank_of(options, layer.name);
   if (rank % layer.groups != 0)
     refuse("A rank that is no multiple of the groups", "lora_B is divided into the same groups");
-  if (paging::carries_divided_key(layer.weight)) {
+  if (interception::carries_divided_key(layer.weight)) {
     throw UsageError({.what = text::concat("lora() was called on a model whose weight ",
                                            text::quote(layer.name + ".weight"), " is divided among ranks"),
                       .why = "a prepared model has its parameters already",

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "adapters/adapter_factors.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/weight_operators.hpp"
 
 namespace hortator::adapters {
 namespace {
@@ -36,8 +36,8 @@ at::Tensor own_weight(const torch::nn::Module& module) {
 /// Nothing for modules that no adapter can change.
 std::optional<Layer> layer_of(const std::string& name, const std::shared_ptr<torch::nn::Module>& module) {
   const auto weight = own_weight(*module);
-  if (!weight.defined() || (!weight.is_floating_point() && !paging::is_packed(weight))) return {};
-  Layer layer{.name = name, .module = module, .weight = weight, .sizes = paging::sizes_of_weight(weight)};
+  if (!weight.defined() || (!weight.is_floating_point() && !interception::is_packed(weight))) return {};
+  Layer layer{.name = name, .module = module, .weight = weight, .sizes = interception::sizes_of_weight(weight)};
   if (const auto groups = groups_of_convolution(*module)) {
     layer.kind = LayerKind::convolution;
     layer.groups = *groups;
@@ -63,7 +63,7 @@ void add_tied_layers(const torch::nn::Module& model, ModelLayers& all) {
     for (const auto& [name, weight] : tied.tied_layers()) {
       if (find(name) == all.layers.end())
         all.layers.push_back(
-            {.name = joined(prefix, name), .weight = weight, .sizes = paging::sizes_of_weight(weight)});
+            {.name = joined(prefix, name), .weight = weight, .sizes = interception::sizes_of_weight(weight)});
       std::erase(all.other_modules, joined(prefix, name));
     }
     if (const auto scoring = find(tied.scoring_layer()); scoring != all.layers.end()) scoring->is_scoring = true;

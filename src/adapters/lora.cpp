@@ -9,8 +9,8 @@
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/safetensors/writer.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/claims.hpp"
+#include "interception/dispatch_keys.hpp"
 
 namespace hortator {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_whole_parameter(const std::string& name, const at::Tensor& tensor) {
-  if (!paging::claim_of(tensor) && !paging::carries_divided_key(tensor)) return;
+  if (!interception::claim_of(tensor) && !interception::carries_divided_key(tensor)) return;
   throw UsageError({.what = text::concat("save_adapter() got a model whose parameter ", text::quote(name),
                                          " is sharded or divided among ranks"),
                     .why = "this rank has only a part of it",

@@ -11,6 +11,7 @@
 #include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "planning/cost.hpp"
 
 namespace hortator::bigmodel {
 namespace {
@@ -51,19 +52,21 @@ Bytes activation_bytes(const ModuleTree& tree, const EstimateOptions& options) {
   return numbers * tokens * estimate_type(options.training_type).bits / 8;
 }
 
-// Each ZeRO stage shards more: optimizer state, gradients, parameters. At stage 3, a rank holds two whole layers at a
-// time, the current one and the next.
+// As a plan costs it, from sizes in place of rehearsals. At stage 3, a rank holds two whole layers at a time, the
+// current one and the next.
 TrainingLayout layout_of(const TrainingBytes& whole, Bytes largest_layer, const Estimate& estimate,
                          TrainingLayout layout) {
-  const auto ranks = static_cast<Bytes>(estimate.ranks);
-  const auto share = [&](Bytes bytes, int from_stage) {
-    return layout.zero_stage >= from_stage ? bytes / ranks : bytes;
-  };
-  const auto parameters = share(whole.model, 3), optimizer = share(whole.optimizer, 1);
-  const auto layers = layout.zero_stage >= 3 ? std::min(2 * largest_layer, whole.model) : 0;
-  layout.device = share(whole.gradients, 2) + layers + estimate.activations;
-  (layout.offload_optimizer ? layout.host : layout.device) += optimizer;
-  (layout.offload_parameters ? layout.host : layout.device) += parameters;
+  const planning::ModelFacts facts{.parameters = whole.model,
+                                   .gradients = whole.gradients,
+                                   .moments = whole.optimizer,
+                                   .activations = estimate.activations,
+                                   .layers_in_use = 2 * largest_layer};
+  const auto cost = planning::memory_cost(facts, {.data = estimate.ranks,
+                                                  .zero = layout.zero_stage,
+                                                  .offload = layout.offload_optimizer,
+                                                  .offload_parameters = layout.offload_parameters});
+  layout.device = cost.total();
+  layout.host = cost.on_host;
   return layout;
 }
 

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "paging/interception/operator_handlers.hpp"
-#include "paging/interception/operator_use.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/operator_handlers.hpp"
+#include "interception/operator_use.hpp"
 
 namespace hortator::bigmodel {
 namespace {
@@ -85,18 +86,17 @@ class OperandCopies {
 };
 
 void run_on_one_device(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, paging::meeting_key);
-  const auto& use = paging::use_of(op);
+  const auto& use = interception::use_of(op);
   const auto arguments = torch::jit::last(*stack, use.arguments);
   const bool is_exempt =
       residents_of_thread == nullptr || use.leaves_bytes_alone || copies_between_devices(op.schema().name());
   const auto target = is_exempt ? std::nullopt : common_device_of(arguments);
-  if (!target) return op.redispatchBoxed(keys & after_us, stack);
+  if (!target) return interception::pass_on(interception::meeting_key, op, keys, stack);
 
   OperandCopies copies(*target);
   const auto first = stack->size() - use.arguments;
   {
-    const c10::impl::ExcludeDispatchKeyGuard without_key(paging::meeting_key);
+    const c10::impl::ExcludeDispatchKeyGuard without_key(interception::meeting_key);
     for (std::size_t i = 0; i < use.arguments; ++i)
       (*stack)[first + i] = copies.copy_in((*stack)[first + i], use.writes(i));
     op.callBoxed(stack);  // dispatches again: the copies have other keys
@@ -106,7 +106,7 @@ void run_on_one_device(const c10::OperatorHandle& op, c10::DispatchKeySet keys, 
 }
 
 const ResidentStorages* begin_placement(const ResidentStorages& residents) {
-  paging::handle_meetings(&run_on_one_device);
+  interception::handle_meetings(&run_on_one_device);
   return std::exchange(residents_of_thread, &residents);
 }
 
@@ -125,7 +125,7 @@ std::optional<c10::Device> common_device(std::span<const OperandPlacement> opera
 }
 
 OperandPlacementScope::OperandPlacementScope(const ResidentStorages& residents)
-    : former_(begin_placement(residents)), on_(paging::meeting_key) {}
+    : former_(begin_placement(residents)), on_(interception::meeting_key) {}
 OperandPlacementScope::~OperandPlacementScope() { residents_of_thread = former_; }
 
 }  // namespace hortator::bigmodel

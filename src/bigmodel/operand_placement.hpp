@@ -9,8 +9,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "paging/interception/storage_state.hpp"
-
 /// Operators of models whose parts are on several devices: their tensors are copied to one device.
 namespace hortator::bigmodel {
 

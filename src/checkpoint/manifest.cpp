@@ -193,10 +193,20 @@ void check(const Manifest& manifest) {
   }
 }
 
+/// Throws if a number is not whole: its conversion could overflow.
+void check_whole(const json& node) {
+  if (node.is_number_float()) refuse(text::concat("expected a whole number, got ", node.dump()));
+  if (!node.is_structured()) return;
+  for (const auto& child : node) check_whole(child);
+}
+
 Manifest parse(std::string_view text) {
   const auto body = checked(text);
   if (!core::is_shallow(body, max_levels)) refuse(text::concat("it is more than ", max_levels, " levels deep"));
   const auto all = json::parse(text.begin(), text.end());
+  for (const auto& [key, value] : all.items()) {
+    if (key != "values") check_whole(value);
+  }
   const auto version = all.at("format").get<std::int64_t>();
   if (version != format_version) {
     throw formats::FileError({.what = text::concat("it has format ", version),

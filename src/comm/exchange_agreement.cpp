@@ -42,7 +42,7 @@ void agree_on_exchange(const mpi::Communicator& comm, const std::vector<PeerTens
     outcome = mpi::LocalOutcome::of(error);
   }
   std::array<std::uint64_t, 2> sums = {mine.imbalance(comm.rank()), outcome.failed ? 1U : 0U};
-  mpi::all_reduce<std::uint64_t>(comm, sums, MPI_SUM);
+  mpi::all_reduce<std::uint64_t>(comm, sums, mpi::Op::sum);
   const auto [imbalance, failures] = sums;
   if (failures != 0) mpi::agree(comm, outcome);
   if (imbalance != 0) throw_mismatch(comm, sent, received, mine);

@@ -95,7 +95,9 @@ std::map<std::string, std::string> ExportedModule::tied_names() const { return f
 const std::vector<std::string>& ExportedModule::output_names() const { return forms_->output_names(); }
 
 void ExportedModule::write(const std::filesystem::path& file) const {
-  exported::save_archive(forms_->tensors().archive(), forms_->tensors(), file);
+  const exported::ArchiveCopy copy(forms_->tensors().archive(), forms_->tensors());
+  for (const auto& parameter : copy.parameters()) exported::values_on_this_rank(parameter);  // before a file is made
+  copy.write(file, exported::values_on_this_rank);
 }
 
 std::shared_ptr<ExportedModule> exported_module(const std::filesystem::path& file) {

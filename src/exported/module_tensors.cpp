@@ -30,11 +30,12 @@ std::vector<std::string> parts_of_name(const std::string& name) {
   return parts;
 }
 
-torch::nn::Module& child(torch::nn::Module& module, const std::string& name) {
+/// The child with this name, registered with the name of its class if it is new.
+torch::nn::Module& child(torch::nn::Module& module, const std::string& name, const std::string& type) {
   const auto children = module.named_children();
   const auto* known = children.find(name);
   if (known != nullptr) return **known;
-  return *module.register_module(name, std::make_shared<torch::nn::Module>(name));
+  return *module.register_module(name, std::make_shared<torch::nn::Module>(type));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ std::shared_ptr<const OpenArchive> open_archive(const std::filesystem::path& pat
 }
 
 ModuleTensors::ModuleTensors(std::shared_ptr<const OpenArchive> file, const StoredProgram& stored)
-    : file_(std::move(file)), reader_(file_->archive) {
+    : file_(std::move(file)), reader_(file_->archive), classes_(stored.program.module_classes) {
   for (const auto& input : stored.program.inputs) {
     const auto found = stored.weights.find(input.name);
     const bool is_state = input.kind == InputSpec::Kind::parameter || input.kind == InputSpec::Kind::buffer;
@@ -114,6 +115,11 @@ at::Tensor ModuleTensors::of_state(const std::string& name) const {
   return found == by_name_.end() ? at::Tensor() : found->second;
 }
 
+at::Tensor ModuleTensors::other_buffer(const std::string& name) const {
+  const auto found = other_buffers_.find(name);
+  return found == other_buffers_.end() ? at::Tensor() : found->second;
+}
+
 std::map<std::string, std::string> ModuleTensors::other_names() const {
   std::map<const void*, std::string> first;
   std::map<std::string, std::string> others;
@@ -133,7 +139,12 @@ void ModuleTensors::register_in(torch::nn::Module& module) const {
     auto parts = parts_of_name(entry.name);
     const auto leaf = parts.back();
     parts.pop_back();
-    for (const auto& part : parts) owner = &child(*owner, part);
+    std::string path;
+    for (const auto& part : parts) {
+      path += (path.empty() ? "" : ".") + part;
+      const auto type = classes_.find(path);
+      owner = &child(*owner, part, type == classes_.end() ? part : type->second);
+    }
     if (entry.payload.is_parameter) {
       const bool can_learn = c10::isFloatingType(entry.payload.type) || c10::isComplexType(entry.payload.type);
       owner->register_parameter(leaf, entry.tensor, entry.payload.requires_grad && can_learn);

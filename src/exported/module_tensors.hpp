@@ -32,9 +32,12 @@ class ModuleTensors {
   at::Tensor find(const StoredProgram& program, const InputSpec& input);
   /// The parameter or buffer of this name of the state dict; undefined if there is none.
   at::Tensor of_state(const std::string& name) const;
+  /// The buffer of this name outside the state dict; undefined if there is none.
+  at::Tensor other_buffer(const std::string& name) const;
   const OpenArchive& archive() const { return *file_; }
   /// Registers the state dict in modules with the names that it has: "layers.0.weight" as "weight" of the module "0" of
-  /// the module "layers". Tied parameters have the first of their names, as in Python's named_parameters().
+  /// the module "layers". The modules' name() is that of their class in Python, where the graph has it. Tied parameters
+  /// have the first of their names, as in Python's named_parameters().
   void register_in(torch::nn::Module& module) const;
   /// Other names of tied parameters, and the names under which they are registered.
   std::map<std::string, std::string> other_names() const;
@@ -51,6 +54,7 @@ class ModuleTensors {
 
   std::shared_ptr<const OpenArchive> file_;
   PayloadReader reader_;
+  std::map<std::string, std::string> classes_;       ///< of modules, by their paths
   std::vector<Entry> state_;                         ///< in the order of Python's parameters and buffers
   std::map<std::string, at::Tensor> by_name_;        ///< the tensors of state_
   std::map<std::string, at::Tensor> other_buffers_;  ///< outside the state dict

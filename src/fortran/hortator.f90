@@ -475,7 +475,8 @@ contains
                            chosen_order(order), chosen_memory(device), chosen_stream(stream)), status)
   end subroutine
 
-  !> Writes the weights to the folder `dir`, as safetensors.
+  !> Writes the weights to the folder `dir`, as safetensors; a model of the type `exported` to a file if the name ends
+  !> with `.pt2`.
   subroutine model_export(self, dir, status)
     class(hortator_model), intent(in) :: self
     character(*), intent(in) :: dir

@@ -25,6 +25,8 @@ struct LaunchEnvironment {
       "";  ///< starts Open MPI's daemons on other nodes; empty: there is no command of the scheduler for it
   /// CPUs that PBS has given to all ranks together, and has put into OMP_NUM_THREADS of each: they are divided here.
   std::optional<int> pbs_cpus = {};
+  /// The ranks that PBS expects on each of several hosts, where that is the same number for all.
+  std::optional<int> slots_of_host = {};
   /// PBS has given a part of this node's CPUs, and does not confine the job to them: mpirun must not bind ranks,
   /// because those of all such jobs would get the same first cores.
   bool shares_node = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <map>
 
 #include "core/text/text.hpp"
 
@@ -9,12 +10,16 @@ namespace hortator::launching {
 namespace {
 
 void count_lines(const std::string& content, PbsJob& job) {
+  std::map<std::string, int> slots;
   for (const auto& line : text::split(content, '\n')) {
     const auto host = line.substr(0, line.find_last_not_of(" \t\r") + 1);
     if (host.empty()) continue;
     ++job.slots;
+    ++slots[host];
     if (std::find(job.hosts.begin(), job.hosts.end(), host) == job.hosts.end()) job.hosts.push_back(host);
   }
+  const auto has_as_many = [&](const auto& host) { return host.second == slots.begin()->second; };
+  if (!slots.empty() && std::ranges::all_of(slots, has_as_many)) job.slots_of_host = slots.begin()->second;
 }
 
 // Only some versions of PBS set PBS_NP and PBS_NUM_NODES; if they are set, they must match the file.

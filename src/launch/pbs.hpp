@@ -11,8 +11,9 @@ namespace hortator::launching {
 struct PbsJob {
   std::string id = "";
   std::string node_file = "";
-  std::vector<std::string> hosts = {};  ///< each host once, in the order of the file
-  int slots = 0;                        ///< lines of the file: the ranks that PBS expects
+  std::vector<std::string> hosts = {};    ///< each host once, in the order of the file
+  int slots = 0;                          ///< lines of the file: the ranks that PBS expects
+  std::optional<int> slots_of_host = {};  ///< where all hosts have the same number
   /// CPUs on all hosts, if PBS has set OMP_NUM_THREADS to those of a host.
   std::optional<int> cpus = {};
   /// CPUs on each host, as NCPUS gives them for the first.

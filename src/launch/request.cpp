@@ -1,5 +1,6 @@
 #include "launch/request.hpp"
 
+#include <algorithm>
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -104,6 +105,13 @@ LaunchRequest request_of(const Settings& settings, int nodes_at_hand) {
   if (request.threads) request.variables.push_back("OMP_NUM_THREADS=" + std::to_string(*request.threads));
   if (const auto ids = visible_devices(settings)) request.variables.push_back("CUDA_VISIBLE_DEVICES=" + *ids);
   return request;
+}
+
+void place_on_hosts(LaunchRequest& request, std::optional<int> slots_of_host, int hosts) {
+  const bool is_placed = request.nodes || request.ranks_per_node || !request.hosts.empty() ||
+                         !request.hostfile.empty() || !request.map_by.empty();
+  if (!is_placed && slots_of_host && request.ranks <= *slots_of_host * hosts)
+    request.ranks_per_node = std::min(request.ranks, *slots_of_host);
 }
 
 }  // namespace hortator::launching

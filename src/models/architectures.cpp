@@ -8,49 +8,22 @@
 
 namespace hortator::models {
 
+// One file of families/ each. A family's fields have the names and defaults of its configuration in transformers.
+std::vector<Architecture> llama_architectures();
+std::vector<Architecture> gpt2_architectures();
+std::vector<Architecture> bert_architectures();
+std::vector<Architecture> distilbert_architectures();
+std::vector<Architecture> resnet_architectures();
+std::vector<Architecture> vit_architectures();
+
 const std::vector<Architecture>& architectures() {
-  static const std::vector<Architecture> all = {
-      {"LlamaModel", "llama", Head::none, "model", make_llama},
-      {"LlamaForCausalLM", "llama", Head::causal, "model", make_llama},
-      {"LlamaForSequenceClassification", "llama", Head::sequence, "model", make_llama},
-      {"LlamaForTokenClassification", "llama", Head::tokens, "model", make_llama},
-      {"MistralModel", "mistral", Head::none, "model", make_llama},
-      {"MistralForCausalLM", "mistral", Head::causal, "model", make_llama},
-      {"MistralForSequenceClassification", "mistral", Head::sequence, "model", make_llama},
-      {"MistralForTokenClassification", "mistral", Head::tokens, "model", make_llama},
-      {"MixtralModel", "mixtral", Head::none, "model", make_llama},
-      {"MixtralForCausalLM", "mixtral", Head::causal, "model", make_llama},
-      {"MixtralForSequenceClassification", "mixtral", Head::sequence, "model", make_llama},
-      {"MixtralForTokenClassification", "mixtral", Head::tokens, "model", make_llama},
-      {"Qwen2Model", "qwen2", Head::none, "model", make_llama},
-      {"Qwen2ForCausalLM", "qwen2", Head::causal, "model", make_llama},
-      {"Qwen2ForSequenceClassification", "qwen2", Head::sequence, "model", make_llama},
-      {"Qwen2ForTokenClassification", "qwen2", Head::tokens, "model", make_llama},
-      {"Qwen3Model", "qwen3", Head::none, "model", make_llama},
-      {"Qwen3ForCausalLM", "qwen3", Head::causal, "model", make_llama},
-      {"Qwen3ForSequenceClassification", "qwen3", Head::sequence, "model", make_llama},
-      {"Qwen3ForTokenClassification", "qwen3", Head::tokens, "model", make_llama},
-      {"GPT2Model", "gpt2", Head::none, "transformer", make_gpt2},
-      {"GPT2LMHeadModel", "gpt2", Head::causal, "transformer", make_gpt2},
-      {"GPT2ForSequenceClassification", "gpt2", Head::sequence, "transformer", make_gpt2},
-      {"GPT2ForTokenClassification", "gpt2", Head::tokens, "transformer", make_gpt2},
-      {"BertModel", "bert", Head::none, "bert", make_bert},
-      {"BertForMaskedLM", "bert", Head::masked, "bert", make_bert},
-      {"BertForSequenceClassification", "bert", Head::sequence, "bert", make_bert},
-      {"BertForTokenClassification", "bert", Head::tokens, "bert", make_bert},
-      {"DistilBertModel", "distilbert", Head::none, "distilbert", make_distilbert},
-      {"DistilBertForMaskedLM", "distilbert", Head::masked, "distilbert", make_distilbert},
-      {"DistilBertForSequenceClassification", "distilbert", Head::sequence, "distilbert", make_distilbert},
-      {"DistilBertForTokenClassification", "distilbert", Head::tokens, "distilbert", make_distilbert},
-      {"ResNetModel", "resnet", Head::none, "resnet", make_resnet},
-      {"ResNetForImageClassification", "resnet", Head::image, "resnet", make_resnet},
-      {"ViTModel", "vit", Head::none, "vit", make_vit},
-      {"ViTForImageClassification", "vit", Head::image, "vit", make_vit},
-      {"resnet18", "timm", Head::image, "", make_resnet},
-      {"resnet34", "timm", Head::image, "", make_resnet},
-      {"resnet50", "timm", Head::image, "", make_resnet},
-      {"resnet101", "timm", Head::image, "", make_resnet},
-      {"resnet152", "timm", Head::image, "", make_resnet}};
+  static const auto all = [] {
+    std::vector<Architecture> found;
+    for (const auto& family : {llama_architectures(), gpt2_architectures(), bert_architectures(),
+                               distilbert_architectures(), resnet_architectures(), vit_architectures()})
+      found.insert(found.end(), family.begin(), family.end());
+    return found;
+  }();
   return all;
 }
 

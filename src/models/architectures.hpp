@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hortator/models/model.hpp>
+#include <hortator/parallel/tensor_plan.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct Architecture {
   Head head = Head::none;
   std::string_view prefix;  ///< under which the files of models with a head store the parameters of the one without
   std::shared_ptr<PretrainedModel> (*make)(const ConfigFields& fields, const Architecture& architecture) = nullptr;
+  /// How tensor ranks divide its layers; `head` is the width of an attention head. Null: they do not.
+  TensorPlan (*plan)(int head) = nullptr;
 };
 
 /// All that there are.
@@ -28,13 +31,5 @@ const std::vector<Architecture>& architectures();
 const Architecture* find_architecture(const std::string& name);
 /// Throws UsageError, with the known names, for another name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
-
-// One file each. A family's fields have the names and defaults of its configuration in transformers.
-std::shared_ptr<PretrainedModel> make_llama(const ConfigFields& fields, const Architecture& architecture);
-std::shared_ptr<PretrainedModel> make_gpt2(const ConfigFields& fields, const Architecture& architecture);
-std::shared_ptr<PretrainedModel> make_bert(const ConfigFields& fields, const Architecture& architecture);
-std::shared_ptr<PretrainedModel> make_distilbert(const ConfigFields& fields, const Architecture& architecture);
-std::shared_ptr<PretrainedModel> make_resnet(const ConfigFields& fields, const Architecture& architecture);
-std::shared_ptr<PretrainedModel> make_vit(const ConfigFields& fields, const Architecture& architecture);
 
 }  // namespace hortator::models

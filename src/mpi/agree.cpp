@@ -52,7 +52,7 @@ LocalOutcome LocalOutcome::of(const std::exception& error) {
 
 void agree(const Communicator& comm, const LocalOutcome& mine) {
   const CollectiveScope here(comm, {.verb = "agreement"});
-  const int first = all_reduce(comm, mine.failed ? number_of(comm.rank(), mine.is_usage) : nobody, MPI_MIN);
+  const int first = all_reduce(comm, mine.failed ? number_of(comm.rank(), mine.is_usage) : nobody, Op::min);
   if (first != nobody) throw_problem(comm, mine, first);
 }
 
@@ -61,7 +61,7 @@ void agree(const Communicator& comm, const LocalOutcome& mine, std::string_view 
   const auto hash = core::hash(value);
   const auto number = static_cast<std::uint64_t>(mine.failed ? number_of(comm.rank(), mine.is_usage) : nobody);
   std::array<std::uint64_t, 3> bounds = {number, hash, ~hash};
-  check(MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 3, MPI_UINT64_T, MPI_MIN, comm.get()), "MPI_Allreduce");
+  all_reduce_numbers(comm, bounds.data(), bounds.size(), NumberType::uint64, Op::min);
   const int first = static_cast<int>(bounds[0]);
   if (first != nobody) throw_problem(comm, mine, first);
   if (bounds[1] != ~bounds[2]) throw_different(comm, value, name);
@@ -71,7 +71,7 @@ bool equal_on_all(const Communicator& comm, std::uint64_t value) {
   const CollectiveScope here(comm, {.verb = "comparison", .bytes = sizeof value});
   // min(x) and min(~x) = ~max(x) in one reduction.
   std::array<std::uint64_t, 2> bounds = {value, ~value};
-  check(MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 2, MPI_UINT64_T, MPI_MIN, comm.get()), "MPI_Allreduce");
+  all_reduce_numbers(comm, bounds.data(), bounds.size(), NumberType::uint64, Op::min);
   return bounds[0] == ~bounds[1];
 }
 

@@ -1,11 +1,10 @@
 #include "mpi/all_to_all.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdint>
 
 #include "mpi/collectives.hpp"
+#include "mpi/native.hpp"
 #include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
@@ -40,7 +39,7 @@ std::vector<std::uint64_t> all_to_all(const Communicator& comm, const std::vecto
   const CollectiveScope here(comm, {.verb = "all_to_all", .bytes = sizeof(std::uint64_t)});
   if (is_rehearsed(comm)) return numbers;
   std::vector<std::uint64_t> received(numbers.size());
-  check(MPI_Alltoall(numbers.data(), 1, MPI_UINT64_T, received.data(), 1, MPI_UINT64_T, comm.get()), "MPI_Alltoall");
+  check(MPI_Alltoall(numbers.data(), 1, MPI_UINT64_T, received.data(), 1, MPI_UINT64_T, native(comm)), "MPI_Alltoall");
   return received;
 }
 
@@ -52,7 +51,7 @@ std::vector<std::string> all_to_all(const Communicator& comm, const std::vector<
   std::vector<std::uint64_t> out(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) out[rank] = parts.at(rank).size();
   const auto in = all_to_all(comm, out);
-  const auto longest = all_reduce(comm, *std::ranges::max_element(out), MPI_MAX);
+  const auto longest = all_reduce(comm, *std::ranges::max_element(out), Op::max);
   const std::uint64_t most = std::max<std::uint64_t>(max_bytes_per_call / ranks, 1);  // counts of a call are int
   std::vector<std::string> received(ranks);
   for (std::uint64_t done = 0; done < longest; done += most) {
@@ -65,7 +64,7 @@ std::vector<std::string> all_to_all(const Communicator& comm, const std::vector<
                     sent.bytes.begin() + sent.offsets[rank]);
     }
     check(MPI_Alltoallv(sent.bytes.data(), sent.counts.data(), sent.offsets.data(), MPI_BYTE, got.bytes.data(),
-                        got.counts.data(), got.offsets.data(), MPI_BYTE, comm.get()),
+                        got.counts.data(), got.offsets.data(), MPI_BYTE, native(comm)),
           "MPI_Alltoallv");
     for (std::size_t rank = 0; rank < ranks; ++rank)
       received[rank].append(got.bytes, static_cast<std::size_t>(got.offsets[rank]),

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/text/text.hpp"
+#include "mpi/native.hpp"
 #include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
@@ -73,13 +74,56 @@ std::vector<std::string> gather_in_turn(const Communicator& comm, std::string_vi
     for (std::size_t done = 0; done < bytes; done += piece_bytes) {
       const auto piece = static_cast<int>(std::min<std::size_t>(piece_bytes, bytes - done));
       if (comm.rank() == root) {
-        check(MPI_Recv(all.back().data() + done, piece, MPI_BYTE, from, 0, comm.get(), MPI_STATUS_IGNORE), "MPI_Recv");
+        check(MPI_Recv(all.back().data() + done, piece, MPI_BYTE, from, 0, native(comm), MPI_STATUS_IGNORE),
+              "MPI_Recv");
       } else {
-        check(MPI_Send(value.data() + done, piece, MPI_BYTE, root, 0, comm.get()), "MPI_Send");
+        check(MPI_Send(value.data() + done, piece, MPI_BYTE, root, 0, native(comm)), "MPI_Send");
       }
     }
   }
   return all;
+}
+
+MPI_Datatype native(NumberType type) {
+  switch (type) {
+    case NumberType::float32:
+      return MPI_FLOAT;
+    case NumberType::float64:
+      return MPI_DOUBLE;
+    case NumberType::boolean:
+      return MPI_C_BOOL;
+    case NumberType::int8:
+      return MPI_INT8_T;
+    case NumberType::int16:
+      return MPI_INT16_T;
+    case NumberType::int32:
+      return MPI_INT32_T;
+    case NumberType::int64:
+      return MPI_INT64_T;
+    case NumberType::uint8:
+      return MPI_UINT8_T;
+    case NumberType::uint16:
+      return MPI_UINT16_T;
+    case NumberType::uint32:
+      return MPI_UINT32_T;
+    default:
+      return MPI_UINT64_T;
+  }
+}
+
+MPI_Op native(Op op) {
+  switch (op) {
+    case Op::sum:
+      return MPI_SUM;
+    case Op::min:
+      return MPI_MIN;
+    case Op::max:
+      return MPI_MAX;
+    case Op::logical_and:
+      return MPI_LAND;
+    default:
+      return MPI_LOR;
+  }
 }
 
 // What all ranks of a rehearsal pass.
@@ -90,21 +134,44 @@ void repeat(const Communicator& comm, const void* mine, void* all, std::size_t b
 
 }  // namespace
 
-std::string_view name_of(MPI_Op op) {
-  if (op == MPI_SUM) return "sum";
-  if (op == MPI_MIN) return "min";
-  if (op == MPI_MAX) return "max";
-  return "another operation";
+std::string_view name_of(Op op) {
+  switch (op) {
+    case Op::sum:
+      return "sum";
+    case Op::min:
+      return "min";
+    case Op::max:
+      return "max";
+    default:
+      return "another operation";
+  }
+}
+
+void all_reduce_numbers(const Communicator& comm, void* numbers, std::size_t count, NumberType type, Op op) {
+  check(MPI_Allreduce(MPI_IN_PLACE, numbers, static_cast<int>(count), native(type), native(op), native(comm)),
+        "MPI_Allreduce");
+}
+
+void sum_before_number(const Communicator& comm, const void* number, void* sum, NumberType type) {
+  check(MPI_Exscan(number, sum, 1, native(type), MPI_SUM, native(comm)), "MPI_Exscan");
+}
+
+void scatter_numbers(const Communicator& comm, const void* joined, const std::vector<int>& counts, void* mine,
+                     std::size_t own, NumberType type, int root) {
+  const auto offsets = layout_of(counts).offsets;
+  check(MPI_Scatterv(joined, counts.data(), offsets.data(), native(type), mine, static_cast<int>(own), native(type),
+                     root, native(comm)),
+        "MPI_Scatterv");
 }
 
 void barrier(const Communicator& comm) {
   const CollectiveScope here(comm, {.verb = "barrier"});
-  check(MPI_Barrier(comm.get()), "MPI_Barrier");
+  check(MPI_Barrier(native(comm)), "MPI_Barrier");
 }
 
 void keep_going(const Communicator& comm) {
   int found = 0;
-  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.get(), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, native(comm), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root) {
@@ -113,7 +180,7 @@ void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, in
   auto* begin = static_cast<std::byte*>(data);
   for (std::size_t done = 0; done < bytes; done += piece_bytes) {
     const auto piece = std::min(piece_bytes, bytes - done);
-    check(MPI_Bcast(begin + done, as_count(piece), MPI_BYTE, root, comm.get()), "MPI_Bcast");
+    check(MPI_Bcast(begin + done, as_count(piece), MPI_BYTE, root, native(comm)), "MPI_Bcast");
   }
 }
 
@@ -121,7 +188,7 @@ void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std
   const CollectiveScope here(comm, {.verb = "all_gather", .bytes = bytes});
   if (is_rehearsed(comm)) return repeat(comm, mine, all, bytes);
   const int count = as_count(bytes);
-  check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm.get()), "MPI_Allgather");
+  check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, native(comm)), "MPI_Allgather");
 }
 
 bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* all, std::size_t bytes,
@@ -138,12 +205,10 @@ bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* a
   auto out = std::make_unique<std::byte[]>(bytes);
   auto in = std::make_unique<std::byte[]>(bytes * static_cast<std::size_t>(comm.size()));
   std::memcpy(out.get(), mine, bytes);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(out.get(), count, MPI_BYTE, in.get(), count, MPI_BYTE, comm.get(), &request), "MPI_Iallgather");
-  int done = 0;
-  while (true) {
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done != 0) break;
+  Request request;
+  check(MPI_Iallgather(out.get(), count, MPI_BYTE, in.get(), count, MPI_BYTE, native(comm), native(request)),
+        "MPI_Iallgather");
+  while (!request.is_complete()) {
     if (patience && std::chrono::steady_clock::now() - begin > *patience) {
       // Leaked: MPI cannot be asked to give it back.
       static_cast<void>(out.release());
@@ -162,7 +227,7 @@ void exchange_bytes(const Communicator& comm, const void* out, int to, void* in,
     std::memcpy(in, out, bytes);
     return;
   }
-  check(MPI_Sendrecv(out, as_count(bytes), MPI_BYTE, to, 0, in, as_count(bytes), MPI_BYTE, from, 0, comm.get(),
+  check(MPI_Sendrecv(out, as_count(bytes), MPI_BYTE, to, 0, in, as_count(bytes), MPI_BYTE, from, 0, native(comm),
                      MPI_STATUS_IGNORE),
         "MPI_Sendrecv");
 }
@@ -186,7 +251,7 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
   const auto [offsets, total] = layout_of(lengths);
   std::string joined(total, '\0');
   check(MPI_Allgatherv(value.data(), as_count(value.size()), MPI_BYTE, joined.data(), lengths.data(), offsets.data(),
-                       MPI_BYTE, comm.get()),
+                       MPI_BYTE, native(comm)),
         "MPI_Allgatherv");
   return cut(joined, lengths);
 }
@@ -198,13 +263,13 @@ std::vector<std::string> gather(const Communicator& comm, std::string_view value
   const std::uint64_t mine = value.size();
   // The data that a rank other than the root receives must not grow with the number of ranks.
   std::vector<std::uint64_t> sizes(at_root ? static_cast<std::size_t>(comm.size()) : 0);
-  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, comm.get()), "MPI_Gather");
-  if (all_reduce(comm, mine, MPI_SUM) > most) return gather_in_turn(comm, value, root, sizes);
+  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, native(comm)), "MPI_Gather");
+  if (all_reduce(comm, mine, Op::sum) > most) return gather_in_turn(comm, value, root, sizes);
   const std::vector<int> lengths(sizes.begin(), sizes.end());
   const auto [offsets, total] = layout_of(lengths);
   std::string joined(at_root ? total : 0, '\0');
   check(MPI_Gatherv(value.data(), as_count(value.size()), MPI_BYTE, joined.data(), lengths.data(), offsets.data(),
-                    MPI_BYTE, root, comm.get()),
+                    MPI_BYTE, root, native(comm)),
         "MPI_Gatherv");
   return at_root ? cut(joined, lengths) : std::vector<std::string>();
 }

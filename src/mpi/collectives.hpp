@@ -1,7 +1,5 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,25 +22,28 @@ concept Number = std::is_arithmetic_v<T>;
 template <typename T>
 concept Plain = std::is_trivially_copyable_v<T>;
 
-template <Number T>
-MPI_Datatype datatype() {
-  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
-  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
-  if constexpr (std::is_same_v<T, bool>) return MPI_C_BOOL;
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-    if constexpr (sizeof(T) == 8) return MPI_INT64_T;
-    if constexpr (sizeof(T) == 4) return MPI_INT32_T;
-    if constexpr (sizeof(T) == 2) return MPI_INT16_T;
-    if constexpr (sizeof(T) == 1) return MPI_INT8_T;
-  }
-  if constexpr (sizeof(T) == 8) return MPI_UINT64_T;
-  if constexpr (sizeof(T) == 4) return MPI_UINT32_T;
-  if constexpr (sizeof(T) == 2) return MPI_UINT16_T;
-  return MPI_UINT8_T;
-}
+/// How numbers are reduced.
+enum class Op { sum, min, max, logical_and, logical_or };
+std::string_view name_of(Op op);
 
-/// "sum", "max", ... of MPI's own operations; handles differ between processes.
-std::string_view name_of(MPI_Op op);
+enum class NumberType { float32, float64, boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64 };
+
+template <Number T>
+constexpr NumberType number_type() {
+  if constexpr (std::is_same_v<T, double>) return NumberType::float64;
+  if constexpr (std::is_same_v<T, float>) return NumberType::float32;
+  if constexpr (std::is_same_v<T, bool>) return NumberType::boolean;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    if constexpr (sizeof(T) == 8) return NumberType::int64;
+    if constexpr (sizeof(T) == 4) return NumberType::int32;
+    if constexpr (sizeof(T) == 2) return NumberType::int16;
+    if constexpr (sizeof(T) == 1) return NumberType::int8;
+  }
+  if constexpr (sizeof(T) == 8) return NumberType::uint64;
+  if constexpr (sizeof(T) == 4) return NumberType::uint32;
+  if constexpr (sizeof(T) == 2) return NumberType::uint16;
+  return NumberType::uint8;
+}
 
 void barrier(const Communicator& comm);
 /// Drives MPI's progress engine: buffered sends may complete only inside an MPI call. Local; does not block.
@@ -53,20 +54,26 @@ void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std
 /// Sends to one rank while it receives from another: measures the speed between two ranks.
 void exchange_bytes(const Communicator& comm, const void* out, int to, void* in, int from, std::size_t bytes);
 
+/// In place.
+void all_reduce_numbers(const Communicator& comm, void* numbers, std::size_t count, NumberType type, Op op);
+/// `sum` is untouched on the first rank.
+void sum_before_number(const Communicator& comm, const void* number, void* sum, NumberType type);
+/// `counts` and `joined` are used on the root only.
+void scatter_numbers(const Communicator& comm, const void* joined, const std::vector<int>& counts, void* mine,
+                     std::size_t own, NumberType type, int root);
+
 template <Number T>
-T all_reduce(const Communicator& comm, T value, MPI_Op op) {
+T all_reduce(const Communicator& comm, T value, Op op) {
   const CollectiveScope here(comm, {.verb = "all_reduce", .bytes = sizeof(T), .detail = name_of(op)});
-  T result{};
-  check(MPI_Allreduce(&value, &result, 1, datatype<T>(), op, comm.get()), "MPI_Allreduce");
-  return result;
+  all_reduce_numbers(comm, &value, 1, number_type<T>(), op);
+  return value;
 }
 
 /// The same for each element, in place. All ranks pass the same number of elements.
 template <Number T>
-void all_reduce(const Communicator& comm, std::span<T> values, MPI_Op op) {
+void all_reduce(const Communicator& comm, std::span<T> values, Op op) {
   const CollectiveScope here(comm, {.verb = "all_reduce", .bytes = values.size_bytes(), .detail = name_of(op)});
-  check(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), datatype<T>(), op, comm.get()),
-        "MPI_Allreduce");
+  all_reduce_numbers(comm, values.data(), values.size(), number_type<T>(), op);
 }
 
 /// The sum over the ranks before this one; zero on the first.
@@ -74,7 +81,7 @@ template <Number T>
 T sum_before(const Communicator& comm, T value) {
   const CollectiveScope here(comm, {.verb = "sum_before", .bytes = sizeof(T)});
   T result{};
-  check(MPI_Exscan(&value, &result, 1, datatype<T>(), MPI_SUM, comm.get()), "MPI_Exscan");
+  sum_before_number(comm, &value, &result, number_type<T>());
   return comm.rank() == 0 ? T{} : result;
 }
 
@@ -127,18 +134,14 @@ std::vector<T> scatter(const Communicator& comm, const std::vector<std::vector<T
   const CollectiveScope here(comm,
                              {.verb = "scatter", .bytes = own * sizeof(T), .root = root, .has_same_bytes = false});
   std::vector<int> counts;
-  std::vector<int> offsets;
   std::vector<T> joined;
   for (const auto& part : parts) {
     if (comm.rank() != root) break;
     counts.push_back(static_cast<int>(part.size()));
-    offsets.push_back(static_cast<int>(joined.size()));
     joined.insert(joined.end(), part.begin(), part.end());
   }
   std::vector<T> mine(own);
-  check(MPI_Scatterv(joined.data(), counts.data(), offsets.data(), datatype<T>(), mine.data(), static_cast<int>(own),
-                     datatype<T>(), root, comm.get()),
-        "MPI_Scatterv");
+  scatter_numbers(comm, joined.data(), counts, mine.data(), own, number_type<T>(), root);
   return mine;
 }
 

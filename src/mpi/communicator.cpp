@@ -1,7 +1,5 @@
 #include "mpi/communicator.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +9,7 @@
 
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/native.hpp"
 #include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
@@ -74,16 +73,16 @@ struct Communicator::Family {
   static Communicator rehearsed(std::vector<int> members, const Communicator* parent) {
     MPI_Comm own = MPI_COMM_NULL;
     check(MPI_Comm_dup(MPI_COMM_SELF, &own), "MPI_Comm_dup");
-    Communicator made(own, parent);
+    Communicator made(as_number(own), parent);
     if (members.size() < 2) return made;
     made.rank_ = static_cast<int>(std::ranges::find(members, rehearsed_world()->rank) - members.begin());
     made.size_ = static_cast<int>(members.size());
-    detail::set_members(own, std::move(members));
+    detail::set_members(made.number(), std::move(members));
     return made;
   }
 
   static Communicator rehearsed_copy(MPI_Comm other) {
-    auto members = detail::members_of(other);
+    auto members = detail::members_of(as_number(other));
     if (other == MPI_COMM_WORLD) {
       members.resize(static_cast<std::size_t>(rehearsed_world()->ranks));
       std::iota(members.begin(), members.end(), 0);
@@ -92,10 +91,16 @@ struct Communicator::Family {
   }
 };
 
-Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
+Communicator Communicator::world() { return duplicate_of(MPI_COMM_WORLD); }
+Communicator Communicator::self() { return duplicate_of(MPI_COMM_SELF); }
+Communicator Communicator::duplicate() const { return duplicate_of(native(*this)); }
+Communicator Communicator::of_fortran(std::int64_t handle) {
+  return duplicate_of(MPI_Comm_f2c(static_cast<MPI_Fint>(handle)));
+}
 
 // Open MPI makes a null pointer of a Fortran handle that does not exist; MPICH reports it in the next call.
-Communicator Communicator::duplicate(MPI_Comm other) {
+Communicator Communicator::of_number(std::uint64_t handle) {
+  const auto other = as_handle<MPI_Comm>(handle);
   int is_inter = 0;
   const ErrorsReturned scope;
   if (other == MPI_COMM_NULL || other == MPI_Comm{} || MPI_Comm_test_inter(other, &is_inter) != MPI_SUCCESS) {
@@ -114,23 +119,24 @@ Communicator Communicator::duplicate(MPI_Comm other) {
   if (rehearsed_world()) return Family::rehearsed_copy(other);
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");
-  return Communicator(copy);
+  return Communicator(as_number(copy));
 }
 
-Communicator::Communicator(MPI_Comm owned, const Communicator* parent) : comm_(owned) {
-  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+Communicator::Communicator(std::uint64_t owned, const Communicator* parent) : comm_(owned) {
+  const auto comm = native(*this);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  check(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
   auto number = rank_ == 0 ? new_number() : 0;
-  check(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm_), "MPI_Bcast");
+  check(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast");
   membership_ = activity::Membership(number, parent == nullptr ? number : parent->membership_.family(), size_);
-  family_ = parent == nullptr ? std::make_shared<const Family>(comm_) : parent->family_;
+  family_ = parent == nullptr ? std::make_shared<const Family>(comm) : parent->family_;
 }
 
 Communicator::~Communicator() { free(); }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+    : comm_(std::exchange(other.comm_, as_number(MPI_COMM_NULL))),
       rank_(other.rank_),
       size_(other.size_),
       membership_(std::move(other.membership_)),
@@ -140,7 +146,7 @@ Communicator::Communicator(Communicator&& other) noexcept
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   if (this != &other) {
     free();
-    comm_ = std::exchange(other.comm_, MPI_COMM_NULL);
+    comm_ = std::exchange(other.comm_, as_number(MPI_COMM_NULL));
     rank_ = other.rank_;
     size_ = other.size_;
     membership_ = std::move(other.membership_);
@@ -152,14 +158,15 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 
 void Communicator::free() noexcept {
   if (rehearsed_world()) detail::drop_members(comm_);
-  if (comm_ != MPI_COMM_NULL && is_usable()) MPI_Comm_free(&comm_);
+  auto comm = native(*this);
+  if (comm != MPI_COMM_NULL && is_usable()) MPI_Comm_free(&comm);
 }
 
 int Communicator::family_rank(int rank) const {
   if (is_rehearsed(*this)) return rehearsed_members(*this).at(static_cast<std::size_t>(rank));
   MPI_Group own = MPI_GROUP_NULL;
   int found = MPI_UNDEFINED;
-  check(MPI_Comm_group(comm_, &own), "MPI_Comm_group");
+  check(MPI_Comm_group(native(*this), &own), "MPI_Comm_group");
   check(MPI_Group_translate_ranks(own, 1, &rank, family_->ranks, &found), "MPI_Group_translate_ranks");
   MPI_Group_free(&own);
   return found;
@@ -170,8 +177,8 @@ Communicator Communicator::split(int color, int key) const {
   if (is_rehearsed(*this))
     return Family::rehearsed(detail::members_with_color(rehearsed_members(*this), color, rank_), this);
   MPI_Comm part = MPI_COMM_NULL;
-  check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
-  return Communicator(part, this);
+  check(MPI_Comm_split(native(*this), color, key, &part), "MPI_Comm_split");
+  return Communicator(as_number(part), this);
 }
 
 // Only these ranks call it: it must not change a sequence number that the others would have to change as well.
@@ -185,12 +192,12 @@ Communicator Communicator::first(int count) const {
   MPI_Group part = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
   int range[1][3] = {{0, count - 1, 1}};
-  check(MPI_Comm_group(comm_, &all), "MPI_Comm_group");
+  check(MPI_Comm_group(native(*this), &all), "MPI_Comm_group");
   check(MPI_Group_range_incl(all, 1, range, &part), "MPI_Group_range_incl");
-  check(MPI_Comm_create_group(comm_, part, 0, &made), "MPI_Comm_create_group");
+  check(MPI_Comm_create_group(native(*this), part, 0, &made), "MPI_Comm_create_group");
   MPI_Group_free(&part);
   MPI_Group_free(&all);
-  return Communicator(made, this);
+  return Communicator(as_number(made), this);
 }
 
 Communicator Communicator::node() const {
@@ -202,8 +209,8 @@ Communicator Communicator::node() const {
     return Family::rehearsed(std::move(members), this);
   }
   MPI_Comm part = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
-  return Communicator(part, this);
+  check(MPI_Comm_split_type(native(*this), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
+  return Communicator(as_number(part), this);
 }
 
 }  // namespace hortator::mpi

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <hortator/error.hpp>
 #include <memory>
@@ -18,7 +16,7 @@ class MpiError : public Error {
   using Error::Error;
 };
 
-/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS.
+/// Throws MpiError with MPI's own message unless `code`, which a function of MPI has returned, is MPI_SUCCESS.
 void check(int code, std::string_view operation, std::source_location where = std::source_location::current());
 
 /// A collective on host values that this rank is about to enter.
@@ -43,8 +41,15 @@ class Communicator {
  public:
   /// A duplicate of MPI_COMM_WORLD, so that our messages never match the application's. Starts a family. @collective
   static Communicator world();
-  /// A duplicate of another communicator. Starts a family. @collective
-  static Communicator duplicate(MPI_Comm other);
+  /// A duplicate of the communicator with this Fortran handle. Throws UsageError for one that is null or joins two
+  /// groups. Starts a family. @collective
+  static Communicator of_fortran(std::int64_t handle);
+  /// This rank alone. Starts a family.
+  static Communicator self();
+  /// Starts a family. @collective
+  Communicator duplicate() const;
+  /// The same of the communicator with this handle of MPI: duplicate_of() in native.hpp. @collective
+  static Communicator of_number(std::uint64_t handle);
 
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -54,7 +59,7 @@ class Communicator {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  MPI_Comm get() const { return comm_; }
+  std::uint64_t number() const { return comm_; }  ///< MPI's own handle: native.hpp
   /// The rank that rank `rank` of this communicator has in the one with which its family began, which is the one that
   /// users know. Local.
   int family_rank(int rank) const;
@@ -80,10 +85,10 @@ class Communicator {
 
   /// The ranks agree on the communicator's number: 8 bytes from its first rank. Without a parent it starts a family.
   /// @collective
-  explicit Communicator(MPI_Comm owned, const Communicator* parent = nullptr);
+  explicit Communicator(std::uint64_t owned, const Communicator* parent = nullptr);
   void free() noexcept;
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::uint64_t comm_;
   int rank_ = 0;
   int size_ = 1;
   activity::Membership membership_;

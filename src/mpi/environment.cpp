@@ -11,9 +11,11 @@
 #include <cstdlib>
 #include <thread>
 
+#include "core/environment/environment.hpp"
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/other_build.hpp"
 
 namespace hortator::mpi {
 namespace {
@@ -71,6 +73,29 @@ void require_calling_thread() {
                           level_name(needed_level) + ", ...)"});
 }
 
+/// A process without a launcher needs no daemon: Open MPI 4 would start one (0.2 s), for MPI_Comm_spawn. Programs that
+/// the process starts later get the default: the value is changed in its place, because MPI's threads, which read the
+/// environment as well, run by then.
+class NoDaemon {
+ public:
+  NoDaemon() {
+    for (const auto* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_MCA_ess_singleton_isolated"})
+      if (core::variable(name)) return;
+    value() = '1';
+    putenv(setting().data());
+  }
+  ~NoDaemon() { value() = '0'; }
+  NoDaemon(const NoDaemon&) = delete;
+  NoDaemon& operator=(const NoDaemon&) = delete;
+
+ private:
+  static std::string& setting() {
+    static auto* text = new std::string("OMPI_MCA_ess_singleton_isolated=0");  // the environment needs it to the end
+    return *text;
+  }
+  static char& value() { return setting().back(); }
+};
+
 }  // namespace
 
 bool is_usable() { return flag(MPI_Initialized) && !flag(MPI_Finalized); }
@@ -81,8 +106,10 @@ void ensure_initialized() {
                     .why = "MPI cannot be started twice in a process",
                     .hint = "create Accelerator and State before MPI_Finalize"});
   }
+  if (!flag(MPI_Initialized)) restart_for_launcher(is_open_mpi(built_library()) ? "openmpi" : "mpich");
   check_library();  // before MPI starts: an incompatible library would crash in MPI_Init
   if (flag(MPI_Initialized)) return require_calling_thread();
+  const NoDaemon no_daemon;
   int level = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
   is_ours() = true;

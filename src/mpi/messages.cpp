@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mpi/environment.hpp"
+#include "mpi/native.hpp"
 #include "mpi/rehearsed_world.hpp"
 
 namespace hortator::mpi {
@@ -54,7 +55,7 @@ Messages::~Messages() {
   if (!is_usable()) return;
   for (auto& one : sent_) {
     int is_done = 0;
-    MPI_Test(&one.request, &is_done, MPI_STATUS_IGNORE);
+    MPI_Test(native(one.request), &is_done, MPI_STATUS_IGNORE);
     if (is_done == 0) new (std::nothrow) std::shared_ptr<const void>(std::move(one.keeps));  // MPI may still read it
   }
 }
@@ -69,9 +70,9 @@ void Messages::send(Peer to, int tag, std::span<const std::byte> bytes, std::sha
     const auto piece = bytes.subspan(begin, std::min(max_bytes, bytes.size() - begin));
     auto& one = sent_.emplace_back();
     one.keeps = keeps;
-    check(
-        MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, rank_of(to), tag, ranks_.get(), &one.request),
-        "MPI_Isend");
+    check(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, rank_of(to), tag, native(ranks_),
+                    native(one.request)),
+          "MPI_Isend");
   }
   advance();
 }
@@ -81,15 +82,12 @@ void Messages::receive(Peer from, int tag, std::span<std::byte> into) {
   if (is_rehearsed(ranks_)) return;
   for (std::size_t begin = 0; begin < into.size(); begin += max_bytes) {
     const auto piece = into.subspan(begin, std::min(max_bytes, into.size() - begin));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, rank_of(from), tag, ranks_.get(), &request),
+    Request request;
+    check(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, rank_of(from), tag, native(ranks_),
+                    native(request)),
           "MPI_Irecv");
     Patience patience;
-    for (int is_done = 0;;) {
-      check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (is_done != 0) break;
-      patience.wait();
-    }
+    while (!request.is_complete()) patience.wait();
   }
   advance();
 }
@@ -98,16 +96,12 @@ bool Messages::has_arrived(Peer from, int tag) {
   if (is_rehearsed(ranks_)) return true;
   advance();
   int is_there = 0;
-  check(MPI_Iprobe(rank_of(from), tag, ranks_.get(), &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  check(MPI_Iprobe(rank_of(from), tag, native(ranks_), &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
   return is_there != 0;
 }
 
 void Messages::advance() {
-  std::erase_if(sent_, [](Sent& one) {
-    int is_done = 0;
-    check(MPI_Test(&one.request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-    return is_done != 0;
-  });
+  std::erase_if(sent_, [](Sent& one) { return one.request.is_complete(); });
 }
 
 void Messages::finish() {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "core/activity/activity.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/request.hpp"
 
 namespace hortator::mpi {
 
@@ -46,7 +45,7 @@ class Messages {
 
  private:
   struct Sent {
-    MPI_Request request = MPI_REQUEST_NULL;
+    Request request = {};
     std::shared_ptr<const void> keeps;
   };
 

@@ -15,7 +15,7 @@ namespace {
 
 struct Groups {
   std::mutex mutex;
-  std::map<MPI_Comm, std::vector<int>> of;
+  std::map<std::uint64_t, std::vector<int>> of;
   std::vector<std::vector<int>> made;
 };
 
@@ -57,7 +57,7 @@ ColorsOfAll::ColorsOfAll(std::function<int(int rank)> color)
     : former_(std::exchange(color_of_rank, std::move(color))) {}
 ColorsOfAll::~ColorsOfAll() { color_of_rank = std::move(former_); }
 
-std::vector<int> rehearsed_members(const Communicator& comm) { return detail::members_of(comm.get()); }
+std::vector<int> rehearsed_members(const Communicator& comm) { return detail::members_of(comm.number()); }
 
 std::vector<std::vector<int>> rehearsed_groups() {
   const std::lock_guard lock(groups().mutex);
@@ -66,19 +66,19 @@ std::vector<std::vector<int>> rehearsed_groups() {
 
 namespace detail {
 
-void set_members(MPI_Comm comm, std::vector<int> members) {
+void set_members(std::uint64_t comm, std::vector<int> members) {
   const std::lock_guard lock(groups().mutex);
   auto& made = groups().made;
   if (std::ranges::find(made, members) == made.end()) made.push_back(members);
   groups().of[comm] = std::move(members);
 }
 
-void drop_members(MPI_Comm comm) noexcept {
+void drop_members(std::uint64_t comm) noexcept {
   const std::lock_guard lock(groups().mutex);
   groups().of.erase(comm);
 }
 
-std::vector<int> members_of(MPI_Comm comm) {
+std::vector<int> members_of(std::uint64_t comm) {
   const std::lock_guard lock(groups().mutex);
   const auto found = groups().of.find(comm);
   return found == groups().of.end() ? std::vector<int>() : found->second;

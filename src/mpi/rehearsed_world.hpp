@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -49,9 +50,10 @@ std::vector<int> rehearsed_members(const Communicator& comm);
 std::vector<std::vector<int>> rehearsed_groups();
 
 namespace detail {
-void set_members(MPI_Comm comm, std::vector<int> members);
-void drop_members(MPI_Comm comm) noexcept;
-std::vector<int> members_of(MPI_Comm comm);
+// `comm`: Communicator::number().
+void set_members(std::uint64_t comm, std::vector<int> members);
+void drop_members(std::uint64_t comm) noexcept;
+std::vector<int> members_of(std::uint64_t comm);
 /// Those of `members` that have the color of this rank, which is at `index` among them.
 std::vector<int> members_with_color(const std::vector<int>& members, int color, int index);
 }  // namespace detail

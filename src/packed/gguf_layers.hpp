@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packed/layout.hpp"
+#include "packed/formats/layout.hpp"
 #include "weights/gguf_weights.hpp"
 #include "weights/weight_source.hpp"
 

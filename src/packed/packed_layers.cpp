@@ -13,11 +13,11 @@
 #include "adapters/layers.hpp"
 #include "adapters/targets.hpp"
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/weight_operators.hpp"
 #include "packed/packed_weight.hpp"
 #include "packed/packing.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::packed {
 namespace {
@@ -65,8 +65,9 @@ void require_free(const adapters::Layer& layer) {
         {.what = text::concat("quantise(): the weight ", text::quote(layer.name + ".weight"), " is ", state),
          .hint = hint});
   };
-  if (paging::is_packed(weight)) refuse("packed already", "call it once, and not for a checkpoint that is packed");
-  if (paging::carries_divided_key(weight)) refuse("divided among ranks", "call it before prepare()");
+  if (interception::is_packed(weight))
+    refuse("packed already", "call it once, and not for a checkpoint that is packed");
+  if (interception::carries_divided_key(weight)) refuse("divided among ranks", "call it before prepare()");
   if (!weight.is_cpu()) refuse("on a device", "packed weights are computed on CPUs: leave the model there");
 }
 
@@ -150,9 +151,9 @@ std::vector<PackableLayer> packable_layers(const torch::nn::Module& module, cons
 
 at::Tensor values_of(const PackableLayer& layer, const at::Tensor& weight) {
   const at::NoGradGuard no_grad;
-  const auto values = (layer.is_transposed ? weight.detach().t() : weight.detach()).to(at::kFloat).contiguous();
+  auto values = (layer.is_transposed ? weight.detach().t() : weight.detach()).to(at::kFloat).contiguous();
   const auto largest = values.abs().max().item<float>();
-  if (layer.layout.format == WeightFormat::int4) require_in_half(layer, largest);
+  if (layer.layout.numbers().has_half_scales()) require_in_half(layer, largest);
   if (std::isfinite(largest)) return values;
   throw UsageError({.what = text::concat("quantise(): the weight ", text::quote(layer.weight_name()),
                                          " has values that are not finite"),
@@ -169,7 +170,8 @@ void become_packed(const PackableLayer& layer) {
   layer.weight.requires_grad_(false);
   layer.weight.mutable_grad().reset();
   layer.weight.set_data(absent);
-  paging::attach_to_weight(layer.weight, paging::WeightLayer::packed, std::make_shared<PackedWeight>(layer));
+  interception::attach_to_weight(layer.weight, interception::WeightLayer::packed,
+                                 std::make_shared<PackedWeight>(layer));
 }
 
 void pack_in_place(const PackableLayer& layer) {
@@ -179,11 +181,13 @@ void pack_in_place(const PackableLayer& layer) {
   layer.weight.requires_grad_(false);
   layer.weight.mutable_grad().reset();
   layer.weight.set_data(pack(values, layer.layout));
-  paging::attach_to_weight(layer.weight, paging::WeightLayer::packed, std::make_shared<PackedWeight>(layer));
+  interception::attach_to_weight(layer.weight, interception::WeightLayer::packed,
+                                 std::make_shared<PackedWeight>(layer));
 }
 
 std::optional<PackableLayer> packed_layer_of(const at::Tensor& weight) {
-  const auto found = std::dynamic_pointer_cast<PackedWeight>(paging::operator_of(weight, paging::WeightLayer::packed));
+  const auto found =
+      std::dynamic_pointer_cast<PackedWeight>(interception::operator_of(weight, interception::WeightLayer::packed));
   if (!found) return {};
   auto layer = found->layer();
   layer.weight = weight;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "packed/layout.hpp"
+#include "packed/formats/layout.hpp"
 
 /// The layers of a model whose weights are packed.
 namespace hortator::packed {

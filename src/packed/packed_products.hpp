@@ -1,6 +1,6 @@
 #pragma once
 
-#include "packed/layout.hpp"
+#include "packed/formats/layout.hpp"
 
 namespace hortator::packed {
 

@@ -25,15 +25,15 @@ std::vector<std::int64_t> PackedWeight::sizes_of_layer() const {
   return layer_.is_transposed ? std::vector{inputs, outputs} : std::vector{outputs, inputs};
 }
 
-void PackedWeight::refuse(const paging::WeightCall& call, const char* why) const {
+void PackedWeight::refuse(const interception::WeightCall& call, const char* why) const {
   throw UsageError({.what = text::concat(call.op.operator_name().name, " was called on ",
                                          text::quote(layer_.weight_name()), ", which quantise() has packed"),
                     .why = why,
                     .hint = "name the layer in QuantiseOptions::skip"});
 }
 
-at::Tensor PackedWeight::computed(const paging::WeightCall& call) const {
-  if (!paging::reads_as_layer(call, layer_.is_transposed))
+at::Tensor PackedWeight::computed(const interception::WeightCall& call) const {
+  if (!interception::reads_as_layer(call, layer_.is_transposed))
     refuse(call, "it does not read the matrix as the layer does");
   const auto given = as_computed(call.tensor(call.position - 1));
   if (!given.is_cpu()) refuse(call, "packed weights are computed on CPUs");
@@ -53,14 +53,14 @@ at::Tensor PackedWeight::computed(const paging::WeightCall& call) const {
   return has_bias ? result + call.tensor(2).to(result.scalar_type()) : result;
 }
 
-at::Tensor PackedWeight::looked_up(const paging::WeightCall& call) const {
+at::Tensor PackedWeight::looked_up(const interception::WeightCall& call) const {
   const auto indices = call.tensor(1);
   if (!indices.is_cpu()) refuse(call, "packed weights are looked up on CPUs");
   return rows_at(layer_.layout, call.weight, indices).to(layer_.type);
 }
 
 /// Module::to(type) converts all parameters, and what becomes of the bytes is no weight.
-void PackedWeight::require_bytes(const paging::WeightCall& call) const {
+void PackedWeight::require_bytes(const interception::WeightCall& call) const {
   const auto& weight = call.weight;
   if (weight.scalar_type() == at::kByte && weight.numel() == layer_.layout.bytes()) return;
   throw UsageError({.what = text::concat("The packed weight ", text::quote(layer_.weight_name()), " has become ",
@@ -69,10 +69,11 @@ void PackedWeight::require_bytes(const paging::WeightCall& call) const {
                     .hint = "convert the model (net->to(type)) before quantise(), or load it again"});
 }
 
-bool PackedWeight::run(const paging::WeightCall& call) {
+bool PackedWeight::run(const interception::WeightCall& call) {
   require_bytes(call);
-  if (call.use == paging::WeightUse::convolution) refuse(call, "only products with the whole matrix are computed");
-  auto result = call.use == paging::WeightUse::embedding ? looked_up(call) : computed(call);
+  if (call.use == interception::WeightUse::convolution)
+    refuse(call, "only products with the whole matrix are computed");
+  auto result = call.use == interception::WeightUse::embedding ? looked_up(call) : computed(call);
   torch::jit::drop(call.stack, call.count());
   call.stack.emplace_back(std::move(result));
   return true;

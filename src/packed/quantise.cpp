@@ -23,11 +23,12 @@ std::optional<c10::ScalarType> compute_type(const std::string& name) {
 }  // namespace
 
 WeightFormat parse_weight_format(std::string_view name) {
-  if (name == "int8") return WeightFormat::int8;
-  if (name == "int4") return WeightFormat::int4;
-  if (name == "nf4") return WeightFormat::nf4;
-  if (name == "int8_groups") return WeightFormat::int8_groups;
-  throw UsageError({.what = text::concat("Expected int8, int4, nf4 or int8_groups as the format of weights, got ",
+  std::vector<std::string> names;
+  for (const auto* format : packed::formats()) {
+    if (name == format->name()) return static_cast<WeightFormat>(names.size());
+    names.emplace_back(format->name());
+  }
+  throw UsageError({.what = text::concat("Expected one of ", text::join(names), " as the format of weights, got ",
                                          text::quote(name))});
 }
 

@@ -12,8 +12,8 @@
 
 #include "adapters/layers.hpp"
 #include "core/text/text.hpp"
+#include "interception/weight_operators.hpp"
 #include "packed/gguf_layers.hpp"
-#include "packed/packing.hpp"
 #include "packed/stored_weights.hpp"
 #include "weights/module_weights.hpp"
 
@@ -30,11 +30,6 @@ at::Tensor bytes_of_text(const std::string& text) {
   return bytes;
 }
 
-const char* name_of(WeightFormat format) {
-  if (format == WeightFormat::int8) return "int8";
-  return format == WeightFormat::nf4 ? "nf4" : format == WeightFormat::int4 ? "int4" : "int8_groups";
-}
-
 /// The formats of a model's packed weights, and whether an embedding looks up rows of one that has it.
 std::map<WeightFormat, bool> formats_of(const torch::nn::Module& module) {
   std::map<WeightFormat, bool> formats;
@@ -48,12 +43,12 @@ std::map<WeightFormat, bool> formats_of(const torch::nn::Module& module) {
 bool can_bitsandbytes_read(const std::map<WeightFormat, bool>& formats) {
   if (formats.size() != 1) return false;
   const auto& [format, is_looked_up] = *formats.begin();
-  return !is_looked_up && (format == WeightFormat::nf4 || format == WeightFormat::int8);
+  return !is_looked_up && format_of(format).stored().is_of_bitsandbytes;
 }
 
 at::Tensor state_of(const PackableLayer& layer) {
   const auto& layout = layer.layout;
-  const nlohmann::ordered_json state = {{"quant_type", name_of(layout.format)},
+  const nlohmann::ordered_json state = {{"quant_type", layout.numbers().name()},
                                         {"blocksize", layout.group},
                                         {"dtype", type_name(layer.type)},
                                         {"shape", {layout.outputs, layout.inputs}}};
@@ -75,7 +70,7 @@ std::optional<PackableLayer> layer_named(const std::vector<adapters::Layer>& lay
 }
 
 void require_shape(const PackableLayer& layer, const weights::WeightSource& source) {
-  const auto sizes = paging::sizes_of_weight(layer.weight);
+  const auto sizes = interception::sizes_of_weight(layer.weight);
   const auto& [outputs, inputs] = std::pair(layer.layout.outputs, layer.layout.inputs);
   const auto expected = layer.is_transposed ? std::vector{inputs, outputs} : std::vector{outputs, inputs};
   if (sizes == expected) return;
@@ -101,22 +96,19 @@ std::map<std::string, at::Tensor> stored_tensors(const std::string& name, const 
   const auto flat = weight.detach().reshape({-1});
   const auto scales = flat.narrow(0, 0, layout.scale_bytes());
   const auto numbers = flat.narrow(0, layout.scale_bytes(), layout.number_bytes());
-  if (layout.format == WeightFormat::int8) {
+  const auto stored = layout.numbers().stored();
+  if (stored.state == nullptr) {
     const auto beginning = name.substr(0, name.size() - std::string_view("weight").size());
     return {{name, numbers.view(at::kChar).view({layout.outputs, layout.inputs})},
             {beginning + "SCB", scales.clone().view(at::kFloat)},
             {beginning + "weight_format", at::zeros({}, at::kByte)}};
   }
-  const bool is_nf4 = layout.format == WeightFormat::nf4, is_int4 = layout.format == WeightFormat::int4;
-  std::map<std::string, at::Tensor> tensors = {
-      {name, numbers.view({-1, 1})},
-      {name + ".absmax", scales.clone().view(is_int4 ? at::kHalf : at::kFloat)},
-      {name + (is_nf4    ? nf4_state
-               : is_int4 ? int4_state
-                         : int8_state),
-       state_of(*layer)}};
+  std::map<std::string, at::Tensor> tensors = {{name, numbers.view({-1, 1})},
+                                               {name + ".absmax", scales.clone().view(stored.scale_type)},
+                                               {name + stored.state, state_of(*layer)}};
   constexpr std::int64_t values = 16;
-  if (is_nf4) tensors.emplace(name + ".quant_map", at::from_blob(const_cast<float*>(nf4_values()), {values}).clone());
+  if (stored.values != nullptr)
+    tensors.emplace(name + ".quant_map", at::from_blob(const_cast<float*>(stored.values), {values}).clone());
   return tensors;
 }
 
@@ -126,18 +118,18 @@ std::string quantization_config(const torch::nn::Module& module) {
   const auto format = formats.begin()->first;
   if (!can_bitsandbytes_read(formats)) {
     std::vector<std::string> names;
-    for (const auto& [one, is_looked_up] : formats) names.emplace_back(name_of(one));
+    for (const auto& [one, is_looked_up] : formats) names.emplace_back(format_of(one).name());
     return nlohmann::json({{"quant_method", "hortator"}, {"format", text::join(names)}}).dump();
   }
-  nlohmann::ordered_json config = {{"quant_method", "bitsandbytes"},
-                                   {"load_in_8bit", format == WeightFormat::int8},
-                                   {"load_in_4bit", format == WeightFormat::nf4}};
+  nlohmann::ordered_json config = {{"quant_method", "bitsandbytes"}, {"load_in_8bit", false}, {"load_in_4bit", false}};
+  config[format_of(format).stored().bitsandbytes] = true;
   auto kept = nlohmann::ordered_json::array();
   for (const auto& layer : adapters::layers_of(module).layers)
-    if (layer.kind != adapters::LayerKind::embedding && !paging::is_packed(layer.weight)) kept.push_back(layer.name);
+    if (layer.kind != adapters::LayerKind::embedding && !interception::is_packed(layer.weight))
+      kept.push_back(layer.name);
   config["llm_int8_skip_modules"] = kept;
-  if (format == WeightFormat::nf4)
-    config.update({{"bnb_4bit_quant_type", "nf4"},
+  if (!format_of(format).has_bytes())
+    config.update({{"bnb_4bit_quant_type", format_of(format).name()},
                    {"bnb_4bit_use_double_quant", false},
                    {"bnb_4bit_compute_dtype", "float32"},
                    {"bnb_4bit_quant_storage", "uint8"}});

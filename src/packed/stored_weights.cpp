@@ -11,7 +11,6 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "packed/packing.hpp"
 
 namespace hortator::packed {
 namespace {
@@ -68,15 +67,15 @@ std::int64_t whole_number_in(const Json& state, const char* key) {
   return found != state.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-/// bitsandbytes writes the values of nf4 beside the weight: they must be those that numbers are read by.
-void require_values_of_nf4(const WeightSource& source, const std::string& weight) {
+/// bitsandbytes writes the values of numbers beside the weight: they must be those of the format.
+void require_values(const WeightSource& source, const std::string& weight, const float* of_format) {
   const auto name = weight + ".quant_map";
   const auto& names = source.names();
   if (std::ranges::find(names, name) == names.end()) return;
   constexpr std::int64_t values = 16;
-  const auto expected = at::from_blob(const_cast<float*>(nf4_values()), {values});
+  const auto expected = at::from_blob(const_cast<float*>(of_format), {values});
   if (!at::allclose(beside(source, weight, name, at::kFloat, values), expected, 0, 1e-6))
-    refuse(source, weight, text::concat("has other values in ", text::quote(name), " than those of nf4"));
+    refuse(source, weight, text::concat("has other values in ", text::quote(name), " than those of its format"));
 }
 
 /// Scales that are packed themselves (double quantisation).
@@ -117,6 +116,16 @@ StoredShape shape_in(const WeightSource& source, const std::string& weight, cons
           .type = type_named(source, weight, type)};
 }
 
+std::optional<WeightFormat> format_stored_as(std::string_view state) {
+  int number = 0;
+  for (const auto* format : formats()) {
+    const auto* own = format->stored().state;
+    if (own != nullptr && own == state) return static_cast<WeightFormat>(number);
+    ++number;
+  }
+  return {};
+}
+
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.contiguous().view(at::kByte).clone(); }
 
 }  // namespace
@@ -131,12 +140,9 @@ StoredWeights::StoredWeights(std::unique_ptr<WeightSource> source) : source_(std
     const auto state = name.find(".quant_state.");
     if (state != std::string::npos) {
       const auto weight = name.substr(0, state);
-      const std::map<std::string, WeightFormat> known = {
-          {nf4_state, WeightFormat::nf4}, {int4_state, WeightFormat::int4}, {int8_state, WeightFormat::int8_groups}};
-      const auto format = known.find(name.substr(state));
-      if (format == known.end())
-        refuse(*source_, weight, text::concat("is packed as ", text::quote(name.substr(state + 1))));
-      add_groups(weight, name, format->second);
+      const auto format = format_stored_as(name.substr(state));
+      if (!format) refuse(*source_, weight, text::concat("is packed as ", text::quote(name.substr(state + 1))));
+      add_groups(weight, name, *format);
       add_beside(weight);
       beside_weights.insert(name);
     } else if (name.ends_with(".SCB")) {
@@ -156,14 +162,13 @@ void StoredWeights::add_groups(const std::string& weight, const std::string& sta
       .layout = {.format = format, .outputs = shape.outputs, .inputs = shape.inputs, .group = shape.group},
       .type = shape.type};
   const auto& layout = layer.layout;
-  if (format == WeightFormat::nf4) require_values_of_nf4(*source_, weight);
-  if (format == WeightFormat::int4) {
-    layer.scales = as_bytes(beside(*source_, weight, weight + ".absmax", at::kHalf, 2 * layout.scales()));
-  } else {
-    const bool is_nested = state.contains("nested_blocksize");
-    layer.scales = as_bytes(is_nested ? unpacked_scales(*source_, weight, state, layout.scales())
-                                      : beside(*source_, weight, weight + ".absmax", at::kFloat, layout.scales()));
-  }
+  const auto stored = layout.numbers().stored();
+  if (stored.values != nullptr) require_values(*source_, weight, stored.values);
+  const bool is_nested = stored.scale_type == at::kFloat && state.contains("nested_blocksize");
+  const auto numbers_of_scale = 4 / static_cast<std::int64_t>(c10::elementSize(stored.scale_type));
+  layer.scales = as_bytes(
+      is_nested ? unpacked_scales(*source_, weight, state, layout.scales())
+                : beside(*source_, weight, weight + ".absmax", stored.scale_type, numbers_of_scale * layout.scales()));
   const auto numbers = source_->spec(weight);
   if (numbers.type != at::kByte || numbers.elements() != layout.number_bytes())
     refuse(*source_, weight,

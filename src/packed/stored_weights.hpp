@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "packed/layout.hpp"
+#include "packed/formats/layout.hpp"
 #include "weights/weight_source.hpp"
 
 namespace hortator::packed {
@@ -17,11 +17,6 @@ struct StoredLayer {
   at::ScalarType type = at::kFloat;  ///< of the weight before it was packed
   at::Tensor scales = {};            ///< as bytes
 };
-
-/// The suffixes of names beside WEIGHT.
-inline constexpr const char* nf4_state = ".quant_state.bitsandbytes__nf4";
-inline constexpr const char* int4_state = ".quant_state.hortator__int4";
-inline constexpr const char* int8_state = ".quant_state.hortator__int8";
 
 /// A source with the tensors of packed weights joined.
 class StoredWeights final : public weights::WeightSource {

@@ -7,8 +7,8 @@
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/memory/system_memory.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -96,7 +96,7 @@ Frame FramePool::take_on_device(std::size_t bytes) {
   } else {
     for (const auto& one : free_) free_memory(one);
     free_.clear();
-    auto memory = new_memory(bytes, device_);
+    auto memory = interception::new_memory(bytes, device_);
     all_on_devices += bytes;
     block.data = static_cast<std::byte*>(memory.get());
     block.bytes = bytes;

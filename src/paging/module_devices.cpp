@@ -7,10 +7,10 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
+#include "interception/weight_operators.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "paging/stores/paged_storages.hpp"
 
 namespace hortator {
@@ -34,7 +34,7 @@ void detail::settle_on(torch::nn::Module& module, c10::Device device) {
     paging::settle(tensor);
     tensor.set_data(tensor.to(device));
   }
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 class AlignedModule::Held {
@@ -43,7 +43,7 @@ class AlignedModule::Held {
     const at::NoGradGuard no_grad;
     try {
       for (const auto& one : paging::named_tensors(module, {.buffers = true})) add(one, device);
-      present_.emplace(paged_, paging::Access::read_exact);
+      present_.emplace(paged_, interception::Access::read_exact);
     } catch (...) {
       put_back();
       throw;
@@ -73,7 +73,7 @@ class AlignedModule::Held {
     const auto& [name, tensor] = one;
     if (!tensor.defined()) return;
     const bool stays = !device || is_on(tensor, *device);
-    if (!paging::claim_of(tensor)) {
+    if (!interception::claim_of(tensor)) {
       if (!stays) move(tensor, *device);
       return;
     }
@@ -89,7 +89,7 @@ class AlignedModule::Held {
     require_memory_on(device);
     moved_.push_back({.tensor = tensor, .home = tensor.detach()});
     at::Tensor(tensor).set_data(tensor.detach().to(device));
-    paging::refresh_weights();
+    interception::refresh_weights();
   }
 
   void put_back() {
@@ -101,12 +101,12 @@ class AlignedModule::Held {
       tensor.set_data(home);
       home.copy_(written);
     }
-    paging::refresh_weights();
+    interception::refresh_weights();
   }
 
   std::vector<MovedTensor> moved_;
   std::vector<at::Tensor> paged_;
-  std::optional<paging::Hold> present_;
+  std::optional<interception::Hold> present_;
 };
 
 AlignedModule::AlignedModule(torch::nn::Module& module, std::optional<c10::Device> device)

@@ -6,8 +6,8 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
+#include "interception/claimed_operators.hpp"
 #include "machine/device/memory.hpp"
-#include "paging/interception/interception.hpp"
 #include "paging/offload_state.hpp"
 #include "paging/stores/file_store.hpp"
 #include "paging/stores/host_stores.hpp"
@@ -135,10 +135,10 @@ Offload cpu_offload(const torch::jit::Module& model, const CpuOffloadOptions& op
 class Pin::Held {
  public:
   Held(const std::vector<at::Tensor>& tensors, For purpose)
-      : hold_(tensors, purpose == For::writing ? paging::Access::write : paging::Access::read_exact) {}
+      : hold_(tensors, purpose == For::writing ? interception::Access::write : interception::Access::read_exact) {}
 
  private:
-  paging::Hold hold_;
+  interception::Hold hold_;
 };
 
 Pin::Pin(const std::vector<at::Tensor>& tensors, For purpose) : held_(std::make_unique<Held>(tensors, purpose)) {}

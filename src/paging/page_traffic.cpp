@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "interception/storage_memory.hpp"
 #include "machine/memory/system_memory.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
 
@@ -238,12 +238,12 @@ void PageTraffic::drop_frame(int page) noexcept {
 
 void PageTraffic::attach(int page) {
   for (const auto& position : page_at(page).positions)
-    lend_memory(storages_.storage(position.storage), memory(page) + position.offset);
+    interception::lend_memory(storages_.storage(position.storage), memory(page) + position.offset);
 }
 
 void PageTraffic::detach(int page) {
   for (const auto& position : page_at(page).positions)
-    take_memory(storages_.storage(position.storage), absence_of(storages_, position.storage));
+    interception::take_memory(storages_.storage(position.storage), absence_of(storages_, position.storage));
 }
 
 // Room in the frames: which pages leave them, and how changed ones go to the store.

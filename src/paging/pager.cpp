@@ -9,13 +9,14 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
+#include "interception/weight_operators.hpp"
 #include "machine/device/copy_bytes.hpp"
 #include "machine/device/recording.hpp"
 #include "machine/memory/memory_limit.hpp"
 #include "machine/memory/system_memory.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "paging/page_traffic.hpp"
 
 namespace hortator::paging {
@@ -50,9 +51,9 @@ void refuse_in_recording() {
        .hint = "leave out one of the two"});
 }
 
-PageUse page_use_of(Access access, c10::Device device) {
-  if (access == Access::read_cast) return {.cast = at::autocast::get_autocast_dtype(device.type())};
-  return {.is_exact = access != Access::read};
+PageUse page_use_of(interception::Access access, c10::Device device) {
+  if (access == interception::Access::read_cast) return {.cast = at::autocast::get_autocast_dtype(device.type())};
+  return {.is_exact = access != interception::Access::read};
 }
 
 std::vector<int> storages_in(const std::vector<Page>& pages) {
@@ -75,7 +76,7 @@ Pager::Pager(PagedStorages storages, std::vector<Page> pages, std::unique_ptr<St
       is_ours_(static_cast<std::size_t>(storages_.size()), false),
       is_used_(static_cast<std::size_t>(storages_.size()), false),
       may_repack_(store_->follows_storages()) {
-  start_interception();
+  interception::start_interception();
   make_traffic();
   try {
     for (const auto& page : pages_) take_over(page);
@@ -110,26 +111,26 @@ void Pager::for_each_tensor_in(const Page& page, const Act& act) const {
 }
 
 void Pager::take_over(const Page& page) {
-  const auto content = options_.origin == Origin::tensors ? Content::keep : Content::drop;
+  const auto content = options_.origin == Origin::tensors ? interception::Content::keep : interception::Content::drop;
   for (const auto& position : page.positions) {
-    const auto former = claim_of(storages_.storage(position.storage));
+    const auto former = interception::claim_of(storages_.storage(position.storage));
     if (former) former.provider->hand_over(former.number, content);
-    if (content == Content::keep) require_memory(storages_.storage(position.storage));
+    if (content == interception::Content::keep) interception::require_memory(storages_.storage(position.storage));
   }
   if (options_.origin == Origin::tensors) {
     traffic_->fill(page, [&](std::byte* frame) {
       for (const auto& position : page.positions)
-        machine::copy_bytes(frame + position.offset, memory_of(storages_.storage(position.storage)), position.bytes,
-                            storages_.device());
+        machine::copy_bytes(frame + position.offset, interception::memory_of(storages_.storage(position.storage)),
+                            position.bytes, storages_.device());
     });
   }
   for (const auto& position : page.positions) {
     const auto& storage = storages_.storage(position.storage);
-    claim(storage, {.provider = this, .number = position.storage});
+    interception::claim(storage, {.provider = this, .number = position.storage});
     is_ours_[static_cast<std::size_t>(position.storage)] = true;
-    take_memory(storage, absence_of(storages_, position.storage));
+    interception::take_memory(storage, absence_of(storages_, position.storage));
   }
-  for_each_tensor_in(page, add_key);
+  for_each_tensor_in(page, interception::add_key);
 }
 
 void Pager::give_back(const Page& page) {
@@ -143,7 +144,7 @@ void Pager::give_back(const Page& page) {
   std::vector<at::DataPtr> memories;
   try {
     for (const auto& position : page.positions) {
-      memories.push_back(new_memory(position.bytes, storages_.device()));
+      memories.push_back(interception::new_memory(position.bytes, storages_.device()));
       machine::copy_bytes(static_cast<std::byte*>(memories.back().get()),
                           traffic_->memory(page.number) + position.offset, position.bytes, storages_.device());
     }
@@ -153,19 +154,19 @@ void Pager::give_back(const Page& page) {
   }
   for (std::size_t i = 0; i < memories.size(); ++i) {
     const auto& storage = storages_.storage(page.positions[i].storage);
-    own_memory(storage, std::move(memories[i]));
-    disclaim(storage);
+    interception::own_memory(storage, std::move(memories[i]));
+    interception::disclaim(storage);
     is_ours_[static_cast<std::size_t>(page.positions[i].storage)] = false;
   }
-  for_each_tensor_in(page, remove_key);
+  for_each_tensor_in(page, interception::remove_key);
   traffic_->forget_page(page.number);
 }
 
 void Pager::abandon() noexcept {
   for (int storage = 0; storage < storages_.size(); ++storage) {
     if (!is_ours_[static_cast<std::size_t>(storage)]) continue;
-    disclaim(storages_.storage(storage));
-    take_memory(
+    interception::disclaim(storages_.storage(storage));
+    interception::take_memory(
         storages_.storage(storage),
         text::concat("The parameter ", text::quote(storages_.representative(storage).name),
                      " has no values: its offloading or sharding has ended. To keep the values, call Offload::remove() "
@@ -176,10 +177,10 @@ void Pager::abandon() noexcept {
 void Pager::release() {
   const std::lock_guard lock(mutex_);
   for (const auto& page : pages_) give_back(page);
-  refresh_weights();  // operators of adapters and packed weights are intercepted by the same key
+  interception::refresh_weights();  // operators of adapters and packed weights are intercepted by the same key
 }
 
-void Pager::enter(int storage, Access access) {
+void Pager::enter(int storage, interception::Access access) {
   refuse_in_recording();
   const std::lock_guard lock(mutex_);
   note_first_use(storage);
@@ -196,7 +197,7 @@ void Pager::enter(int storage, Access access) {
     if (store_->take_divergence()) start_over();
     throw;
   }
-  if (access == Access::write) traffic_->mark_changed(page);
+  if (access == interception::Access::write) traffic_->mark_changed(page);
 }
 
 void Pager::expect_use() {
@@ -213,7 +214,7 @@ void Pager::leave(int storage) noexcept {
   }
 }
 
-void Pager::hand_over(int storage, Content /*content*/) {
+void Pager::hand_over(int storage, interception::Content /*content*/) {
   throw UsageError({.what = text::concat("The parameter ", text::quote(storages_.representative(storage).name),
                                          " is already offloaded or sharded"),
                     .hint = "end that first, by Offload::remove() or Accelerator::free_memory()"});
@@ -262,7 +263,7 @@ void Pager::audit() const {
     const auto number = storages_.storage_of(i);
     if (!is_ours_[static_cast<std::size_t>(number)]) continue;
     const auto* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-    if (carries_key(tensor) && storage == storages_.storage(number).unsafeGetStorageImpl()) continue;
+    if (interception::carries_key(tensor) && storage == storages_.storage(number).unsafeGetStorageImpl()) continue;
     throw UsageError(
         {.what = text::concat("The parameter ", text::quote(name),
                               " was replaced while it is offloaded or sharded: by module->to(), set_data(), "

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "interception/claims.hpp"
 #include "paging/access_order.hpp"
-#include "paging/interception/claims.hpp"
 #include "paging/page_traffic.hpp"
 #include "paging/stores/paged_storages.hpp"
 #include "paging/stores/store.hpp"
@@ -21,7 +21,7 @@ namespace hortator::paging {
 /// Parameters stay the same tensors: leaves, with their gradients, hooks and versions. In-place changes are noticed,
 /// and published when the page is evicted. Raw pointers are valid while a Hold or an operator keeps the page;
 /// data_ptr() of an absent one throws. Thread-safe: a thread that needs a page waits for it.
-class Pager final : public StorageProvider {
+class Pager final : public interception::StorageProvider {
  public:
   /// Where the pages' first content comes from.
   enum class Origin {
@@ -58,13 +58,15 @@ class Pager final : public StorageProvider {
   const std::vector<Page>& pages() const { return pages_; }  ///< not while operators run, which may change them
   int page_of(int storage) const { return page_of_[static_cast<std::size_t>(storage)]; }
   PageTraffic::Counters counters() const;
+  /// Whether reading a parameter is @collective over ranks that each keep a part of it.
+  bool needs_ranks() const { return store_->needs_ranks(); }
 
   /// Starts to fetch the first pages: the parameters are about to be used in the order of the last pass.
   void expect_use();
 
-  void enter(int storage, Access access) override;
+  void enter(int storage, interception::Access access) override;
   void leave(int storage) noexcept override;
-  void hand_over(int storage, Content content) override;
+  void hand_over(int storage, interception::Content content) override;
 
  private:
   void take_over(const Page& page);

@@ -44,20 +44,27 @@ std::vector<int> zero_stages(const Choices& choices, const Candidate& one) {
   return one.pipeline > 1 ? std::vector<int>{0, 1} : std::vector<int>{0, 1, 2, 3};
 }
 
+void add_offloads(std::vector<Candidate>& all, const Choices& choices, Candidate one) {
+  for (const bool offload : both_if(choices.offload && one.zero > 0)) {
+    for (const bool parameters : both_if(offload && one.zero == 3)) {
+      for (const bool recompute : both_if(choices.recompute)) {
+        one.offload = offload;
+        one.offload_parameters = parameters;
+        one.recompute = recompute;
+        all.push_back(one);
+      }
+    }
+  }
+}
+
 void add_ways(std::vector<Candidate>& all, const Choices& choices, Candidate one) {
   for (const auto schedule : schedules_of(one.pipeline)) {
     for (const int micro_batches : micro_batches_of(one.pipeline)) {
       for (const int zero : zero_stages(choices, one)) {
-        for (const bool offload : both_if(choices.offload && zero > 0)) {
-          for (const bool recompute : both_if(choices.recompute)) {
-            one.schedule = schedule;
-            one.micro_batches = micro_batches;
-            one.zero = zero;
-            one.offload = offload;
-            one.recompute = recompute;
-            all.push_back(one);
-          }
-        }
+        one.schedule = schedule;
+        one.micro_batches = micro_batches;
+        one.zero = zero;
+        add_offloads(all, choices, one);
       }
     }
   }
@@ -78,6 +85,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Candidate& on
   }
   if (one.zero > 0) settings.emplace_back("zero-stage", std::to_string(one.zero));
   if (one.offload) settings.emplace_back("offload-optimizer", "cpu");
+  if (one.offload_parameters) settings.emplace_back("offload-parameters", "cpu");
   if (one.recompute) settings.emplace_back("recompute-layers", "all");
   return settings;
 }
@@ -103,6 +111,17 @@ std::vector<Candidate> candidates(const Choices& choices) {
     }
   }
   return all;
+}
+
+std::optional<Candidate> on_at_most(Candidate candidate, int ranks) {
+  const int others = candidate.ranks() / candidate.data;
+  if (others > ranks) return {};
+  candidate.data = divisors(candidate.data, ranks / others).back();
+  if (candidate.data == 1) {
+    candidate.zero = 0;
+    candidate.offload = candidate.offload_parameters = false;
+  }
+  return candidate;
 }
 
 std::string launch_flags(const Candidate& candidate) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@ struct Candidate {
   int context = 1;
   int pipeline = 1;
   int zero = 0;
-  bool offload = false;  ///< of the optimizer's state
+  bool offload = false;             ///< of the optimizer's state
+  bool offload_parameters = false;  ///< at stage 3
   bool recompute = false;
   Schedule schedule = Schedule::one_f_one_b;
   int micro_batches = 1;  ///< of a pipeline
@@ -43,6 +45,10 @@ struct Choices {
 
 /// All candidates of these choices, each once. Ranks along tensor and context together stay within a node. Pure.
 std::vector<Candidate> candidates(const Choices& choices);
+
+/// The same settings on at most `ranks` ranks: with fewer that get different batches. Nothing where the ranks of the
+/// other axes are more. Pure.
+std::optional<Candidate> on_at_most(Candidate candidate, int ranks);
 
 /// The flags of `hortator launch` for a candidate: "--tensor 8 --zero-stage 3".
 std::string launch_flags(const Candidate& candidate);

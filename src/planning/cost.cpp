@@ -1,6 +1,7 @@
 #include "planning/cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hortator::planning {
 namespace {
@@ -18,8 +19,8 @@ double computed(const ModelFacts& facts, const Candidate& one) {
          facts.context.operations.on(one.context) / one.pipeline;
 }
 
-// A ring of n ranks sends (n - 1) / n of what it moves; effects were measured on two ranks, which send a half.
-double of_ring(double sent_by_two, int ranks) { return ranks > 1 ? sent_by_two * 2 * (ranks - 1) / ranks : 0; }
+// Effects were measured on two ranks.
+double of_ring(double sent_by_two, int ranks) { return sent_by_two * ring_share(ranks) / ring_share(2); }
 
 const Link& link_of(const Machine& machine, int stride, int ranks) {
   return stride * ranks <= machine.ranks_per_node ? machine.within_node : machine.between_nodes;
@@ -32,6 +33,8 @@ Divided Divided::fitted(double on_one, double on_several, int ranks) {
   const double share = (1 - on_several / on_one) * ranks / (ranks - 1);
   return {.share = std::clamp(share, 0.0, 1.0)};
 }
+
+double ring_share(int ranks) { return (ranks - 1.0) / ranks; }
 
 double bubble(Schedule schedule, int ranks, int micro_batches) {
   if (ranks < 2) return 0;
@@ -57,9 +60,13 @@ MemoryCost memory_cost(const ModelFacts& facts, const Candidate& one) {
                   .moments = facts.moments * part,
                   .buffers = facts.buffers};
   if (one.zero >= 1) cost.moments /= shards;
-  if (one.offload) cost.moments = 0;
   if (one.zero >= 2) cost.gradients /= shards;
-  if (one.zero >= 3) cost.parameters /= shards;
+  if (one.zero >= 3) {
+    cost.buffers += std::min(facts.layers_in_use * facts.tensor.parameters.on(one.tensor), cost.parameters);
+    cost.parameters /= shards;
+  }
+  if (one.offload) cost.on_host += std::exchange(cost.moments, 0);
+  if (one.offload_parameters) cost.on_host += std::exchange(cost.parameters, 0);
   const double held =
       static_cast<double>(held_micro_batches(one.schedule, one.pipeline, one.micro_batches)) / one.micro_batches;
   cost.activations = facts.activations * batch_share(facts, one) * facts.tensor.activations.on(one.tensor) *
@@ -84,7 +91,7 @@ Work predicted_work(const ModelFacts& facts, const Candidate& one) {
   const double passes = one.zero == 3 ? 3 : 2;
   constexpr double bucket_bytes = 25 << 20;
   if (ranks > 1) {
-    work.data_bytes = passes * gradients * (ranks - 1) / ranks;
+    work.data_bytes = passes * gradients * ring_share(ranks);
     work.data_calls = passes * std::max(1.0, gradients / bucket_bytes);
   }
   return work;

@@ -28,8 +28,9 @@ struct AxisEffect {
 /// What the planner knows of a program, from rehearsals of a few small runs.
 struct ModelFacts {
   double parameters = 0, gradients = 0, moments = 0, buffers = 0, activations = 0;  ///< bytes on one rank
-  double operations = 0;                                                            ///< of an update on one rank
-  double element_bytes = 4;                                                         ///< of what gradients travel in
+  double layers_in_use = 0;     ///< bytes of whole parameters that a rank of stage 3 holds beside its shard
+  double operations = 0;        ///< of an update on one rank
+  double element_bytes = 4;     ///< of what gradients travel in
   bool splits_batches = false;  ///< more ranks share the batch of one; otherwise each brings its own
   AxisEffect tensor, context, pipeline;
   double recomputed_activations = 1, recomputed_operations = 1;  ///< factors of recomputation
@@ -38,6 +39,7 @@ struct ModelFacts {
 
 struct MemoryCost {
   double parameters = 0, gradients = 0, moments = 0, buffers = 0, activations = 0;
+  double on_host = 0;  ///< offloaded, and not in the total
 
   double total() const { return parameters + gradients + moments + buffers + activations; }
 };
@@ -74,6 +76,9 @@ double bubble(Schedule schedule, int ranks, int micro_batches);
 
 /// Micro-batches whose activations a rank of the first stage holds at once.
 int held_micro_batches(Schedule schedule, int ranks, int micro_batches);
+
+/// The part of what n ranks reduce or gather that each sends in a ring: (n - 1) / n.
+double ring_share(int ranks);
 
 /// Samples in a second, relative to those of one rank's batch: what plans are compared by.
 double throughput(const ModelFacts& facts, const Candidate& candidate, const TimeCost& time);

@@ -63,7 +63,7 @@ std::vector<NodeLine> gather_lines(const World& world) {
 
 bool is_same_everywhere(const mpi::Communicator& comm, const std::string& text) {
   const auto mine = core::hash(text);
-  return mpi::all_reduce(comm, mine, MPI_MIN) == mpi::all_reduce(comm, mine, MPI_MAX);
+  return mpi::all_reduce(comm, mine, mpi::Op::min) == mpi::all_reduce(comm, mine, mpi::Op::max);
 }
 
 }  // namespace
@@ -97,8 +97,8 @@ BannerFacts banner_facts(const World& world) {
           .launcher = std::string(to_string(launcher().kind)),
           .ranks = place.size,
           .nodes = place.nodes,
-          .fewest_a_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MIN),
-          .max_per_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX),
+          .fewest_a_node = mpi::all_reduce(world.comm(), place.local_size, mpi::Op::min),
+          .max_per_node = mpi::all_reduce(world.comm(), place.local_size, mpi::Op::max),
           .shown = gather_lines(world),
           .device = device,
           .cpus = machine::to_ranges(world.cpus()),

@@ -36,7 +36,7 @@ mpi::Communicator open_communicator(const StateOptions& options) {
   check_libtorch(TORCH_VERSION, libtorch_version());
   start_mpi();
   // An application that passes a communicator knows its ranks; the launcher's variables do not matter.
-  if (options.communicator) return mpi::Communicator::duplicate(MPI_Comm_f2c(*options.communicator));
+  if (options.communicator) return mpi::Communicator::of_fortran(*options.communicator);
   auto world = mpi::Communicator::world();
   check_together(launcher(), world.size(), mpi::library_version());
   return world;
@@ -59,7 +59,7 @@ machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machin
 // Logs one line for the whole job. Nothing is changed: the launcher's settings ask for it.
 void warn_of_far_devices(const mpi::Communicator& comm, const machine::DeviceBinding& binding) {
   const bool is_far = binding.outcome == machine::DeviceBinding::Outcome::launcher_far;
-  const int count = mpi::all_reduce(comm, is_far ? 1 : 0, MPI_SUM);
+  const int count = mpi::all_reduce(comm, is_far ? 1 : 0, mpi::Op::sum);
   static std::atomic_flag warned;  // programs make several States
   if (count == 0 || comm.rank() != 0 || warned.test_and_set()) return;
   log::warn(
@@ -74,9 +74,9 @@ void warn_if_crowded(const World& world) {
   constexpr int nobody = std::numeric_limits<int>::max();
   const auto& comm = world.comm();
   const bool crowded = world.threads().is_crowded;
-  const int example = mpi::all_reduce(comm, crowded ? comm.rank() : nobody, MPI_MIN);
+  const int example = mpi::all_reduce(comm, crowded ? comm.rank() : nobody, mpi::Op::min);
   if (example == nobody) return;
-  const int count = mpi::all_reduce(comm, crowded ? 1 : 0, MPI_SUM);
+  const int count = mpi::all_reduce(comm, crowded ? 1 : 0, mpi::Op::sum);
   const auto mine =
       text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
                    ", up to ", world.threads().ranks_per_cpu, " ranks on each");
@@ -92,7 +92,7 @@ void warn_if_crowded(const World& world) {
 // Logs one line for the whole job. OpenMP has read its variables long before.
 void warn_of_spinning(const World& world) {
   const bool spins = world.threads().spins_on_others && !core::has_wait_policy(core::process_variables());
-  const int count = mpi::all_reduce(world.comm(), spins ? 1 : 0, MPI_SUM);
+  const int count = mpi::all_reduce(world.comm(), spins ? 1 : 0, mpi::Op::sum);
   static std::atomic_flag warned;  // programs make several States
   if (count == 0 || world.comm().rank() != 0 || warned.test_and_set()) return;
   log::warn(count, " of ", text::count(world.comm().size(), "rank"),

@@ -5,7 +5,7 @@
 namespace hortator::simulation {
 
 mpi::Communicator communicator_of(int comm) {
-  return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::duplicate(MPI_Comm_f2c(comm));
+  return comm == HORTATOR_WORLD ? mpi::Communicator::world() : mpi::Communicator::of_fortran(comm);
 }
 
 }  // namespace hortator::simulation

@@ -56,7 +56,7 @@ RunSettings read_for_all(const mpi::Communicator& comm, const char* file) {
 void require_same_pause(const mpi::Communicator& comm, double every) {
   const bool is_valid = every >= 0 && !std::isinf(every);
   std::array<double, 3> least = {is_valid ? 1.0 : 0.0, is_valid ? every : 0.0, is_valid ? -every : 0.0};
-  mpi::all_reduce(comm, std::span<double>(least), MPI_MIN);
+  mpi::all_reduce(comm, std::span<double>(least), mpi::Op::min);
   if (least[0] > 0 && least[1] == -least[2]) return;
   throw UsageError({.what = text::concat("hortator_save got ", every, " seconds on this rank"),
                     .why = "the number of a rank is not a pause, or the ranks have passed different ones",

@@ -90,7 +90,7 @@ void RunBuffer::require_own(const TrainedModel* model) const {
 TrainedModel::Step RunBuffer::train(TrainedModel* model, std::int64_t steps, bool wants_loss) {
   const auto outcome = attempt([&] { require_own(model); });
   std::array<std::int64_t, 4> least = {is_ready() ? 1 : 0, steps, -steps, outcome.failed ? 0 : 1};
-  mpi::all_reduce(comm_, std::span<std::int64_t>(least), MPI_MIN);
+  mpi::all_reduce(comm_, std::span<std::int64_t>(least), mpi::Op::min);
   if (least[3] == 0) mpi::agree(comm_, outcome);  // throws
   if (least[1] != -least[2] || least[1] < 0) {
     throw UsageError({.what = text::concat("hortator_buffer_train got steps from ", least[1], " to ", -least[2]),

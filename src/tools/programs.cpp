@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/mpi_family.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::tools {
@@ -61,7 +62,15 @@ CommandResult run_command(const std::string& command) {
 
 std::filesystem::path data_folder() { return own_prefix() / HORTATOR_DATA_FOLDER; }
 
-std::filesystem::path libexec_folder() { return own_prefix() / HORTATOR_LIBEXEC_FOLDER; }
+std::filesystem::path library_folder() { return own_prefix() / HORTATOR_LIB_FOLDER; }
+
+std::filesystem::path verb_program(const std::string& verb) {
+  const auto folder = own_prefix() / HORTATOR_LIBEXEC_FOLDER;
+  const auto name = "hortator-" + verb;
+  const auto family = core::mpi_family_of_launcher(core::process_variables());
+  const auto of_family = folder / family / name;
+  return !family.empty() && is_executable(of_family) ? of_family : folder / name;
+}
 
 void replace_process(const std::vector<std::string>& command) {
   std::vector<char*> pointers;

@@ -25,7 +25,9 @@ CommandResult run_command(const std::string& command);
 /// Folders of this installation, relative to the running program, so that an installation can be moved: data (templates
 /// and site profiles), and the programs of the verbs that need LibTorch or MPI.
 std::filesystem::path data_folder();
-std::filesystem::path libexec_folder();
+/// The program of a verb, of the build for the MPI that has started this process.
+std::filesystem::path verb_program(const std::string& verb);
+std::filesystem::path library_folder();
 
 /// Replaces this process by `command` (exec). Throws Error if it cannot be started.
 [[noreturn]] void replace_process(const std::vector<std::string>& command);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <optional>
 
 #include "core/environment/environment.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "launch/pbs.hpp"
 #include "launch/placement.hpp"
 #include "launch/settings/config_path.hpp"
 #include "launch/settings/deepspeed_file.hpp"
@@ -138,14 +140,29 @@ fs::path site_file(const std::string& site) {
   throw UsageError({.what = "--site: unknown site " + text::quote(site), .hint = text::suggestion(site, known)});
 }
 
-// The number of tasks of the allocation, if no other layer gives the number of ranks.
-launching::Layer slurm_layer(const launching::Settings& settings) {
+// Nothing where the job's variables contradict each other: the launch reports that.
+std::optional<launching::PbsJob> pbs_job() {
+  try {
+    return launching::read_pbs(variable, core::read_whole);
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+// The number of tasks of the allocation, if no other layer gives the number of ranks. PBS has a line for each in its
+// node file, but also a single one where nothing was requested.
+launching::Layer allocation_layer(const launching::Settings& settings) {
   for (const auto* key : {"ranks", "nodes", "ranks_per_node"}) {
     if (settings.find(key)) return {};
   }
   const auto tasks = variable("SLURM_NTASKS");
-  if (!variable("SLURM_JOB_ID") || !tasks || tasks->empty()) return {};
-  return {{"ranks", {{*tasks}, "SLURM_NTASKS"}}};
+  if (variable("SLURM_JOB_ID")) {
+    if (!tasks || tasks->empty()) return {};
+    return {{"ranks", {{*tasks}, "SLURM_NTASKS"}}};
+  }
+  const auto job = pbs_job();
+  if (!job || job->slots < 2) return {};
+  return {{"ranks", {{std::to_string(job->slots)}, "PBS_NODEFILE"}}};
 }
 
 // Reads the DeepSpeed file that the layer names, and sets what it sets. Like Accelerate, looks for it in the current
@@ -256,7 +273,7 @@ launching::Settings gather_settings(const launching::Layer& flags, const std::op
   for (auto& layer : layers) add_deepspeed(layer, {});
   for (const auto& file : files_of(config_file)) layers.push_back(read_file(file));
   if (const auto site = launching::Settings(layers).word("site")) layers.push_back(read_file(site_file(*site)));
-  layers.push_back(slurm_layer(launching::Settings(layers)));
+  layers.push_back(allocation_layer(launching::Settings(layers)));
   launching::settle_placement(layers);
   return launching::Settings(layers);
 }

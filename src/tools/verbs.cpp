@@ -29,7 +29,7 @@ void print_help(std::ostream& out) {
 }
 
 int run_program(const Verb& verb, const Arguments& arguments) {
-  Arguments command = {(libexec_folder() / ("hortator-" + verb.name)).string()};
+  Arguments command = {verb_program(verb.name).string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   replace_process(command);
 }

@@ -14,7 +14,8 @@ torch=$(sed -n 's/^LibTorch_ROOT_DIR[^=]*=//p' "$build/CMakeCache.txt")
 mkdir "$scratch/mpi" "$scratch/torch"
 other='MPICH 4\.0\.2'
 printf '#define MPICH_VERSION "4.0.2"\n' >"$scratch/mpi/mpi.h"
-if [ "$mpi" = MPICH ]; then
+# A build for several MPIs accepts each of them, so that another release of Open MPI is to be refused.
+if [ "$mpi" = MPICH ] || [ -d "$build/lib/hortator" ]; then
   other='Open MPI 3\.1\.6'
   printf '#define OMPI_%s_VERSION %s\n' MAJOR 3 MINOR 1 RELEASE 6 >"$scratch/mpi/mpi.h"
 fi

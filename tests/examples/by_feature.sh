@@ -104,6 +104,15 @@ early_stopping() {
   expect_line '^stopped after epoch 3 of 60, on all ranks' # the first epoch is an improvement in any case
 }
 
+cross_validation() {
+  two
+  expect_line '^fold 0: 1023 samples, [0-9.]+ % right on the other 513$'
+  [ "$(grep -ac '^fold ' <<<"$output")" = 3 ] || wrong 'three folds have three lines'
+  expect_line '^mean of the folds [89][0-9.]+; all models together on the test, ([89][0-9.]+|100) % right'
+  two --folds 4 --epochs 1
+  expect_line '^fold 3: 1152 samples, [0-9.]+ % right on the other 384$'
+}
+
 tracking() {
   two --epochs 2
   expect_line '^lowest loss [0-9.]+ at step [0-9]+'
@@ -274,9 +283,11 @@ schedule_free() {
   [ "$(loss)" = "$whole" ] || wrong "the resumed run differs from the whole one, $whole"
 }
 
-optimizers() {
+optimizers() { trains_each lion adafactor adamw-8bit; }
+other_optimizers() { trains_each nadam radam lamb schedule-free signum; }
+trains_each() {
   local which whole
-  for which in lion nadam radam lamb adafactor adamw-8bit schedule-free signum; do
+  for which; do
     two --optimizer "$which" --stage 0 --run-dir "$which.0"
     expect_learned
     whole=$(loss)

@@ -51,6 +51,18 @@ if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   expect_line 'parallel.pipeline is 2, and zero.stage is 3'
 fi
 
+# the rows of a column are documents, as the lines of a file are; a build without Arrow's library says so
+columns=$source_tree/tests/unit/data/files/columns
+for i in $(seq 0 14); do echo "row $i"; done >lines
+rows=(--model model --random-weights --column name --bytes --documents line --batch-size 4 --context-length 8 --steps 4 --cpu)
+run "${launcher[@]}" "$program" "${rows[@]}" --text lines --run-dir lines_read
+expect_code 0
+run "${launcher[@]}" "$program" "${rows[@]}" --text "$columns/numbers.parquet" "$columns/more.parquet" --run-dir rows_read
+if ! grep -q "where Arrow's C++ library was not found" <<<"$output"; then
+  expect_code 0
+  cmp lines_read/loss.csv rows_read/loss.csv || wrong 'the documents of a column are others than those of lines'
+fi
+
 run "${launcher[@]}" "$program" "${common[@]}" --steps 12 --stop-after 5 --run-dir parts
 expect_code 0
 expect_line '^stopped after step 5'

@@ -112,4 +112,4 @@ expect_code 2
 expect_line 'expected --lora RANK as well'
 run "$generate" --model base/model --quantise fp4 --ids ids --logits none.safetensors
 expect_code 2
-expect_line "Expected int8, int4, nf4 or int8_groups as the format of weights, got 'fp4'"
+expect_line "Expected one of int8, int4, nf4, int8_groups as the format of weights, got 'fp4'"

@@ -6,7 +6,8 @@
   pages.py commands ROOT HORTATOR      options of `hortator` in blocks that are not run exist, and scripts that they name as well
   pages.py messages ROOT               the messages in troubleshooting.md are in the sources
   pages.py settings ROOT HORTATOR [--write]   environment.md lists all settings and all variables of the sources
-  pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths and tests exist
+  pages.py coverage ROOT BUILD [--write]      the table of features in from-accelerate.md is that of coverage.tsv, whose paths, tests and cases exist
+  pages.py covered ROOT BUILD [TEXT...]       runs a test case for each feature of coverage.tsv that is there, or that has one of the texts in its name
   pages.py interfaces ROOT [--write]   c-interface.md and fortran-interface.md describe all calls with all arguments
   pages.py folders ROOT [--write]      architecture.md lists all folders of src, and the paths that it names exist
   pages.py tests ROOT                  the tests that guarantees.md and parallelism.md name exist
@@ -23,8 +24,11 @@ import re
 import subprocess
 import sys
 
+import covered
+import features
 import folders
 import interfaces
+from test_cases import declared_tests, has_case, is_declared, joined
 
 RUN_PAGES = ["tutorial", "jobs", "sites", "troubleshooting", "environment", "performance", "benchmarking", "checkpoint-format"]
 OTHER_PAGES = ["index", "guarantees", "from-accelerate", "from-accelerate-launch", "models", "exported", "parallelism", "planning", "simulations", "c-interface", "fortran-interface", "changelog", "release-notes-0.2", "security"]
@@ -226,92 +230,6 @@ def settings(root, hortator, write):
     return problems
 
 
-def coverage(root, build, write):
-    lines = [line.split("\t") for line in (root / "share/doc/coverage.tsv").read_text().splitlines()]
-    header, rows = lines[0], lines[1:]
-    if header != ["section", "feature", "state", "path", "test", "text"]:
-        return ["coverage.tsv: expected the columns section, feature, state, path, test, text"]
-    listing = subprocess.run(["ctest", "--test-dir", build, "-N", "-C", "single"], capture_output=True, text=True, check=True).stdout
-    tests = {re.sub(r"\.np\d+$", "", name) for name in re.findall(r"Test +#\d+: (\S+)", listing)}
-    tests |= set(re.findall(r"Test +#\d+: (\S+)", listing))
-    problems, table, section, seen = [], "", "", set()
-    states = {"yes": "yes", "refused": "refused", "issue": "not yet"}
-    for number, row in enumerate(rows, start=2):
-        where = f"coverage.tsv:{number}"
-        if len(row) != 6:
-            problems.append(f"{where}: {len(row)} columns, expected 6")
-            continue
-        name, feature, state, path, test, text = row
-        if feature in seen:
-            problems.append(f"{where}: {feature} is there twice")
-        seen.add(feature)
-        if state not in states:
-            problems.append(f"{where}: the state is {state}, expected one of {', '.join(states)}")
-        if not (root / path).exists():
-            problems.append(f"{where}: {path} does not exist")
-        if test and test not in tests:
-            problems.append(f"{where}: there is no test {test}")
-        if state == "yes" and not test:
-            problems.append(f"{where}: what is there needs a test")
-        if state != "yes" and not text:
-            problems.append(f"{where}: what is not there needs a reason")
-        if name != section:
-            table += f"\n### Features: {name}\n\n| Accelerate | state | Hortator |\n|---|---|---|\n"
-            section = name
-        table += f"| {feature} | {states.get(state, state)} | {text} |\n"
-    if len(rows) < 206:
-        problems.append(f"coverage.tsv: {len(rows)} features: some were lost")
-    page = root / "share/doc/from-accelerate.md"
-    content = page.read_text()
-    begin, end = "<!-- coverage -->\n", "<!-- end of coverage -->"
-    updated = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}{table}\n{end}", content, flags=re.S)
-    if begin not in content:
-        problems.append("from-accelerate.md has no place for the table of coverage.tsv")
-    if write:
-        page.write_text(updated)
-    elif updated != content:
-        problems.append("from-accelerate.md does not have the features as they are: pages.py coverage ROOT BUILD --write")
-    return problems
-
-
-def joined(text):
-    """C++ in which string literals that stand on several lines are one."""
-    return re.sub(r'"\s*\n\s*"', "", text)
-
-
-def test_sources(root):
-    """The name of each hortator_add_test(), with those of its sources that exist: variables of CMake are not expanded."""
-    for file in sorted((root / "tests").rglob("CMakeLists.txt")):
-        for name, sources in re.findall(r"hortator_add_test\(\s*(\w+)\s+SOURCES\s([^)]*)\)", file.read_text()):
-            files = [file.parent / source for source in re.findall(r"[\w./]+\.cpp", sources)]
-            yield name, [source for source in files if source.exists()]
-
-
-def declared_tests(root):
-    """The names in CMake's files, as regular expressions, and of hortator_add_test() the titles of its test cases."""
-    names, cases = {}, {}
-    for file in sorted((root / "tests").rglob("CMakeLists.txt")):
-        text = file.read_text()
-        found = re.findall(r"hortator_(?:add|mpi)_test\(\s*([^\s)]+)|NAME ([^\s)]+)", text)
-        for name in [first or second for first, second in found] + [".".join(pair) for pair in re.findall(r"(\w+)_test\((\w+)", text)]:
-            if not re.fullmatch(r"\$\{\w+\}", name):
-                names[name] = re.sub(r"\\\$\\\{\w+\\\}", r"[\\w.]+", re.escape(name))
-    for name, files in test_sources(root):
-        cases[name] = joined("".join(file.read_text() for file in files))
-    return names, cases
-
-
-def is_declared(name, names):
-    if name.endswith("*"):
-        return any(known.startswith(name[:-1]) for known in names)
-    return any(re.fullmatch(pattern + r"(\.np\d+)?", name) or re.fullmatch(pattern, name + ".np1") for pattern in names.values())
-
-
-def has_case(title, text):
-    """Whether C++ sources, joined(), have a test case with this title."""
-    return f'TEST_CASE("{title}"' in re.sub(r"TEST_CASE\(\s+", "TEST_CASE(", text)
-
-
 def tests(root):
     names, cases = declared_tests(root)
     problems = []
@@ -390,7 +308,8 @@ def main(arguments):
         "commands": lambda: commands(root, arguments[2]),
         "messages": lambda: messages(root),
         "settings": lambda: settings(root, arguments[2], "--write" in arguments),
-        "coverage": lambda: coverage(root, arguments[2], "--write" in arguments),
+        "coverage": lambda: features.check(root, arguments[2], "--write" in arguments),
+        "covered": lambda: covered.check(root, arguments[2], arguments[3:]),
         "interfaces": lambda: interfaces.check(root, "--write" in arguments),
         "folders": lambda: folders.check(root, "--write" in arguments),
         "tests": lambda: tests(root),

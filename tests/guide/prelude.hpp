@@ -2,6 +2,7 @@
 
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/schedulers/step_lr.h>
 #include <torch/torch.h>
 
 #include <fstream>

@@ -95,6 +95,21 @@ esac
 module unload hortator
 is 'PATH at the end' "$PATH" "$before"
 
+# one installation for several MPIs: the MPI's module chooses the library
+site several -DHORTATOR_MPI_ALSO=mpich -DHORTATOR_MODULE_VERSION=several
+root=$scratch/moved/several
+mkdir -p "$scratch/mpis/openmpi" "$scratch/mpis/cray-mpich"
+printf '#%%Module1.0\nsetenv SITE_MPI openmpi\n' >"$scratch/mpis/openmpi/5"
+printf '#%%Module1.0\nsetenv SITE_MPI cray-mpich\n' >"$scratch/mpis/cray-mpich/8"
+module use "$(folder several)" "$scratch/mpis"
+for pair in openmpi/5: "cray-mpich/8:$root/lib64/hortator/mpich:"; do
+  module load "${pair%%:*}" hortator/several
+  is "LD_LIBRARY_PATH with ${pair%%:*}" "$LD_LIBRARY_PATH" "${pair#*:}$root/lib64:/before"
+  module unload "${pair%%:*}"
+  module unload hortator/several
+  is 'LD_LIBRARY_PATH after unload' "$LD_LIBRARY_PATH" /before
+done
+
 # what the site's Hortator depends on, and its default profile
 site strict '-DHORTATOR_MODULE_PREREQUISITES=mpi/5' -DHORTATOR_MODULE_VERSION=strict -DHORTATOR_MODULE_SITE=lumi-c
 module use "$(folder strict)"

@@ -18,7 +18,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "guide"))
-import pages  # noqa: E402
+import test_cases  # noqa: E402
 
 FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.md
     "zero": "ZeRO, stages 1 to 3",
@@ -51,38 +51,15 @@ FEATURES = {  # in the order of rows: the name in pairs.tsv, and in guarantees.m
     "fp8": "mixed_precision fp8",
     "record": "record, of the operators of a step",
     "power_sgd": "PowerSGD",
+    "each_node": "checkpoints on each node",
 }
 MARKS = {"test": "T", "error": "E", "reason": "R", "open": "O"}
 COLUMNS = ["first", "second", "outcome", "where", "what"]
 BEGIN, END = "<!-- pairs -->\n", "<!-- end of pairs -->"
 
 
-class Tree:
+class Tree(test_cases.Tests):
     """The sources of the project, each read once."""
-
-    def __init__(self, root):
-        self.root = root
-        self.names, _ = pages.declared_tests(root)
-        self.compiled = {file.resolve() for _, files in pages.test_sources(root) for file in files}
-        self.texts = {}
-
-    def text(self, path):
-        if path not in self.texts:
-            file = self.root / path
-            self.texts[path] = pages.joined(file.read_text()) if file.is_file() else None
-        return self.texts[path]
-
-    def problem_of_test(self, path, title):
-        text = self.text(path)
-        if text is None:
-            return f"{path} does not exist"
-        if not path.startswith("tests/"):
-            return f"{path} is not a test"
-        if not path.endswith(".cpp"):
-            return None if pages.is_declared(title, self.names) else f"no CMakeLists.txt of tests/ adds a test '{title}'"
-        if (self.root / path).resolve() not in self.compiled:
-            return f"no CMakeLists.txt of tests/ compiles {path}"
-        return None if pages.has_case(title, text) else f'{path} has no case "{title}"'
 
     def problem_of_message(self, path, message):
         text = self.text(path)

@@ -10,10 +10,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$root"
 
-# The sources of the command are excluded: its verbs cannot be compiled as one unit. So are those of packages, zlib and zstd, for which others take
+# The sources of the command are excluded: its verbs cannot be compiled as one unit. So are those of packages, Arrow, zlib and zstd, for which others take
 # their place where they are missing.
 mapfile -t portable < <(grep -rE '^ *# *(include|pragma once)|^namespace' src include --include='*.cpp' --include='*.hpp' |
-  awk -f "$here/no_libtorch.awk" | grep -vE '^src/tools/([^/]*|(checkpoint|completion|config|doctor|env|estimate|job|launch|new|test)/.*|.*_verb\.cpp)$|^src/formats/compressed/(gzip|zstd)\.cpp$|^include/' | sort)
+  awk -f "$here/no_libtorch.awk" | grep -vE '^src/tools/([^/]*|(checkpoint|completion|config|doctor|env|estimate|job|launch|new|test)/.*|.*_verb\.cpp)$|^src/formats/compressed/(gzip|zstd)\.cpp$|^src/formats/columns/(arrow|ipc|parquet)_.*|^include/' | sort)
 for file in src/comm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/kernels/reduce_kernels_portable.cpp src/machine/memory/stream_copy.cpp src/tools/charts/svg.cpp; do
   [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not in the list of portable files" >&2; exit 1; }
 done

@@ -40,7 +40,7 @@ inline DiskUse disk_use(const mpi::Communicator& comm, const std::filesystem::pa
   const auto files = open_files_in(folder);
   for (const auto& [number, bytes] : files) use.mine += bytes;
   auto next = files.begin();
-  for (int left = mpi::all_reduce(comm, static_cast<int>(files.size()), MPI_MAX); left > 0; --left) {
+  for (int left = mpi::all_reduce(comm, static_cast<int>(files.size()), mpi::Op::max); left > 0; --left) {
     const auto mine = next != files.end() ? File{next->first, next->second} : File{};
     if (next != files.end()) ++next;
     for (const auto& file : mpi::all_gather(comm, mine)) all[file.number] = file.bytes;

@@ -19,7 +19,20 @@ class Leftovers {
   // What is there now and was not there then, as a text; empty if there is nothing. MPI's connections, LibTorch's
   // pools and the thread that reports killed ranks stay for the life of a process and do not count, nor does any thread
   // if threads_may_stay.
+  //
+  // A thread that has been joined is still listed until the kernel has removed it, which takes a while on a busy
+  // machine: what goes within two seconds is not left behind.
   std::string new_ones(bool threads_may_stay) const {
+    auto found = new_ones_now(threads_may_stay);
+    for (int i = 0; i < 200 && !found.empty(); ++i) {
+      usleep(10'000);
+      found = new_ones_now(threads_may_stay);
+    }
+    return found;
+  }
+
+ private:
+  std::string new_ones_now(bool threads_may_stay) const {
     std::string found;
     for (const auto& [number, target] : descriptors()) {
       if (!stays(target) && descriptors_.count(number) == 0)
@@ -32,7 +45,6 @@ class Leftovers {
     return found;
   }
 
- private:
   static std::set<std::string> names_in(const char* folder) {
     std::set<std::string> names;
     DIR* open = opendir(folder);

@@ -3,13 +3,14 @@
 // failed rank.
 //
 // In a batch (batch/batch.sh sets HORTATOR_TEST_BATCH to a log file) many cases run in one start of the ranks. Rank 0
-// logs each case; after it all ranks compare its result, and it must leave no message, descriptor or thread behind. A
-// case that fails ends the run on all ranks.
+// logs each case and its own processor time; after it all ranks compare its result, and it must leave no message,
+// descriptor or thread behind. A case that fails ends the run on all ranks.
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -143,12 +144,14 @@ struct CaseOfBatch : ListenerBase {
     starts_pool_ = info.tagsAsString().find("[pool]") != std::string::npos;
     std::cout << std::flush;
     before_.emplace();
+    began_ = std::clock();
     alarm(static_cast<unsigned>(std::stoul(seconds_for_a_case())));
   }
 
   void testCaseEnded(Catch::TestCaseStats const& stats) override {
     if (batch_log().empty()) return;
     MPI_Barrier(MPI_COMM_WORLD);
+    alarm(0);
     std::string left = before_->new_ones(starts_pool_);
     if (has_message()) left += " a message that no rank received";
     if (!left.empty()) {
@@ -157,9 +160,8 @@ struct CaseOfBatch : ListenerBase {
       std::cerr << line.str() << std::flush;
     }
     const bool passed = stats.totals.assertions.failed == 0 && left.empty();
-    alarm(0);
     if (holds_on_all_ranks(passed)) {
-      log("passed", "");
+      log("passed", std::to_string((std::clock() - began_) * 1000 / CLOCKS_PER_SEC) + " ms");
     } else {
       std::cout << std::flush;
       MPI_Finalize();
@@ -173,6 +175,7 @@ struct CaseOfBatch : ListenerBase {
   }
 
   std::optional<hortator::test::Leftovers> before_;
+  std::clock_t began_ = 0;    // processor time
   bool starts_pool_ = false;  // a pool of OpenMP or LibTorch, which stays: a case with the tag [pool]
 };
 CATCH_REGISTER_LISTENER(CaseOfBatch)

@@ -113,7 +113,7 @@ def results_of(files):
 
 
 # Files that one of the two refuses, or reads in another way.
-STRICTER = {"cp_and_sp.yaml", "ds_filter.yaml", "ds_moe.yaml", "fsdp_act_offload.yaml", "fsdp_ignored.yaml", "fsdp_no_shard_offload.yaml",
+STRICTER = {"cp_and_sp.yaml", "ds_filter.yaml", "ds_moe.yaml", "fsdp_act_offload.yaml", "fsdp_no_shard_offload.yaml",
             "fsdp_unknown.yaml", "multi_xpu.yaml", "wrong_section.yaml"}
 MORE_LENIENT = {"ds_file_auto.yaml": "the file's precision is auto", "ipex.yaml": "a section of old versions", "no_slurm.yaml": "-n or Slurm give it",
                 "nulls.yaml": "a key without a value", "plain_no.yaml": "YAML reads the word as false", "slurm_fsdp.yaml": "-n or Slurm give it"}

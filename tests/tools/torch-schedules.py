@@ -91,6 +91,39 @@ def decay_cases():
         yield case("cosine_annealing", lambda o: lrs.CosineAnnealingLR(o, 6, lowest), {"half_period": 6, "eta_min": lowest}, 20)
 
 
+def further_cases():
+    for first, factor, lowest in [(4, 1, 0.0), (3, 2, 0.01), (1, 3, 0.0)]:
+        yield case("cosine_warm_restarts", lambda o: lrs.CosineAnnealingWarmRestarts(o, first, factor, lowest),
+                   {"first_period": first, "factor": factor, "eta_min": lowest}, 20)
+    for factor, total in [(0.25, 4), (1 / 3, 1)]:
+        yield case("constant_lr", lambda o: lrs.ConstantLR(o, factor, total), {"factor": factor, "total_steps": total}, 8)
+    for start, end, total in [(1 / 3, 1.0, 5), (1.0, 0.1, 7)]:
+        yield case("linear_lr", lambda o: lrs.LinearLR(o, start, end, total),
+                   {"start_factor": start, "end_factor": end, "total_steps": total}, 12)
+    for total, power in [(5, 1.0), (8, 2.5)]:
+        yield case("polynomial_lr", lambda o: lrs.PolynomialLR(o, total, power), {"total_steps": total, "power": power}, 12)
+    for optimizer in ["sgd", "adamw"]:
+        for mode, up, down, momentum in [("triangular", 4, None, True), ("triangular2", 3, 5, True), ("exp_range", 5, 2, False)]:
+            options = {"base_lr": [0.01, 0.002], "max_lr": [0.5, 0.03], "step_size_up": up, "step_size_down": down, "mode": mode,
+                       "gamma": 0.97, "cycle_momentum": momentum, "base_momentum": 0.8, "max_momentum": [0.95, 0.9]}
+            yield case("cyclic_lr", lambda o: lrs.CyclicLR(o, **options), options, 25, optimizer)
+
+
+def sequence_cases():
+    def parts(o):
+        return [lrs.LinearLR(o, 0.1, 1.0, 4), lrs.CosineAnnealingLR(o, 6), lrs.ExponentialLR(o, 0.8)]
+
+    yield case("sequential_lr", lambda o: lrs.SequentialLR(o, parts(o), [4, 9]), {"milestones": [4, 9]}, 16)
+    # Schedulers that change momenta set them when they are made: here they are made first.
+    yield case("sequential_cycle", lambda o: lrs.SequentialLR(
+        o, [lrs.OneCycleLR(o, [0.4, 0.02], 6, div_factor=1.0), lrs.StepLR(o, 3, 0.5)], [6]), {"milestones": [6]}, 14)
+
+    def chained(o):
+        return [lrs.ConstantLR(o, 0.5, 4), lrs.ExponentialLR(o, 0.9), lrs.StepLR(o, 3, 0.5)]
+
+    yield case("chained_lr", lambda o: lrs.ChainedScheduler(chained(o), o), {}, 14)
+
+
 def plateau_cases():
     dice = random.Random(5)
     for mode in ["min", "max"]:
@@ -111,7 +144,7 @@ def plateau_cases():
                 yield {"kind": "reduce_on_plateau", "options": options, "metrics": texts, "lr": rates}
 
 
-cases = [*warmup_cases(), *one_cycle_cases(), *decay_cases(), *plateau_cases()]
+cases = [*warmup_cases(), *one_cycle_cases(), *decay_cases(), *further_cases(), *sequence_cases(), *plateau_cases()]
 print(f'{{"torch": "{torch.__version__}", "base_lr": {RATES}, "cases": [')
 print(",\n".join(json.dumps(one) for one in cases))
 print("]}")

@@ -32,9 +32,10 @@ struct LabelledTextsOptions {
   std::vector<std::string> columns = {};
 };
 
-/// Labelled texts for classification, from a TSV file as GLUE's (MRPC, SST-2, QQP, RTE, WNLI, QNLI, MNLI) or, if its
-/// name ends with .jsonl or .json, from JSON lines. In TSV, quotes are part of the text: a cell ends at a tab, a row at
-/// the end of the line. All rows are read into memory and checked: errors name file, line and column.
+/// Labelled texts for classification, from a TSV file as GLUE's (MRPC, SST-2, QQP, RTE, WNLI, QNLI, MNLI) or, by the
+/// end of its name, from JSON lines (.jsonl, .json), Parquet (.parquet) or Arrow (.arrow, .feather). In TSV, quotes are
+/// part of the text: a cell ends at a tab, a row at the end of the line. All rows are read into memory and checked:
+/// errors name file, line and column.
 class HORTATOR_API LabelledTexts {
  public:
   explicit LabelledTexts(const std::filesystem::path& path, const LabelledTextsOptions& options = {});

@@ -19,6 +19,11 @@ void add_module(const T& object, std::vector<const torch::nn::Module*>& modules)
 }
 
 template <typename T>
+void add_optimizer(T& object, std::vector<torch::optim::Optimizer*>& optimizers) {
+  if constexpr (std::derived_from<T, torch::optim::Optimizer>) optimizers.push_back(&object);
+}
+
+template <typename T>
 inline constexpr bool is_prepared_model = false;
 template <Module M>
 inline constexpr bool is_prepared_model<Model<M>> = true;
@@ -30,8 +35,9 @@ inline constexpr bool never = false;
 struct Refused {};
 
 template <typename T>
-inline constexpr bool is_torch_schedule =
-    std::derived_from<T, torch::optim::LRScheduler> || std::derived_from<T, torch::optim::ReduceLROnPlateauScheduler>;
+inline constexpr bool is_torch_schedule = std::derived_from<T, torch::optim::LRScheduler>;
+template <typename T>
+inline constexpr bool is_torch_plateau = std::derived_from<T, torch::optim::ReduceLROnPlateauScheduler>;
 
 }  // namespace detail
 
@@ -66,7 +72,7 @@ concept InheritsSave = std::same_as<decltype(&T::save), decltype(&torch::optim::
 }  // namespace detail
 
 template <typename T>
-auto Accelerator::prepare_one(T&& object) {
+auto Accelerator::prepare_one(T&& object, const TorchOptimizers& beside) {
   using Object = std::remove_cvref_t<T>;
   if constexpr (detail::is_prepared_model<Object> || std::same_as<Object, Optimizer>) {
     return object;
@@ -83,9 +89,13 @@ auto Accelerator::prepare_one(T&& object) {
     attach(static_cast<const ScheduleBase&>(schedule));
     return schedule;
   } else if constexpr (detail::is_torch_schedule<Object>) {
+    static_assert(std::is_lvalue_reference_v<T>,
+                  "prepare() borrows a scheduler: keep it in a variable that outlives the training");
+    return attach(static_cast<torch::optim::LRScheduler&>(object), beside);
+  } else if constexpr (detail::is_torch_plateau<Object>) {
     static_assert(detail::never<T>,
-                  "prepare() cannot take torch::optim's schedulers, which hide their optimizer and their state: "
-                  "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
+                  "prepare() cannot take torch::optim's ReduceLROnPlateauScheduler, which hides its state: use "
+                  "hortator::ReduceOnPlateau, which has the same options");
     return detail::Refused{};
   } else if constexpr (detail::is_torch_loader<Object>) {
     static_assert(detail::never<T>,
@@ -110,9 +120,11 @@ auto Accelerator::prepare(Objects&&... objects) {
   std::vector<const torch::nn::Module*> modules;
   (detail::add_module(objects, modules), ...);
   estimate_if_asked(modules);
+  TorchOptimizers optimizers;
+  (detail::add_optimizer(objects, optimizers), ...);
   // Braces: evaluated from left to right, in the same order on all ranks.
-  std::tuple<decltype(prepare_one(std::forward<Objects>(objects)))...> handles{
-      prepare_one(std::forward<Objects>(objects))...};
+  std::tuple<decltype(prepare_one(std::forward<Objects>(objects), optimizers))...> handles{
+      prepare_one(std::forward<Objects>(objects), optimizers)...};
   announce_once();
   if constexpr (sizeof...(Objects) == 1) {
     return std::get<0>(std::move(handles));

@@ -16,6 +16,7 @@
 
 namespace hortator {
 
+class Accelerator;
 namespace exported {
 class Forms;
 }
@@ -38,8 +39,9 @@ struct ExportedOutputs {
 };
 
 /// A model that Python's torch.export.save wrote, made by exported_module(). Parameters and buffers have their names in
-/// Python, tied ones the first of their names, and are trained, sharded and saved as those of any module. Forward runs
-/// the operators of the exported graph, so gradients are those of the Python model.
+/// Python, tied ones the first of their names, and are trained, sharded and saved as those of any module. Modules have
+/// the names of their classes in Python, as no_split_module_classes takes them. Forward runs the operators of the
+/// exported graph, so gradients are those of the Python model.
 ///
 /// A file that share/python/export_for_hortator.py wrote has two forms of the graph, and train() and eval() choose one.
 /// torch.export.save writes one form, that of the mode which the model had. It runs in both modes, except that in eval
@@ -69,11 +71,16 @@ class HORTATOR_API ExportedModule : public torch::nn::Module {
   /// Other names of tied parameters in Python's state dict, and the names that they have here.
   std::map<std::string, std::string> tied_names() const;
 
-  /// Writes a .pt2 file with the present values of parameters and buffers, which exported_module() and Python's
-  /// torch.export.load read: a copy of the file that this module was made of, which must still be there. One rank calls
-  /// it. Throws UsageError for parameters that ZeRO stage 3 or tensor parallelism has divided: load what
-  /// Accelerator::save_model has written into a new module, and write that.
+  /// Writes a .pt2 file on the rank that calls it, with the present values of parameters and buffers, which
+  /// exported_module() and Python's torch.export.load read: a copy of the file that this module was made of, which must
+  /// still be there. Throws UsageError for parameters that are divided among ranks. Local.
   void write(const std::filesystem::path& file) const;
+  /// Writes the same on the main process, called by all ranks of the Accelerator, also where it has divided the
+  /// parameters: by ZeRO stage 3, tensor parallelism or a pipeline. The main process gets one whole parameter after the
+  /// other, and no rank has all of them. If a rank fails, all throw, and `file` is what it was. @collective
+  void write(Accelerator& accelerator, const std::filesystem::path& file) const;
+
+  const exported::Forms& forms() const { return *forms_; }  ///< for this library's other sources
 
  private:
   std::unique_ptr<exported::Forms> forms_;

@@ -23,6 +23,12 @@ enum class ContextAttention {
 ///
 ///     hortator::Accelerator accelerator({.parallel = {.tensor = 2}});  // on 8 ranks: replicate 4 x tensor 2
 struct ParallelConfig {
+  /// Whether `hortator plan` chooses: with the best settings for these ranks of tensor, context, pipeline,
+  /// micro_batches and the schedule, zero.stage and recomputed layers, where the program sets none of its own. The main
+  /// process rehearses the program before the Accelerator exists, prints the choice and records it in the run folder
+  /// (plan.json), from which the same command on as many ranks reads it again. An error where nothing fits. Also
+  /// HORTATOR_PARALLEL=auto, which `hortator launch --parallel auto` sets.
+  bool automatic = false;
   /// Replicas of the model, or with ZeRO of the set of shards. Default: the ranks that the other axes leave; with ZeRO
   /// 1, unless zero.shard_group is set. (dp_replicate_size)
   std::optional<int> replicate = {};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <hortator/export.hpp>
@@ -49,6 +51,10 @@ struct ZeroConfig {
   /// several nodes each rank has a file of its part.
   std::filesystem::path offload_parameters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
+  /// Parameters, or modules with all of theirs, that are as at stage 0: each rank has all of them with their gradients
+  /// and moments, and the ranks average the gradients; FSDP's ignored_modules. In names * stands for any text. A
+  /// parameter of several names is left out if its first one is named. Default: HORTATOR_ZERO_IGNORE, or none.
+  std::vector<std::string> ignore = {};
   /// The most bytes that are in memory at a time, for each kind: a model's offloaded parameters; an optimizer's
   /// offloaded moments; gathered parameters, and a rank's offloaded part of them, which stay until others replace them.
   /// 0 means what reading ahead needs. For offloaded parameters and moments that is about four times ddp.bucket_cap_mb
@@ -69,15 +75,21 @@ HORTATOR_API ZeroConfig zero_config(std::string_view strategy);
 
 /// Options of Accelerator::summon_full_parameters.
 struct SummonOptions {
-  bool writeback = true;  ///< whether changes are kept; of each element, its first owner's value
+  bool writeback = true;  ///< whether changes are kept; of each element, its first owner's value, or modifier_rank's
+  /// Parameters, or modules with all of theirs, that are summoned; empty: all. Divided parameters (parallel.tensor and
+  /// others) are all whole in any case. DeepSpeed's GatheredParameters.
+  std::vector<std::string> parameters = {};
+  /// The process whose changes count, so that the others need write nothing: at the end of the scope all ranks get its
+  /// values of the summoned parameters.
+  std::optional<int> modifier_rank = {};
 };
 
-/// While it lives, every rank has the model's full parameters in memory of its own, to be read, or written past the
-/// optimizer. Without ZeRO that is always so.
+/// While it lives, every rank has the model's full parameters in memory of its own, or the chosen ones, to be read, or
+/// written past the optimizer. Without ZeRO that is always so.
 class HORTATOR_API SummonedParameters {
  public:
   /// @collective
-  [[nodiscard]] SummonedParameters(const ModelBase& model, const SummonOptions& options);
+  [[nodiscard]] SummonedParameters(const ModelBase& model, SummonOptions options);
   /// @collective
   ~SummonedParameters() noexcept(false);
   SummonedParameters(const SummonedParameters&) = delete;
@@ -86,6 +98,7 @@ class HORTATOR_API SummonedParameters {
  private:
   ModelBase model_;
   SummonOptions options_;
+  std::vector<at::Tensor> chosen_;
   int exceptions_;
 };
 

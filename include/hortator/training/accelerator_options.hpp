@@ -45,6 +45,10 @@ struct ProjectOptions {
   std::int64_t iteration = 0;  ///< the first number; existing numbers are never used again
   /// Keeps only this number of newest checkpoints. Removes an older one after a newer one is durable.
   std::optional<std::int64_t> total_limit = {};
+  /// Each node keeps whole checkpoints of its own, where nodes share no file system: their ranks write them together,
+  /// and load this node's. `dir` may differ between nodes. Not with checkpoint.asynchronous, .incremental, MPI-IO and
+  /// state hooks.
+  bool save_on_each_node = false;
   std::optional<std::int64_t> keep_every = {};  ///< also keeps checkpoints whose number is a multiple of it
   std::filesystem::path logging_dir = {};       ///< folder of the trackers' files; default: logs/ in dir
 };
@@ -62,6 +66,7 @@ struct RecordOptions {
 struct AcceleratorOptions {
   /// By default HORTATOR_MIXED_PRECISION, else ACCELERATE_MIXED_PRECISION, else none. Must be equal on all ranks.
   std::optional<Precision> mixed_precision = {};
+  MixedPrecisionPolicy mixed_precision_policy = {};
   std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS wins
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16

@@ -14,6 +14,10 @@ namespace hortator {
 /// communicates must be added on all ranks.
 struct ModelHook {
   std::function<void(torch::nn::Module& module)> before_forward = {};
+  /// Called after before_forward() of all hooks with the tensors of forward's arguments, also those within structures,
+  /// which it may replace for this call: each hook gets those that the one before has left, and the caller keeps its
+  /// own.
+  std::function<void(torch::nn::Module& module, std::vector<at::Tensor>& arguments)> on_arguments = {};
   /// Gets the tensors of the result, as the caller of the model will, and may replace them. Not called if forward
   /// throws, or if its result is of a type that cannot be moved.
   std::function<void(torch::nn::Module& module, std::vector<at::Tensor>& results)> after_forward = {};

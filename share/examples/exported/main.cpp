@@ -43,10 +43,10 @@ void write_outputs(const Config& config) {
 }
 
 /// How the layers are divided among ranks. Where none can be, the ranks repeat the computation.
-hortator::TensorPlan tensor_plan(const Config& config, const Tensors& inputs) {
+hortator::TensorPlan tensor_plan(const Config& config, const Tensors& inputs, const at::Tensor& target) {
   if (config.axes.tensor == 1) return {};
   const auto net = hortator::exported_module(config.model);  // calls may change its buffers
-  const auto forward = [&] { return tensors_of(net->forward(copies(inputs))).at(0); };
+  const auto forward = [&] { return at::mse_loss(tensors_of(net->forward(copies(inputs))).at(0), target); };
   try {
     return hortator::derive_tensor_plan(*net, static_cast<int>(config.axes.tensor), forward);
   } catch (const hortator::UsageError& error) {
@@ -60,7 +60,7 @@ void train(const Config& config) {
   auto inputs = read_inputs(config.inputs, *net);
   auto target = hortator::SafetensorsFile(config.target).get("target");
   auto parallel = config.axes.config();
-  parallel.plan = tensor_plan(config, inputs);
+  parallel.plan = tensor_plan(config, inputs, target);
   hortator::Accelerator accelerator({.cpu = config.cpu,
                                      .ddp = {.find_unused_parameters = true},  // of any model
                                      .zero = {.stage = static_cast<int>(config.zero)},
@@ -88,12 +88,7 @@ void train(const Config& config) {
     if (log) log->add(step, {mean});
   }
   accelerator.save_model(model, config.run_dir / "model");
-  if (config.save.empty()) return;
-  accelerator.on_main_process([&] {
-    auto trained = hortator::exported_module(config.model);  // whole, whatever the ranks have divided
-    hortator::load_checkpoint_in_model(trained, config.run_dir / "model");
-    trained->write(config.save);
-  });
+  if (!config.save.empty()) net->write(accelerator, config.save);
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
+#include <hortator/datasets/arrow_rows.hpp>
 #include <hortator/error.hpp>
 #include <hortator/models/tokenizer.hpp>
 #include <iterator>
 #include <memory>
+#include <numeric>
 
 namespace language_model {
 namespace {
@@ -33,6 +36,29 @@ std::vector<std::string> documents_in(std::string content, const std::string& ki
     begin = end + 1;
   }
   return documents;
+}
+
+/// The rows of a column of a Parquet or Arrow file. Empty ones are no documents.
+std::vector<std::string> documents_of(const std::filesystem::path& file, const std::string& column) {
+  const hortator::ArrowRows rows(file, {.columns = {column}, .null_value = 0});
+  std::vector<std::string> documents;
+  constexpr std::int64_t step = 1024;
+  for (std::int64_t first = 0; first < rows.size(); first += step) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(step, rows.size() - first)));
+    std::iota(numbers.begin(), numbers.end(), first);
+    auto texts = std::move(rows.get_batch(numbers).texts);
+    if (!texts.contains(column))
+      throw UsageError({.what = "--column: '" + column + "' of '" + file.string() + "' does not hold texts"});
+    std::ranges::copy_if(texts[column], std::back_inserter(documents), [](const auto& text) { return !text.empty(); });
+  }
+  return documents;
+}
+
+/// The documents of a file, which its name's end says how to read.
+std::vector<std::string> read_file(const std::filesystem::path& file, const TextOptions& options) {
+  const auto ending = file.extension();
+  if (ending == ".parquet" || ending == ".arrow" || ending == ".feather") return documents_of(file, options.column);
+  return documents_in(content_of(file), options.documents);
 }
 
 Tokens bytes_of(const std::string& text) {
@@ -62,7 +88,7 @@ std::vector<at::Tensor> read_documents(const TextOptions& options, const hortato
   const auto encode = encoder(options);
   std::vector<at::Tensor> documents;
   for (const auto& file : options.files) {
-    for (const auto& text : documents_in(content_of(file), options.documents)) {
+    for (const auto& text : read_file(file, options)) {
       const auto tokens = encode(text);
       for (const auto token : tokens) {
         if (token >= config.vocabulary)

@@ -14,7 +14,8 @@ struct TextOptions {
   std::filesystem::path model = {};  ///< the folder with tokenizer.json
   std::vector<std::filesystem::path> files = {};
   bool bytes = false;          ///< a token is a byte
-  std::string documents = {};  ///< "file" or "line": what is a document
+  std::string documents = {};  ///< "file" or "line": what is a document of a text file
+  std::string column = {};     ///< of a Parquet or Arrow file, whose rows are documents
 };
 
 /// Reads the files and returns the tokens of each document. Throws UsageError if the model does not know a token.

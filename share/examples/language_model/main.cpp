@@ -5,6 +5,7 @@
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --tensor 2 --context 2
 //     hortator launch -n 4 language_model --model SmolLM2-135M --text book.txt --pipeline 4
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text book.txt --lora 16
+//     hortator launch -n 2 language_model --model SmolLM2-135M --text train.parquet --column text
 #include <torch/optim/adamw.h>
 
 #include <hortator/hortator.hpp>
@@ -56,9 +57,11 @@ std::optional<Options> parse(int argc, char** argv) {
   example::Options options(argc, argv, "language_model", "trains a causal language model on text");
   Options found;
   found.text.model = options.required("model", "folder with config.json, weights and tokenizer.json");
-  for (const auto& file : options.texts("text", "files to train on")) found.text.files.emplace_back(file);
+  for (const auto& file : options.texts("text", "files to train on: plain text, Parquet or Arrow"))
+    found.text.files.emplace_back(file);
   found.text.bytes = options.flag("bytes", "each byte is a token; no tokenizer is needed");
   found.text.documents = options.choice("documents", {"file", "line"}, "what is a document, kept apart from others");
+  found.text.column = options.text("column", "text", "the column of Parquet and Arrow files; a row is a document");
   found.random_weights = options.flag("random-weights", "trains from scratch; the folder needs only config.json");
   found.steps = options.number("steps", 100, "steps of the training");
   found.batch_size = options.number("batch-size", 8, "windows per step, over all ranks");

@@ -1,7 +1,7 @@
 // Hugging Face Accelerate's nlp_example.py, line by line: fine-tunes BERT to tell whether two sentences mean the same
-// (MRPC), or any other classification of texts or pairs in GLUE's TSV layout or JSON lines. The names are those of the
-// Python program. In addition the loss of each step is written to loss.csv, the model is saved, and a run that
-// was stopped resumes.
+// (MRPC), or any other classification of texts or pairs in GLUE's TSV layout, JSON lines, Parquet or Arrow. The names
+// are those of the Python program. In addition the loss of each step is written to loss.csv, the model is saved, and a
+// run that was stopped resumes.
 //
 //     hortator launch -n 2 text_classification --model bert-base-cased --train msr_paraphrase_train.txt
 //         --validation msr_paraphrase_test.txt
@@ -22,7 +22,7 @@ namespace models = hortator::models;
 using text_classification::Join;
 using text_classification::Sentences;
 
-constexpr std::int64_t EVAL_BATCH_SIZE = 32;
+constexpr std::int64_t eval_batch_size = 32;
 
 /// The settings of the Python program, and where its files are.
 struct Config {
@@ -61,7 +61,7 @@ void training_function(const Config& config) {
       Sentences(train, tokenizer, max_tokens),
       {.batch_size = config.batch_size, .shuffle = !config.in_order, .drop_last = false}, collate_fn);
   auto eval_loader =
-      hortator::data_loader(Sentences(validation, tokenizer, max_tokens), {.batch_size = EVAL_BATCH_SIZE}, collate_fn);
+      hortator::data_loader(Sentences(validation, tokenizer, max_tokens), {.batch_size = eval_batch_size}, collate_fn);
 
   torch::optim::AdamW adamw(net->parameters(), torch::optim::AdamWOptions(config.lr).weight_decay(0.01));
   auto linear_schedule = hortator::linear_warmup(

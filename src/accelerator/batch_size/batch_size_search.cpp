@@ -40,7 +40,7 @@ std::int64_t nine_tenths(std::int64_t batch_size) {
 
 /// Lets the ranks meet after a try on a communicator of its own, whatever collective the others are still in.
 struct BatchSizeSearch::Round {
-  explicit Round(const mpi::Communicator& host) : comm(mpi::Communicator::duplicate(host.get())) {}
+  explicit Round(const mpi::Communicator& host) : comm(host.duplicate()) {}
 
   std::vector<Report> meet(const Report& mine, std::optional<std::chrono::milliseconds> patience,
                            std::string_view backend) const {

@@ -58,7 +58,7 @@ bool groups_share_memory(const parallel::MeshShape& shape, const runtime::World&
       shape.size(parallel::Axis::shard) * shape.size(parallel::Axis::context) * shape.size(parallel::Axis::tensor);
   const bool within = topology.nodes == 1 ||
                       (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
-  return mpi::all_reduce(world.comm(), traits.shares_memory && within, MPI_LAND);
+  return mpi::all_reduce(world.comm(), traits.shares_memory && within, mpi::Op::logical_and);
 }
 
 /// The folder of an offload option; empty if arrays stay in memory.
@@ -118,7 +118,7 @@ int ranks_of_a_node(const runtime::World& world) {
   const auto& topology = world.topology();
   const bool even = topology.size == topology.nodes * topology.local_size &&
                     world.comm().rank() / topology.local_size == topology.node;
-  return mpi::all_reduce(world.comm(), even, MPI_LAND) ? topology.local_size : 0;
+  return mpi::all_reduce(world.comm(), even, mpi::Op::logical_and) ? topology.local_size : 0;
 }
 
 bool ZeroRanks::counts(int rank) const {
@@ -189,6 +189,7 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const GatherSettings& gathers, co
                 .moments = placement_of(config.offload_optimizer, config, world.device()),
                 .shards_parameters = shards_parameters_,
                 .keep_resident = config.keep_resident,
+                .ignored = config.ignore,
                 .casts_gathers = gathers.casts,
                 .int8_gathers = config.int8_gathers,
                 .gathers_ahead = gathers.ahead} {

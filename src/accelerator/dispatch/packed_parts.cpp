@@ -5,8 +5,8 @@
 #include <map>
 
 #include "core/text/text.hpp"
+#include "interception/weight_operators.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::accelerator {
 
@@ -29,7 +29,7 @@ std::shared_ptr<packed::PackingSource> packing_source(const Loading& loading, co
 
 void require_packed_on_host(const std::vector<PlacedTensor>& tensors) {
   const auto found = std::ranges::find_if(
-      tensors, [](const auto& one) { return one.place.is_cuda() && paging::is_packed(one.tensor); });
+      tensors, [](const auto& one) { return one.place.is_cuda() && interception::is_packed(one.tensor); });
   if (found == tensors.end()) return;
   throw UsageError(
       {.what = text::concat("The packed weight ", text::quote(found->name), " was to be on ", found->place),
@@ -40,7 +40,7 @@ void require_packed_on_host(const std::vector<PlacedTensor>& tensors) {
 void keep_packed_on_disk(packed::PackingSource& source, const Division& division, const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& one : division.later)
-    if (paging::is_packed(one.tensor)) names.push_back(one.stored);
+    if (interception::is_packed(one.tensor)) names.push_back(one.stored);
   if (names.empty()) return;
   if (folder.empty()) {
     throw UsageError({.what = text::concat("load_checkpoint_and_dispatch() was to pack ", text::quote(names.front()),

@@ -8,9 +8,9 @@
 #include <unordered_set>
 
 #include "core/text/text.hpp"
+#include "interception/weight_operators.hpp"
 #include "machine/device/device.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -26,7 +26,7 @@ c10::Device device_of(const DevicePlacement& place) {
 void replace(const PlacedTensor& one, const at::Tensor& by) {
   one.tensor.set_data(by);
   for (const auto& other : one.others) other.set_data(by);
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 /// Allocates a tensor of its final type on its final device; none on disk.

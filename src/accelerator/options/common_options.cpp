@@ -45,6 +45,7 @@ constexpr bool has_rows(std::string_view beginning, std::size_t groups = 0) {
 static_assert(has_rows<GradientAccumulationOptions>("gradient_accumulation."));
 static_assert(has_rows<GradScalerOptions>("grad_scaler."));
 static_assert(has_rows<AutocastOptions>("autocast."));
+static_assert(has_rows<MixedPrecisionPolicy>("mixed_precision_policy."));
 static_assert(has_rows<ProtectionOptions>("protection."));
 static_assert(has_rows<StragglerOptions>("stragglers."));
 static_assert(has_rows<DataOptions>("data."));
@@ -57,7 +58,7 @@ static_assert(has_rows<CheckpointOptions>("checkpoint."));
 static_assert(has_rows<MemoryCheckpointOptions>("memory_checkpoint."));
 static_assert(has_rows<LocalCheckpointOptions>("local_checkpoint."));
 static_assert(has_rows<RecordOptions>("record."));
-constexpr std::size_t groups = 14;
+constexpr std::size_t groups = 15;
 static_assert(std::ranges::count_if(names, [](auto name) { return name.find('.') == name.npos; }) + groups ==
               core::field_count<AcceleratorOptions>());
 

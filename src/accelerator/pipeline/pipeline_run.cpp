@@ -160,7 +160,7 @@ StepLosses PipelineRun::share(StepLosses mine) const {
   for (auto* numbers : {&mine.losses, &mine.counts}) {
     if (numbers == &mine.counts && !batches_.has_counts) continue;
     numbers->resize(static_cast<std::size_t>(shape_.micro_batches));  // others have none
-    mpi::all_reduce(stages_->ranks.host, std::span<double>(*numbers), MPI_SUM);
+    mpi::all_reduce(stages_->ranks.host, std::span<double>(*numbers), mpi::Op::sum);
   }
   return mine;
 }

@@ -6,8 +6,8 @@
 
 #include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/training.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/shapes/counted_memory.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
@@ -24,7 +24,7 @@ class Claims {
 
   void claim(std::uint64_t& owner, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
-    const auto* const begin = paging::memory_of(tensor.storage());
+    const auto* const begin = interception::memory_of(tensor.storage());
     const auto after = by_address_.upper_bound(begin);
     if (begin == nullptr || after == by_address_.begin()) return;
     const auto found = std::prev(after);

@@ -11,6 +11,7 @@
 #include "accelerator/training/training.hpp"
 #include "comm/rehearsed/traffic.hpp"
 #include "core/environment/environment.hpp"
+#include "core/environment/setting_key.hpp"
 #include "core/log.hpp"
 #include "core/text/json.hpp"
 #include "core/text/text.hpp"
@@ -135,13 +136,21 @@ void write_report(const Training& training, double flops) {
     log::warn("The report of this rank's memory could not be written to ", file.string());
 }
 
+// The update with whose begin the run ends; 0: with none. All ranks have the same.
+int end_of_run() {
+  if (mpi::rehearsed_world()) return 2;
+  static const int measured =
+      core::parse_whole_number(core::variable("HORTATOR_MEASURE_UPDATES").value_or(""), 1).value_or(-1);
+  return measured + 1;
+}
+
 }  // namespace
 
 void end_rehearsal_before_writing() {
   if (mpi::rehearsed_world()) throw runtime::EarlyEnd();
 }
 
-void note_update_in_rehearsal(const Training& training) {
+void note_update_in_rehearsal(Training& training) {
   if (!machine::counts_memory()) return;
   auto& now = rehearsal();
   ++now.updates;
@@ -150,11 +159,14 @@ void note_update_in_rehearsal(const Training& training) {
     comm::forget_traffic();
     now.flops.emplace();
   }
-  if (now.updates != 2) return;
-  const double flops = now.flops->count();
-  now.flops.reset();
-  write_report(training, flops);
-  if (mpi::rehearsed_world()) throw runtime::EarlyEnd();
+  if (now.updates == 2) {
+    const double flops = now.flops->count();
+    now.flops.reset();
+    write_report(training, flops);
+  }
+  if (now.updates != end_of_run()) return;
+  if (!mpi::rehearsed_world()) training.publish_end();
+  throw runtime::EarlyEnd();
 }
 
 }  // namespace hortator::accelerator

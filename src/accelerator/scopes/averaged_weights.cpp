@@ -13,9 +13,9 @@
 #include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -105,7 +105,7 @@ void AveragedWeights::average() {
   std::vector<at::Tensor> averages, trained;
   for (auto& one : averages_) {
     const auto mine = held(one).detach();
-    if (paging::carries_key(mine)) {
+    if (interception::carries_key(mine)) {
       one.average.lerp_(mine.to(one.average.scalar_type()), 1 - decay());
       continue;
     }

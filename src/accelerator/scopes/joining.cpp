@@ -109,7 +109,7 @@ bool Joining::follow_the_others() {
 // Ranks that ran out of batches earlier have missed the last steps.
 void Joining::copy_from_last(bool among_last) {
   const auto& host = training_.data().host;
-  const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
+  const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, mpi::Op::max);
   for (const auto& model : models_) model.core().copy_from(last);
   take_over_steps(training_, last);
   for (const auto& part : training_.prepared.parts()) {

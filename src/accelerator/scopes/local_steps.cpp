@@ -70,7 +70,7 @@ void LocalSteps::leave() {
 // Ranks that are done wait for the others' next average, so that these cannot save together with them.
 bool LocalSteps::average(bool done) {
   const auto& host = training_.data().host;
-  const int ranks_done = mpi::all_reduce(host, done ? 1 : 0, MPI_SUM);
+  const int ranks_done = mpi::all_reduce(host, done ? 1 : 0, mpi::Op::sum);
   outer_ != nullptr ? outer_->take() : parameters_->run();
   model_.core().share_buffers();
   ranks_done == 0 ? model_.core().note_equal() : model_.core().begin_apart();

@@ -19,9 +19,10 @@ namespace {
 using Part = step::ShardedOptimizer::ShardedParameter;
 constexpr auto master = "master";
 
-/// The optimizer's sharded parts, by "state/<parameter>".
-std::map<std::string, Part> sharded_parts(const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+/// The optimizer's sharded parts, by "state/<parameter>"; none if it is not sharded.
+std::map<std::string, Part> parts_of(const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   std::map<std::string, Part> parts;
+  if (optimizer.shards() == nullptr) return parts;
   for (const auto& group : optimizer.shards()->groups()) {
     for (const auto& part : group) {
       if (part.flat != nullptr) parts.emplace("state/" + names.at(part.parameter.unsafeGetTensorImpl()), part);
@@ -99,17 +100,15 @@ void put_slice(SnapshotDraft& draft, const std::string& name, const Training& tr
   }
 }
 
-/// Adds the state of an optimizer of parameters that are not sharded, but may be divided among tensor ranks.
-void put_moments(SnapshotDraft& draft, const std::string& prefix, const Training& training, const StateDict& state) {
-  for (const auto& [path, value] : state.values()) {
-    const auto name = prefix + "/" + path;
-    const auto* tensor = std::get_if<at::Tensor>(&value);
-    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
-    if (division && division.has_sizes_of_part(*tensor)) {
-      draft.unjoined.push_back({.name = name, .division = division, .mine = *tensor});
-    } else {
-      std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
-    }
+/// Adds a value of an optimizer's state that belongs to no sharded parameter, but may to one that tensor ranks divide.
+void put_moment(SnapshotDraft& draft, const std::string& name, const std::string& path, const Training& training,
+                const StateDict::Value& value) {
+  const auto* tensor = std::get_if<at::Tensor>(&value);
+  const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
+  if (division && division.has_sizes_of_part(*tensor)) {
+    draft.unjoined.push_back({.name = name, .division = division, .mine = *tensor});
+  } else {
+    std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
   }
 }
 
@@ -133,19 +132,17 @@ at::Tensor own_part(const at::Tensor& whole, const Training& training, const Par
   return mine.reshape({-1}).narrow(0, owned.begin, owned.size()).clone();
 }
 
-/// own_parts() where nothing is sharded. The moments of models whose parameters are lent stay whole.
-StateDict own_moments(const StateDict& whole, const Training& training) {
-  StateDict state;
-  for (const auto& [path, value] : whole.values()) {
-    const auto* tensor = std::get_if<at::Tensor>(&value);
-    const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
-    if (division && !division.module->is_lent() && tensor->sizes() == division.whole_sizes()) {
-      state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
-    } else {
-      std::visit([&](const auto& held) { state.put(path, held); }, value);
-    }
+/// Adds what this rank has of a whole moment that belongs to no sharded parameter. The moments of models whose
+/// parameters are lent stay whole.
+void put_own_moment(StateDict& state, const std::string& path, const StateDict::Value& value,
+                    const Training& training) {
+  const auto* tensor = std::get_if<at::Tensor>(&value);
+  const auto division = tensor != nullptr ? find_division(training, path) : DivisionInModel();
+  if (division && !division.module->is_lent() && tensor->sizes() == division.whole_sizes()) {
+    state.put(path, division.module->ranks().part_of(*tensor, division.divided->division));
+  } else {
+    std::visit([&](const auto& held) { state.put(path, held); }, value);
   }
-  return state;
 }
 
 }  // namespace
@@ -153,8 +150,7 @@ StateDict own_moments(const StateDict& whole, const Training& training) {
 void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   auto state = step::save_optimizer(optimizer.optimizer(), names);
-  if (optimizer.shards() == nullptr) return put_moments(draft, prefix, training, state);
-  const auto parts = sharded_parts(optimizer, names);
+  const auto parts = parts_of(optimizer, names);
   for (const auto& [path, value] : state.values()) {
     const auto* part = find_part(parts, path);
     const auto* tensor = std::get_if<at::Tensor>(&value);
@@ -162,7 +158,7 @@ void put_optimizer(SnapshotDraft& draft, const std::string& prefix, const Traini
     if (part != nullptr && tensor != nullptr) {
       put_slice(draft, name, training, {part->flat, part->number}, *tensor, path);
     } else {
-      std::visit([&](const auto& held) { draft.snapshot.common.put(name, held); }, value);
+      put_moment(draft, name, path, training, value);
     }
   }
   for (const auto& [path, part] : parts) {
@@ -225,14 +221,13 @@ at::Tensor read_like(const checkpoint::Reader& reader, const std::string& name, 
 std::function<StateDict(const StateDict& whole)> own_parts(const Training& training,
                                                            const step::OptimizerCore& optimizer,
                                                            const step::ParameterNames& names) {
-  if (optimizer.shards() == nullptr) return [&](const StateDict& whole) { return own_moments(whole, training); };
-  return [&, parts = sharded_parts(optimizer, names)](const StateDict& whole) {
+  return [&, parts = parts_of(optimizer, names)](const StateDict& whole) {
     StateDict state;
     for (const auto& [path, value] : whole.values()) {
       const auto* part = find_part(parts, path);
       const auto* tensor = std::get_if<at::Tensor>(&value);
       if (part == nullptr || tensor == nullptr) {
-        std::visit([&](const auto& held) { state.put(path, held); }, value);
+        put_own_moment(state, path, value, training);
       } else {
         require_shape_of(training, *part, path, tensor->sizes());
         state.put(path, own_part(*tensor, training, *part, path));
@@ -274,7 +269,7 @@ StateDict stored_state(const checkpoint::Reader& reader, const std::string& pref
 
 void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
-  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  const auto parts = parts_of(optimizer, names);
   const auto shape_alone = [&](const std::string& name, const auto& spec) {
     const auto division = find_division(training, name.substr(prefix.size() + 1));
     const bool is_divided = division && spec.shape == division.whole_sizes();
@@ -288,7 +283,7 @@ void check_moments(const checkpoint::Reader& reader, const std::string& prefix, 
 
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                       const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
-  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  const auto parts = parts_of(optimizer, names);
   const auto whole = [&](const std::string& name, const auto& spec) {
     const auto division = find_division(training, name.substr(prefix.size() + 1));
     return division && spec.shape == division.whole_sizes() ? read_own_part(reader, name, division) : reader.read(name);
@@ -316,9 +311,8 @@ void read_parameter(const checkpoint::Reader& reader, const std::string& name, c
 
 void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const Training& training,
                      const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
-  if (optimizer.shards() == nullptr) return;
   const at::NoGradGuard no_grad;
-  for (const auto& [path, part] : sharded_parts(optimizer, names)) {
+  for (const auto& [path, part] : parts_of(optimizer, names)) {
     if (!part.flat->has_master(part.number)) continue;
     const auto name = text::concat(prefix, "/", path, "/", master);
     if (reader.tensors().contains(name)) {

@@ -183,7 +183,7 @@ MomentsOfStages::MomentsOfStages(const Training& training) : names_(training.pre
   const auto* stages = training.channels.stages();
   if (stages == nullptr) return;
   for (const auto& optimizer : training.prepared.optimizers()) {
-    if (mpi::all_reduce(stages->ranks.host, optimizer->keeps_state() ? 1 : 0, MPI_MAX) != 0)
+    if (mpi::all_reduce(stages->ranks.host, optimizer->keeps_state() ? 1 : 0, mpi::Op::max) != 0)
       all_.push_back({.optimizer = &optimizer->optimizer()});
   }
 }

@@ -55,7 +55,7 @@ DueSaves Stopping::agree_to_other_saves() {
 bool Stopping::agree_that_save_fits() {
   if (!in_seconds_) return true;
   const auto mine = runtime::since_seconds_signal().value_or(0ms).count();
-  const std::chrono::milliseconds since(mpi::all_reduce(host_, static_cast<std::int64_t>(mine), MPI_MAX));
+  const std::chrono::milliseconds since(mpi::all_reduce(host_, static_cast<std::int64_t>(mine), mpi::Op::max));
   return mpi::broadcast(host_, save_fits(save_times(), job_time_.until_killed(since)));
 }
 

@@ -53,7 +53,7 @@ std::vector<std::int64_t> sizes_to_pad_to(const mpi::Communicator& host, const s
     if (problem.empty()) problem = refusal_to_pad(tensor, options);
   }
   sizes.push_back(problem.empty() ? 0 : 1);
-  mpi::all_reduce(host, std::span(sizes), MPI_MAX);
+  mpi::all_reduce(host, std::span(sizes), mpi::Op::max);
   if (sizes.back() > 0) mpi::agree(host, {.failed = !problem.empty(), .problem = problem});
   sizes.pop_back();
   return sizes;

@@ -94,6 +94,8 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
   const auto& ranks = training.averaging();
   auto& control = training.control;
   // A bucket of experts may be the last, and does not reach all ranks.
+  const auto& zero = training.channels.zero();
+  const bool has_two_passes = zero && zero->sharding().scatters_gradients() && !zero->sharding().ignored.empty();
   const bool is_behind = training.device().is_cpu() && training.channels.expert_ranks() == nullptr;
   return {.communicator = ranks.on_device,
           .host = ranks.host,
@@ -105,6 +107,9 @@ parallel::DataParallel model_binding(Training& training, const std::string& name
           .signals = is_behind ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
           .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
           .common_pass = control.common_pass().add_model(name),
+          .common_pass_of_ignored = has_two_passes
+                                        ? control.common_pass().add_model(name + ", its parameters in zero.ignore")
+                                        : parallel::CommonPass::Model(),
           .device = training.device(),
           .is_mixed = step::autocast_type(control.precision()).has_value(),
           .everyone = &training.channels.mesh().all(),

@@ -63,7 +63,20 @@ void check(const RecordOptions& options) {
                       .hint = "leave it out for the first step"});
 }
 
+void check_each_node(const AcceleratorOptions& options) {
+  if (!options.project.save_on_each_node) return;
+  const auto refuse = [](const char* option) {
+    throw UsageError({.what = text::concat("project.save_on_each_node = true with ", option),
+                      .why = "the ranks of a node write its part at once, and nodes then send each other the files",
+                      .hint = "leave one of the two out"});
+  };
+  if (options.checkpoint.asynchronous) refuse("checkpoint.asynchronous = true");
+  if (options.checkpoint.incremental) refuse("checkpoint.incremental = true");
+  if (options.checkpoint.writer == CheckpointWriter::mpio) refuse("CheckpointWriter::mpio");
+}
+
 void check_together(const AcceleratorOptions& options) {
+  check_each_node(options);
   if (options.reproducible && options.zero.int8_gathers) {
     throw UsageError({.what = "reproducible = true with zero.int8_gathers",
                       .why = "parameters are rounded in blocks, which depend on the number of ranks",
@@ -122,11 +135,43 @@ void check_together(const AcceleratorOptions& options) {
   }
 }
 
+void check_type(std::optional<c10::ScalarType> type, std::string_view name) {
+  const auto value = type.value_or(at::kFloat);
+  if (value == at::kFloat || value == at::kHalf || value == at::kBFloat16) return;
+  throw UsageError({.what = text::concat("mixed_precision_policy.", name, " is ", c10::toString(value)),
+                    .hint = "use kFloat, kHalf or kBFloat16"});
+}
+
+/// Checks the types, and lets gradients travel in the one of `reduce`.
+void apply_policy(AcceleratorOptions& options) {
+  const auto& policy = options.mixed_precision_policy;
+  check_type(policy.reduce, "reduce");
+  check_type(policy.output, "output");
+  check_type(policy.buffer, "buffer");
+  if ((policy.output || policy.buffer) && options.mixed_precision == Precision::no) {
+    throw UsageError({.what = text::concat("mixed_precision_policy.", policy.output ? "output" : "buffer",
+                                           " is set without mixed_precision"),
+                      .why = "models compute in the types of their tensors",
+                      .hint = "set mixed_precision, or convert the module"});
+  }
+  if (!policy.reduce) return;
+  const auto hook = *policy.reduce == at::kFloat  ? DDPCommunicationHookType::fp32
+                    : *policy.reduce == at::kHalf ? DDPCommunicationHookType::fp16
+                                                  : DDPCommunicationHookType::bf16;
+  if (options.ddp.comm_hook != DDPCommunicationHookType::no && options.ddp.comm_hook != hook) {
+    throw UsageError({.what = "mixed_precision_policy.reduce and ddp.comm_hook are both set",
+                      .why = "each decides how gradients travel",
+                      .hint = "leave one of them out"});
+  }
+  options.ddp.comm_hook = hook;
+}
+
 }  // namespace
 
 AcceleratorOptions checked(AcceleratorOptions options) {
   step::check(options.grad_scaler);
   options.mixed_precision = step::choose_precision(options.mixed_precision, core::process_variables());
+  apply_policy(options);
   parallel::check(options.ddp);
   check(options.checkpoint);
   check_of_nodes(options.memory_checkpoint, "memory_checkpoint.");

@@ -47,6 +47,13 @@ void fill(std::filesystem::path& place, const core::SettingKey& /*key*/, const c
   if (place.empty()) place = set.value;
 }
 
+void fill(std::vector<std::string>& names, const core::SettingKey& /*key*/, const core::SetVariable& set) {
+  if (!names.empty()) return;
+  for (const auto& name : text::split(set.value, ',')) {
+    if (!name.empty()) names.push_back(name);
+  }
+}
+
 template <typename Enum>
 requires std::is_enum_v<Enum>
 void fill(std::optional<Enum>& option, const core::SettingKey& key, const core::SetVariable& set) {
@@ -160,6 +167,10 @@ LaunchedOptions launched(AcceleratorOptions options, const core::Variables& vari
   const bool program_shards = options.zero.stage.has_value();
   options.zero = launched_sharding(options.zero, variables);
   fill_from_table(options, variables);
+  if (const auto set = accelerate_ignored(variables))
+    fill(options.zero.ignore, core::program_setting("zero_ignore"), *set);
+  if (const auto set = core::first_set(variables, {"HORTATOR_PARALLEL"}))
+    options.parallel.automatic |= core::read_choice(core::program_setting("parallel"), *set) == 1;
   fill_interval(options.memory_checkpoint, "memory_checkpoint", variables);
   fill_interval(options.local_checkpoint, "local_checkpoint", variables);
   fill_interval(options.checkpoint, "project_checkpoint", variables);

@@ -19,6 +19,7 @@ struct LaunchedOptions {
   std::string deepspeed_file = "";
   std::vector<std::string> ignored = {};  ///< entries of that file that have no effect
   std::vector<std::string> unknown = {};  ///< entries that DeepSpeed does not have
+  std::string plan = "";                  ///< the JSON of parallel.automatic, for the run folder of the main process
 
   /// Returns what variables decide besides the options, for the ranks to compare. UsageError for an invalid value.
   NamedValues values() const;

@@ -11,9 +11,9 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "machine/device/memory.hpp"
 #include "paging/frame_pool.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
 #include "step/moments/optimizer_fields.hpp"
 
@@ -26,7 +26,7 @@ class Tally {
   explicit Tally(c10::Device device) : device_(device) {}
   void add(std::uint64_t& bytes, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device_) return;
-    if (!device_.is_cpu() && paging::carries_key(tensor)) return;  // its memory is a frame's, or none
+    if (!device_.is_cpu() && interception::carries_key(tensor)) return;  // its memory is a frame's, or none
     const auto& storage = tensor.storage();
     if (seen_.insert(storage.unsafeGetStorageImpl()).second) bytes += storage.nbytes();
   }

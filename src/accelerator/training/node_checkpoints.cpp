@@ -50,7 +50,7 @@ NodeCheckpoints::Settings settings_of(const Options& options, checkpoint::NodeMe
 std::unique_ptr<NodeCheckpoints> open_in_memory(const MemoryCheckpointOptions& options, const runtime::World& world,
                                                 const fs::path& project) {
   const auto kept = core::variable("HORTATOR_KEPT_MEMORY");
-  if (!mpi::all_reduce(world.comm(), is_folder(kept), MPI_LAND)) {
+  if (!mpi::all_reduce(world.comm(), is_folder(kept), mpi::Op::logical_and)) {
     if (world.comm().rank() == 0) {
       log::warn("No checkpoints are kept in memory: ",
                 kept ? "the keeper of a node has ended, or runs on other nodes"

@@ -38,7 +38,7 @@ std::size_t find_destroyed(const std::vector<std::shared_ptr<Core>>& all, const 
 void forget_destroyed(Training& training, const torch::optim::Optimizer& at_its_address) {
   const auto& all = training.prepared.optimizers();
   while (true) {
-    const auto destroyed = mpi::all_reduce(training.host(), find_destroyed(all, at_its_address), MPI_MIN);
+    const auto destroyed = mpi::all_reduce(training.host(), find_destroyed(all, at_its_address), mpi::Op::min);
     if (destroyed == all.size()) return;
     training.prepared.remove_optimizer(destroyed);
   }

@@ -17,10 +17,6 @@ observe::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? observe::Audience::people : observe::Audience::nobody;
 }
 
-observe::TrackerRole place_of(const runtime::World& world) {
-  return world.topology().rank == 0 ? observe::TrackerRole::writer : observe::TrackerRole::silent;
-}
-
 std::filesystem::path logging_dir(const ProjectOptions& options, const Project& project) {
   return options.logging_dir.empty() ? project.dir() / "logs" : options.logging_dir;
 }
@@ -57,8 +53,12 @@ RunOutput::RunOutput(const AcceleratorOptions& options, const runtime::World& wo
       save_interval_(SaveInterval::of(options.checkpoint)),
       progress_(
           std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), std::move(on_step))),
-      trackers_(options.log_with, place_of(world), logging_dir(options.project, project_)),
-      status_(world, project_.dir()) {}
+      trackers_(options.log_with, world.topology().rank, logging_dir(options.project, project_)),
+      status_(world, project_.dir()) {
+  const auto& topology = world.topology();
+  if (options.project.save_on_each_node && topology.nodes > 1)
+    own_node_ = {.number = topology.node, .is_leader = topology.is_leader()};
+}
 
 void RunOutput::resume_after(std::int64_t updates) {
   updates_before_ += updates - this->updates();

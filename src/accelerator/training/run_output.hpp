@@ -11,6 +11,7 @@
 #include "accelerator/training/node_checkpoints.hpp"
 #include "accelerator/training/project.hpp"
 #include "accelerator/training/run_status.hpp"
+#include "checkpoint/memory/node_copies.hpp"
 #include "checkpoint/write/background_save.hpp"
 #include "observe/progress/noted_progress.hpp"
 #include "observe/trackers/trackers.hpp"
@@ -42,6 +43,9 @@ class RunOutput {
   const observe::Trackers& trackers() const { return trackers_; }
   RunStatus& status() { return status_; }
 
+  /// The node of this rank, if each node keeps checkpoints of its own and there are several.
+  const std::optional<checkpoint::OwnNode>& own_node() const { return own_node_; }
+
   /// For each rank, the number of the checkpoint's file that it writes into; empty until the first save.
   std::vector<std::size_t>& file_of_ranks() { return file_of_ranks_; }
 
@@ -66,6 +70,7 @@ class RunOutput {
   std::unique_ptr<observe::NotedProgress> progress_;
   observe::Trackers trackers_;
   RunStatus status_;
+  std::optional<checkpoint::OwnNode> own_node_;
   std::vector<std::size_t> file_of_ranks_;
   std::int64_t updates_before_ = 0;  ///< of the loaded checkpoint, less those of this run before loading
   std::optional<std::int64_t> resumed_after_;

@@ -10,6 +10,7 @@
 
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/options/common_options.hpp"
+#include "accelerator/options/planned_settings.hpp"
 #include "accelerator/prepared/memory_snapshot.hpp"
 #include "accelerator/prepared/prepared.hpp"
 #include "accelerator/prepared/refused_gradients.hpp"
@@ -25,9 +26,11 @@
 #include "core/call_site.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/rehearsed_world.hpp"
 #include "observe/operators/step_recording.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
 #include "parallel/tensor/joint_work.hpp"
@@ -47,14 +50,13 @@ void require_folder(const RecordOptions& record) {
        .hint = "set record.operators, or --record-operators FOLDER"});
 }
 
-}  // namespace
-
 // mpirun hands variables to other hosts only when it is asked to: an option may be invalid, or differ, on some ranks.
-LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::Communicator& host) {
+LaunchedOptions agreed_on(const AcceleratorOptions& options, const core::Variables& set,
+                          const mpi::Communicator& host) {
   LaunchedOptions result;
   NamedValues variables;
   mpi::all_or_none(host, [&] {
-    result = accelerator::launched(options);
+    result = accelerator::launched(options, set);
     result.options = checked(std::move(result.options));
     variables = result.values();
     const auto& record = result.options.record;
@@ -62,6 +64,25 @@ LaunchedOptions Training::agreed(const AcceleratorOptions& options, const mpi::C
     if (!record.operators.empty()) observe::clear_record(record, host.rank());
   });
   require_common(result.options, variables, host);
+  return result;
+}
+
+void record_plan(const LaunchedOptions& launched, const std::filesystem::path& folder) {
+  if (launched.plan.empty() || runtime::current_run().is_foreign_folder) return;
+  const auto file = folder / plan_file;
+  if (!core::write_whole(file, file.string() + ".new", launched.plan))
+    log::warn("The plan could not be written to ", file.string());
+}
+
+}  // namespace
+
+LaunchedOptions Training::agreed(const AcceleratorOptions& options, const runtime::World& world) {
+  const auto variables = core::process_variables();
+  auto result = agreed_on(options, variables, world.comm());
+  if (!result.options.parallel.automatic || mpi::rehearsed_world()) return result;
+  auto plan = plan_for(result.options, world);
+  result = agreed_on(options, with_settings(variables, settings_in_plan(plan)), world.comm());
+  result.plan = std::move(plan);
   return result;
 }
 
@@ -81,7 +102,7 @@ struct Training::Parts {
 };
 
 Training::Training(const AcceleratorOptions& options, runtime::World& world)
-    : launched_(agreed(options, world.comm())),
+    : launched_(agreed(options, world)),
       parts_(std::make_unique<Parts>(launched_.options, world, [this] { report_status(); })),
       prepared(parts_->prepared),
       output(parts_->output),
@@ -94,6 +115,7 @@ Training::Training(const AcceleratorOptions& options, runtime::World& world)
   if (!output.node_levels().empty() || output.save_interval().is_set())
     control.stopping().also_save_when([this] { return due_saves(); });
   connect();
+  if (world.topology().rank == 0) record_plan(launched_, output.project().dir());
   if (!launched_.options.record.operators.empty()) start_recording();  // some ranks may have no folder
 }
 

@@ -39,7 +39,7 @@ struct RunFacts;
 /// Implements an Accelerator: its four parts, and the verbs that need several of them.
 class Training {
  private:
-  static LaunchedOptions agreed(const AcceleratorOptions& options, const mpi::Communicator& host);  ///< @collective
+  static LaunchedOptions agreed(const AcceleratorOptions& options, const runtime::World& world);  ///< @collective
   struct Parts;
   LaunchedOptions launched_;
   std::unique_ptr<Parts> parts_;

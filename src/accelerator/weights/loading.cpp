@@ -12,9 +12,9 @@
 #include "accelerator/weights/floating_type.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
+#include "interception/weight_operators.hpp"
 #include "packed/stored_layers.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -117,11 +117,11 @@ void Loading::convert_module() const {
     const bool is_filled = filled.contains(tensor.unsafeGetTensorImpl());
     tensor.set_data(is_filled ? at::empty_like(tensor, tensor.options().dtype(type)) : tensor.to(type));
   }
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
-  if (!paging::lacks_memory(tensor) && !parallel::is_divided(tensor) && !paging::is_packed(tensor)) return tensor;
+  if (!paging::lacks_memory(tensor) && !parallel::is_divided(tensor) && !interception::is_packed(tensor)) return tensor;
   // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.is_same(tensor) ||
@@ -130,7 +130,7 @@ at::Tensor Loading::values_of(const at::Tensor& tensor) const {
   };
   const auto loaded = std::ranges::find_if(fillings_, is_it);
   auto values = source_->tensor(loaded->stored);
-  return paging::is_packed(tensor) ? values : values.to(tensor.scalar_type());
+  return interception::is_packed(tensor) ? values : values.to(tensor.scalar_type());
 }
 
 void Loading::require_tied() const {

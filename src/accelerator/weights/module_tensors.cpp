@@ -9,8 +9,8 @@
 #include "bigmodel/module_tree.hpp"
 #include "core/text/text.hpp"
 #include "formats/tensor/tensor_spec.hpp"
+#include "interception/weight_operators.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "weights/module_weights.hpp"
 
 namespace hortator {
@@ -81,7 +81,7 @@ void set_module_tensor_to_device(torch::nn::Module& module, const std::string& n
   for (const auto& other : all) {
     if (other.first == one.first) other.tensor.set_data(moved);
   }
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 }  // namespace hortator

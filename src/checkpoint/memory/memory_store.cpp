@@ -60,7 +60,7 @@ MemoryStore::MemoryStore(const mpi::Communicator& comm, MemoryNode node, MemoryL
                         .hint = "drop --map-by, or distribute ranks in blocks"});
     }
   });
-  next_number_ = mpi::all_reduce(comm_, memory_.last_number(), MPI_MAX) + 1;
+  next_number_ = mpi::all_reduce(comm_, memory_.last_number(), mpi::Op::max) + 1;
   if (const auto found = recoveries(); !found.empty()) whole_ = found.front().number;
 }
 

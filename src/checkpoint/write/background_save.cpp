@@ -240,7 +240,7 @@ void BackgroundSave::wait(const mpi::Communicator& comm) {
     const auto state = running_->state();
     worst = {state == Running::PartState::writing, state == Running::PartState::failed,
              comm.rank() == 0 && !running_->is_done()};
-    mpi::all_reduce(comm, std::span<int>(worst), MPI_MAX);
+    mpi::all_reduce(comm, std::span<int>(worst), mpi::Op::max);
     if (worst[0] != 0 && worst[1] == 0) std::this_thread::sleep_for(2ms);
   } while (worst[0] != 0 && worst[1] == 0);
   if (worst[1] != 0) {

@@ -1,5 +1,7 @@
 #include "checkpoint/write/removal.hpp"
 
+#include <ranges>
+
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "core/log.hpp"
@@ -31,13 +33,21 @@ void remove(const fs::path& folder) {
   }
   // The newest is removed last: until then readers find it.
   const auto found = candidates(folder);
-  for (auto one = found.rbegin(); one != found.rend(); ++one) {
-    const auto aside = fs::path(*one) += text::concat(mark, formats::replacement_id());
+  for (const auto& one : std::ranges::reverse_view(found)) {
+    const auto aside = fs::path(one) += text::concat(mark, formats::replacement_id());
     std::error_code problem;
-    fs::rename(*one, aside, problem);
-    if (problem) return log::warn(one->string(), " could not be removed: ", problem.message());
+    fs::rename(one, aside, problem);
+    if (problem) return log::warn(one.string(), " could not be removed: ", problem.message());
     empty_and_remove(aside);
   }
+}
+
+formats::Ownership ownership_of_replaced(bool is_damaged) {
+  auto what = ownership();
+  what.is_damaged = [is_damaged](const fs::path& folder) {
+    return has_any_file(folder) && (is_damaged || !is_whole(folder));
+  };
+  return what;
 }
 
 void remove_leftovers(const fs::path& parent, Leftovers which) {

@@ -8,6 +8,9 @@ namespace hortator::checkpoint {
 
 /// What belongs to a checkpoint's folder.
 formats::Ownership ownership();
+/// The same for a save, which keeps a damaged checkpoint that it replaces. `is_damaged`: one that looks whole is known
+/// to be.
+formats::Ownership ownership_of_replaced(bool is_damaged);
 
 /// Removes a checkpoint and the older ones of its name that killed saves had moved aside. The folder is renamed first,
 /// so that readers see all of it or nothing even if the process is killed. Throws FileError if `folder` is not a

@@ -70,8 +70,6 @@ void require_shards(const Snapshot& snapshot, int ranks, int rank) {
   }
 }
 
-bool is_damaged(const fs::path& folder) { return has_any_file(folder) && !is_whole(folder); }
-
 /// Rank 0 removes the incomplete checkpoint. Called after all ranks have closed their files.
 void abandon(const SaveTask& task) {
   if (task.rank == 0) task.replacement.abandon();
@@ -80,9 +78,7 @@ void abandon(const SaveTask& task) {
 /// @collective
 formats::Replacement replacement_of(const mpi::Communicator& comm, const fs::path& folder, bool replaces_damaged) {
   const auto target = agreed_target(comm, folder);
-  auto what = ownership();
-  what.is_damaged = replaces_damaged ? has_any_file : is_damaged;
-  return {target, mpi::broadcast(comm, formats::replacement_id()), std::move(what)};
+  return {target, mpi::broadcast(comm, formats::replacement_id()), ownership_of_replaced(replaces_damaged)};
 }
 
 void make_files(const mpi::Communicator& comm, const SaveTask& task, const SaveOptions& options) {

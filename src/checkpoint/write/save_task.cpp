@@ -214,15 +214,18 @@ std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file) {
   return ranges;
 }
 
-void commit(const SaveTask& task, const std::vector<RankReport>& reports) {
-  settle_files_of_hooks(task.replacement.staged() / hooks_folder);
-  const auto manifest = manifest_of(task, reports);
-  if (manifest.files.size() > 1) formats::write_view(task.replacement.staged() / view_file, tensors_of_view(manifest));
-  const auto json = to_json(manifest);
-  auto file = formats::RawFile::create(task.replacement.staged() / manifest_file);
+void complete(const std::filesystem::path& folder, const Manifest& manifest, const std::string& json) {
+  if (manifest.files.size() > 1) formats::write_view(folder / view_file, tensors_of_view(manifest));
+  auto file = formats::RawFile::create(folder / manifest_file);
   file.write_at(0, json.data(), json.size());
   file.sync();
   file.close();
+}
+
+void commit(const SaveTask& task, const std::vector<RankReport>& reports) {
+  settle_files_of_hooks(task.replacement.staged() / hooks_folder);
+  const auto manifest = manifest_of(task, reports);
+  complete(task.replacement.staged(), manifest, to_json(manifest));
   task.replacement.publish();
 }
 

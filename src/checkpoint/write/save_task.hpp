@@ -63,6 +63,9 @@ std::vector<Manifest::Dataset> datasets_of(const Layout& layout,
 /// The manifest of what all ranks have written.
 Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports);
 
+/// Writes the manifest, whose text is `json`, and what else a folder with the data files needs.
+void complete(const std::filesystem::path& folder, const Manifest& manifest, const std::string& json);
+
 /// Writes the manifest and puts the folder in place. Rank 0 calls it once every rank's part is on the disk.
 void commit(const SaveTask& task, const std::vector<RankReport>& reports);
 

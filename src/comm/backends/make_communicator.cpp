@@ -23,7 +23,7 @@ bool shares_devices() { return machine::asked_sharing(core::process_variables())
 
 // @collective
 BackendChoice choose(const mpi::Communicator& world, c10::Device device) {
-  const int largest_node = mpi::all_reduce(world, world.node().size(), MPI_MAX);
+  const int largest_node = mpi::all_reduce(world, world.node().size(), mpi::Op::max);
   BackendChoice choice;
   mpi::all_or_none(world, [&] {
     choice = choose_backend(
@@ -45,7 +45,7 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
                                              std::chrono::milliseconds patience) {
   const auto [backend, is_staged] = choose(world, device);
   if (mpi::is_rehearsed(world))
-    return std::make_unique<RehearsedCommunicator>(mpi::Communicator::duplicate(world.get()), backend->traits, device);
+    return std::make_unique<RehearsedCommunicator>(world.duplicate(), backend->traits, device);
   if (!is_staged) return backend->make(world, device, patience);
   if (world.rank() == 0) {
     log::warn(c10::DeviceTypeName(device.type()), " tensors travel through the host's memory because ",
@@ -62,7 +62,7 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
   mpi::same_on_all(world, checks == Checks::on ? "on" : "off", "the debug mode (HORTATOR_DEBUG)");
   auto made = make_unchecked(world, device, patience);
   if (checks == Checks::on) {
-    const auto comparison = std::make_shared<CallComparison>(mpi::Communicator::duplicate(world.get()));
+    const auto comparison = std::make_shared<CallComparison>(world.duplicate());
     made = std::make_unique<CheckedCommunicator>(std::move(made), comparison);
     // Compare collectives on host values in the same order. Not with those of device tensors: another thread may call
     // these.

@@ -20,7 +20,7 @@ std::unique_ptr<Communicator> make_self(const mpi::Communicator&, c10::Device de
 template <typename Made>
 std::unique_ptr<Communicator> make_over_duplicate(const mpi::Communicator& world, c10::Device,
                                                   std::chrono::milliseconds) {
-  return std::make_unique<Made>(mpi::Communicator::duplicate(world.get()));
+  return std::make_unique<Made>(world.duplicate());
 }
 
 void require_one_rank(const BackendRequest& request) {

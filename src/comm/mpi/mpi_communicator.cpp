@@ -12,6 +12,7 @@
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/native.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -50,7 +51,7 @@ Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   const auto type = mpi_datatype(data.scalar_type());
   const auto operation = mpi_operation(data.scalar_type(), op);
   in_pieces(data.numel(), piece_, [&](std::int64_t begin, int count) {
-    mpi::check(MPI_Allreduce(MPI_IN_PLACE, bytes_at(data, begin), count, type, operation, comm_.get()),
+    mpi::check(MPI_Allreduce(MPI_IN_PLACE, bytes_at(data, begin), count, type, operation, mpi::native(comm_)),
                "MPI_Allreduce");
   });
   divide_for_mean(data, op, size());
@@ -69,13 +70,13 @@ Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input,
   const auto operation = mpi_operation(whole.scalar_type(), op);
   if (whole.numel() <= piece_) {
     mpi::check(MPI_Reduce_scatter_block(whole.data_ptr(), part.data_ptr(), static_cast<int>(part.numel()), type,
-                                        operation, comm_.get()),
+                                        operation, mpi::native(comm_)),
                "MPI_Reduce_scatter_block");
   } else {
     for (int root = 0; root < size(); ++root) {
       in_pieces(part.numel(), piece_, [&](std::int64_t begin, int count) {
         mpi::check(MPI_Reduce(bytes_at(whole, root * part.numel() + begin), bytes_at(part, begin), count, type,
-                              operation, root, comm_.get()),
+                              operation, root, mpi::native(comm_)),
                    "MPI_Reduce");
       });
     }
@@ -96,9 +97,9 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   if (whole.numel() <= piece_) {
     // MPI forbids overlapping buffers: a part that is in the output already is passed as MPI_IN_PLACE
     const void* const own = part.data_ptr() == bytes_at(whole, rank() * count) ? MPI_IN_PLACE : part.data_ptr();
-    mpi::check(
-        MPI_Allgather(own, static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count), type, comm_.get()),
-        "MPI_Allgather");
+    mpi::check(MPI_Allgather(own, static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count), type,
+                             mpi::native(comm_)),
+               "MPI_Allgather");
   } else {
     const auto flat = whole.view({-1});
     flat.narrow(0, rank() * count, count).copy_(part.view({-1}));
@@ -120,7 +121,7 @@ Work MpiCommunicator::broadcast(at::Tensor tensor, int root) {
 void MpiCommunicator::broadcast_packed(const at::Tensor& packed, int root) {
   const auto type = mpi_datatype(packed.scalar_type());
   in_pieces(packed.numel(), piece_, [&](std::int64_t begin, int count) {
-    mpi::check(MPI_Bcast(bytes_at(packed, begin), count, type, root, comm_.get()), "MPI_Bcast");
+    mpi::check(MPI_Bcast(bytes_at(packed, begin), count, type, root, mpi::native(comm_)), "MPI_Bcast");
   });
 }
 

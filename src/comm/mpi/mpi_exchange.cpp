@@ -1,5 +1,7 @@
 #include "comm/mpi/mpi_exchange.hpp"
 
+#include "mpi/native.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,13 +25,13 @@ MpiExchange::MpiExchange(const mpi::Communicator& comm, std::shared_ptr<const Pe
   for (int peer = 0; peer < comm.size(); ++peer) {
     if (!includes(peer)) continue;
     for_each_piece(buffers_->from(peer), piece, [&](std::byte* data, int count) {
-      mpi::check(MPI_Irecv(data, count, MPI_BYTE, peer, 0, comm.get(), &requests_.emplace_back()), "MPI_Irecv");
+      mpi::check(MPI_Irecv(data, count, MPI_BYTE, peer, 0, mpi::native(comm), &requests_.emplace_back()), "MPI_Irecv");
     });
   }
   for (int peer = 0; peer < comm.size(); ++peer) {
     if (!includes(peer)) continue;
     for_each_piece(buffers_->to(peer), piece, [&](const std::byte* data, int count) {
-      mpi::check(MPI_Isend(data, count, MPI_BYTE, peer, 0, comm.get(), &requests_.emplace_back()), "MPI_Isend");
+      mpi::check(MPI_Isend(data, count, MPI_BYTE, peer, 0, mpi::native(comm), &requests_.emplace_back()), "MPI_Isend");
     });
   }
 }

@@ -58,7 +58,7 @@ NcclDevice device_of(const DeviceRecord& record) {
 // whether there is one on any rank. @collective
 bool warn_of(const mpi::Communicator& world, const std::string& warning) {
   constexpr int nobody = std::numeric_limits<int>::max();
-  const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), MPI_MIN);
+  const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), mpi::Op::min);
   if (example == nobody) return false;
   const auto first = mpi::broadcast(world, std::string_view(warning), example);
   if (world.rank() == 0) log::warn(first);
@@ -97,8 +97,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& wo
   auto alarm = NcclAlarm::over(world);
   auto handle =
       std::make_shared<NcclHandle>(NcclOrder::of(device), ids, world.size(), world.rank(), patience, std::move(alarm));
-  auto communicator =
-      std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
+  auto communicator = std::make_unique<NcclCommunicator>(world.duplicate(), device, std::move(handle));
   // NCCL connects at the first operation. Now its buffers still find memory, and a network that does not work shows.
   communicator->barrier();
   return communicator;

@@ -1,6 +1,6 @@
 #include "comm/shm/agreement.hpp"
 
-#include "mpi/communicator.hpp"
+#include "mpi/native.hpp"
 
 namespace hortator::comm {
 
@@ -10,13 +10,8 @@ NodeAgreement::NodeAgreement(std::shared_ptr<const mpi::Communicator> all, const
             .accepts = mine.is_refused ? 0 : 1,
             .hash = static_cast<std::int64_t>(mine.hash),
             .inverted_hash = ~static_cast<std::int64_t>(mine.hash)} {
-  mpi::check(MPI_Iallreduce(&mine_, &min_, count, MPI_INT64_T, MPI_MIN, all_->get(), &request_), "MPI_Iallreduce");
-}
-
-bool NodeAgreement::is_complete() {
-  int done = 0;
-  mpi::check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
-  return done != 0;
+  mpi::check(MPI_Iallreduce(&mine_, &min_, count, MPI_INT64_T, MPI_MIN, mpi::native(*all_), mpi::native(request_)),
+             "MPI_Iallreduce");
 }
 
 }  // namespace hortator::comm

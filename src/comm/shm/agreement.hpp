@@ -1,11 +1,10 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <memory>
 
 #include "mpi/communicator.hpp"
+#include "mpi/request.hpp"
 
 namespace hortator::comm {
 
@@ -22,7 +21,7 @@ class NodeAgreement {
   NodeAgreement(std::shared_ptr<const mpi::Communicator> all, const Vote& mine);
 
   /// Whether the result is known. Does not wait.
-  bool is_complete();
+  bool is_complete() { return request_.is_complete(); }
   /// Whether all ranks make the same call and none has refused. Only once it is complete.
   bool is_alike() const { return min_.accepts == 1 && min_.hash == ~min_.inverted_hash; }
   /// Whether the operand is in the window on all nodes. Only once it is complete.
@@ -31,7 +30,7 @@ class NodeAgreement {
   /// Leaks an agreement that is not complete: MPI cannot be asked to give its buffers back.
   struct Drop {
     void operator()(NodeAgreement* agreement) const noexcept {
-      if (agreement->request_ == MPI_REQUEST_NULL) delete agreement;
+      if (agreement->request_.is_none()) delete agreement;
     }
   };
 
@@ -49,7 +48,7 @@ class NodeAgreement {
   std::shared_ptr<const mpi::Communicator> all_;
   Numbers mine_;
   Numbers min_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
+  mpi::Request request_ = {};
 };
 
 using NodeAgreementPtr = std::unique_ptr<NodeAgreement, NodeAgreement::Drop>;

@@ -41,7 +41,8 @@ inline bool is_reduction(NodePost::Verb verb) {
   return verb == NodePost::Verb::all_reduce || verb == NodePost::Verb::reduce_scatter;
 }
 
-/// Publishes in shared memory how far each rank of a node has come. Collectives are numbered from 1.
+/// Publishes in shared memory how far each rank of a node has come. Collectives are numbered from 1. The order of loads
+/// and stores of this class and its users is modelled in tests/unit/comm/protocol/node_model.cpp: change it there too.
 class NodeBoard {
  public:
   static constexpr std::size_t kept = 64;  ///< maximum number of collectives under way

@@ -44,10 +44,8 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 NodeCommunicator::NodeCommunicator(mpi::Communicator comm, std::size_t staging_bytes)
     : comm_(std::move(comm)),
       team_(comm_, staging_bytes),
-      mpi_(mpi::Communicator::duplicate(comm_.get())),
-      agreements_(team_.has_one_node()
-                      ? nullptr
-                      : std::make_shared<mpi::Communicator>(mpi::Communicator::duplicate(comm_.get()))) {}
+      mpi_(comm_.duplicate()),
+      agreements_(team_.has_one_node() ? nullptr : std::make_shared<mpi::Communicator>(comm_.duplicate())) {}
 
 // A rank that leaves in the middle of a collective publishes it, so that the others do not wait for it.
 NodeCommunicator::~NodeCommunicator() {

@@ -12,6 +12,7 @@
 #include "core/range.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/native.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -43,7 +44,7 @@ void divide(const at::Tensor& sum, const kernels::Reduction& what) {
 
 // Whether the maximum of `number` is also its minimum. @collective
 bool equal_on_all_nodes(const mpi::Communicator& comm, int number, int min) {
-  return mpi::all_reduce(comm, number, MPI_MAX) == min;
+  return mpi::all_reduce(comm, number, mpi::Op::max) == min;
 }
 
 // The group's ranks by their numbers in `comm`.
@@ -53,8 +54,8 @@ std::vector<int> ranks_in(const mpi::Communicator& group, const mpi::Communicato
   std::vector<int> ranks(own.size());
   MPI_Group from = MPI_GROUP_NULL;
   MPI_Group to = MPI_GROUP_NULL;
-  mpi::check(MPI_Comm_group(group.get(), &from), "MPI_Comm_group");
-  mpi::check(MPI_Comm_group(comm.get(), &to), "MPI_Comm_group");
+  mpi::check(MPI_Comm_group(mpi::native(group), &from), "MPI_Comm_group");
+  mpi::check(MPI_Comm_group(mpi::native(comm), &to), "MPI_Comm_group");
   mpi::check(MPI_Group_translate_ranks(from, group.size(), own.data(), to, ranks.data()), "MPI_Group_translate_ranks");
   MPI_Group_free(&to);
   MPI_Group_free(&from);
@@ -64,12 +65,12 @@ std::vector<int> ranks_in(const mpi::Communicator& group, const mpi::Communicato
 }  // namespace
 
 NodePeerGroups::NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node)
-    : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
+    : count_(mpi::all_reduce(comm, node.size(), mpi::Op::min)),
       has_slice_(node.rank() < count_),
       include_all_ranks_(equal_on_all_nodes(comm, node.size(), count_)),
       group_(comm.split(has_slice_ ? node.rank() : count_, comm.rank())),
-      results_(mpi::Communicator::duplicate(group_.get())),
-      mpi_(mpi::Communicator::duplicate(group_.get())),
+      results_(group_.duplicate()),
+      mpi_(group_.duplicate()),
       group_ranks_(ranks_in(group_, comm)),
       nodes_(mpi::broadcast(node, group_.size())) {}
 
@@ -125,10 +126,11 @@ PendingTransfer::Route NodePeerGroups::tree_route(const Slice& slice) {
                 const auto type = reduction_type(slice.type);
                 sums->mine = tensor_of(slice).to(type, false, true);
                 sums->all = at::empty_like(sums->mine);
-                mpi::check(MPI_Iallreduce(sums->mine.const_data_ptr(), sums->all.mutable_data_ptr(),
-                                          static_cast<int>(slice.elements), mpi_datatype(type),
-                                          mpi_operation(type, slice.what.op), group_.get(), &block.request),
-                           "MPI_Iallreduce");
+                mpi::check(
+                    MPI_Iallreduce(sums->mine.const_data_ptr(), sums->all.mutable_data_ptr(),
+                                   static_cast<int>(slice.elements), mpi_datatype(type),
+                                   mpi_operation(type, slice.what.op), mpi::native(group_), mpi::native(block.request)),
+                    "MPI_Iallreduce");
               },
           .on_received =
               [=](Block&) {
@@ -150,10 +152,10 @@ void NodePeerGroups::send_ranges(Block& block, std::byte* begin, const kernels::
     block.kept.add(node * mine, mine);
   }
   block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(group_.size()));
-  mpi::check(
-      MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
-                     block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, group_.get(), &block.request),
-      "MPI_Ialltoallv");
+  mpi::check(MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
+                            block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, mpi::native(group_),
+                            mpi::native(block.request)),
+             "MPI_Ialltoallv");
 }
 
 void NodePeerGroups::reduce_own_range(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
@@ -167,7 +169,7 @@ void NodePeerGroups::reduce_own_range(const Block& block, std::byte* begin, cons
 
 void NodePeerGroups::send_result(Block& block, std::byte* begin) {
   mpi::check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, begin, block.sent.counts.data(), block.sent.offsets.data(),
-                             MPI_BYTE, results_.get(), &block.request),
+                             MPI_BYTE, mpi::native(results_), mpi::native(block.request)),
              "MPI_Iallgatherv");
 }
 
@@ -189,9 +191,10 @@ PendingTransferPtr NodePeerGroups::start_reduce_scatter(const Parts& parts, cons
              block.received.resize(bytes * nodes);
              for (std::size_t node = 0; node < nodes; ++node)
                combine(group_ranks_[node], block.begin, block.count, block.packed.data() + node * bytes);
-             mpi::check(MPI_Ialltoall(block.packed.data(), static_cast<int>(bytes), MPI_BYTE, block.received.data(),
-                                      static_cast<int>(bytes), MPI_BYTE, group_.get(), &block.request),
-                        "MPI_Ialltoall");
+             mpi::check(
+                 MPI_Ialltoall(block.packed.data(), static_cast<int>(bytes), MPI_BYTE, block.received.data(),
+                               static_cast<int>(bytes), MPI_BYTE, mpi::native(group_), mpi::native(block.request)),
+                 "MPI_Ialltoall");
            },
        .on_received =
            [=](Block& block) {
@@ -217,10 +220,10 @@ PendingTransferPtr NodePeerGroups::start_all_gather(const Parts& parts, const st
            [=, this](Block& block) {
              const auto bytes = static_cast<std::size_t>(block.count) * size;
              block.received.resize(bytes * static_cast<std::size_t>(nodes_));
-             mpi::check(
-                 MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size, static_cast<int>(bytes), MPI_BYTE,
-                                block.received.data(), static_cast<int>(bytes), MPI_BYTE, group_.get(), &block.request),
-                 "MPI_Iallgather");
+             mpi::check(MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size, static_cast<int>(bytes),
+                                       MPI_BYTE, block.received.data(), static_cast<int>(bytes), MPI_BYTE,
+                                       mpi::native(group_), mpi::native(block.request)),
+                        "MPI_Iallgather");
            },
        .on_received = [](Block&) {},
        .publish =

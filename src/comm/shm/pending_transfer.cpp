@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
-#include "mpi/communicator.hpp"
-
 namespace hortator::comm {
 namespace {
 
 constexpr std::size_t max_blocks = 4;
-
-bool is_complete(MPI_Request& request) {
-  int done = 0;
-  mpi::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-  return done != 0;
-}
 
 }  // namespace
 
@@ -34,12 +26,12 @@ bool PendingTransfer::advance_once() {
   }
   for (auto& block : blocks_) {
     if (block.is_received) continue;
-    if (!is_complete(block.request)) break;  // on_received must be called in the order of the blocks
+    if (!block.request.is_complete()) break;  // on_received must be called in the order of the blocks
     block.is_received = true;
     route_.on_received(block);
     moved = true;
   }
-  while (!blocks_.empty() && blocks_.front().is_received && is_complete(blocks_.front().request)) {
+  while (!blocks_.empty() && blocks_.front().is_received && blocks_.front().request.is_complete()) {
     route_.publish(blocks_.front());
     blocks_.pop_front();
     moved = true;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -9,6 +7,8 @@
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "mpi/request.hpp"
 
 namespace hortator::comm {
 
@@ -36,7 +36,7 @@ class PendingTransfer {
     std::vector<std::byte> received = {};  ///< from all nodes
     NodeRanges sent = {};                  ///< in bytes
     NodeRanges kept = {};                  ///< the same in `received`
-    MPI_Request request = MPI_REQUEST_NULL;
+    mpi::Request request = {};
     bool is_received = false;
   };
   /// How each block travels.

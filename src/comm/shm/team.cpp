@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t small_bytes = 32768;
 
 std::shared_ptr<NodePeerGroups> make_peer_groups(const mpi::Communicator& comm, const mpi::Communicator& node) {
-  if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
+  if (mpi::all_reduce(comm, node.size(), mpi::Op::min) == comm.size()) return nullptr;
   return std::make_shared<NodePeerGroups>(comm, node);
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <hortator/datasets/arrow_rows.hpp>
 #include <hortator/datasets/json_lines.hpp>
 #include <hortator/datasets/labelled_texts.hpp>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "data/files/record_file.hpp"
 #include "data/files/rows.hpp"
 #include "data/text/text_columns.hpp"
+#include "formats/columns/columnar_file.hpp"
 #include "formats/file/file_error.hpp"
 
 namespace hortator {
@@ -131,22 +134,57 @@ void read_json_lines(LabelledTextFile& file, const LabelledTextsOptions& options
   }
 }
 
-void refuse_columnar(const std::filesystem::path& path) {
+bool is_columnar(const std::filesystem::path& path) {
   const auto ending = path.extension();
-  if (ending != ".parquet" && ending != ".arrow" && ending != ".feather") return;
-  throw UsageError({.what = text::concat(path, " is a Parquet or Arrow file, which cannot be read"),
-                    .why = "the library that reads them is not part of Hortator",
-                    .hint = "write JSON lines with Python's pandas: pandas.read_parquet('train.parquet')"
-                            ".to_json('train.jsonl', orient='records', lines=True)"});
+  return ending == ".parquet" || ending == ".arrow" || ending == ".feather";
+}
+
+/// The texts of a column of whole numbers or texts.
+std::vector<std::string> cells_of(TableBatch& batch, const std::string& column, const std::filesystem::path& path) {
+  if (const auto texts = batch.texts.find(column); texts != batch.texts.end()) return std::move(texts->second);
+  const auto& numbers = batch.tensors.at(column);
+  if (numbers.dim() != 1 || !at::isIntegralType(numbers.scalar_type(), /*includeBool=*/true))
+    throw FileError({.what = text::concat("The column ", text::quote(column), " of ", path, " holds ",
+                                          numbers.scalar_type(), ", expected texts or whole numbers")});
+  std::vector<std::string> cells;
+  const auto wide = numbers.to(at::kLong);
+  for (std::int64_t i = 0; i < wide.numel(); ++i)
+    cells.push_back(std::to_string(wide.const_data_ptr<std::int64_t>()[i]));
+  return cells;
+}
+
+void read_columns(LabelledTextFile& file, const LabelledTextsOptions& options) {
+  const auto columns = choose_columns(formats::column_names(file.path), options, file.path);
+  std::vector<std::string> names = {columns.text, columns.label};
+  if (!columns.pair.empty()) names.push_back(columns.pair);
+  const ArrowRows rows(file.path, {.columns = names});
+  const ClassNumbers classes(options.classes);
+  constexpr std::int64_t step = 4096;
+  for (std::int64_t first = 0; first < rows.size(); first += step) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(step, rows.size() - first)));
+    std::iota(numbers.begin(), numbers.end(), first);
+    auto batch = rows.get_batch(numbers);
+    auto texts = cells_of(batch, columns.text, file.path), labels = cells_of(batch, columns.label, file.path);
+    auto pairs = columns.pair.empty() ? std::vector<std::string>() : cells_of(batch, columns.pair, file.path);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto where = [&] { return text::concat(file.path, ", row ", numbers[i] + 1); };
+      LabelledText row{.text = std::move(texts[i]), .label = classes.number_of(labels[i], where)};
+      if (!pairs.empty()) row.pair = std::move(pairs[i]);
+      file.rows.push_back(std::move(row));
+    }
+  }
 }
 
 std::shared_ptr<const LabelledTextFile> read_file(const std::filesystem::path& path,
                                                   const LabelledTextsOptions& options) {
-  refuse_columnar(path);
   auto file = std::make_shared<LabelledTextFile>();
   file->path = path;
   const bool is_json = path.extension() == ".jsonl" || path.extension() == ".json";
-  is_json ? read_json_lines(*file, options) : read_tsv(*file, options);
+  if (is_columnar(path)) {
+    read_columns(*file, options);
+  } else {
+    is_json ? read_json_lines(*file, options) : read_tsv(*file, options);
+  }
   if (file->rows.empty()) throw FileError({.what = text::concat(path, " has no rows")});
   file->has_pairs = file->rows.front().pair.has_value();
   file->classes = static_cast<std::int64_t>(options.classes.size());

@@ -5,6 +5,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/types.hpp"
+#include "exported/graph/module_stack.hpp"
 
 namespace hortator::exported {
 namespace {
@@ -81,13 +82,6 @@ const std::map<std::string, Reader, std::less<>>& readers() {
   return readers;
 }
 
-/// The innermost module of "L__self__,,Net;L__self___fc,fc,torch.nn.modules.linear.Linear".
-std::string innermost_module(const std::string& stack) {
-  const auto entries = text::split(stack, ';');
-  const auto parts = text::split(entries.empty() ? "" : entries.back(), ',');
-  return parts.size() == 3 ? parts[1] : "";
-}
-
 Node read_node(const Field& field) {
   Node node{.name = field.has("name") ? field.at("name").text() : "",
             .target = field.at("target").text(),
@@ -97,7 +91,7 @@ Node read_node(const Field& field) {
   for (const auto& output : field.at("outputs").items()) node.outputs.push_back(read_argument(output));
   if (!field.has("metadata")) return node;
   const auto metadata = field.at("metadata");
-  if (metadata.has("nn_module_stack")) node.module = innermost_module(metadata.at("nn_module_stack").text());
+  if (const auto modules = modules_around(field); !modules.empty()) node.module = modules.back().path;
   if (metadata.has("stack_trace")) node.source_line = text::first_line(metadata.at("stack_trace").text());
   return node;
 }
@@ -109,6 +103,13 @@ std::string Node::to_string() const {
   if (!module.empty()) text += ", module " + module;
   if (!source_line.empty()) text += ", " + source_line;
   return text + ")";
+}
+
+void each_reference(const Argument& argument, const std::function<void(const std::string&)>& visit) {
+  if (const auto* reference = std::get_if<Reference>(&argument.content)) visit(reference->name);
+  if (const auto* list = std::get_if<Argument::List>(&argument.content)) {
+    for (const auto& item : *list) each_reference(item, visit);
+  }
 }
 
 Argument read_argument(const Field& field) {

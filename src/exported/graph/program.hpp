@@ -7,6 +7,7 @@
 #include <c10/util/complex.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +37,9 @@ struct Argument {
 
   bool is_none() const { return std::holds_alternative<std::monostate>(content); }
 };
+
+/// Visits the names of the values that an argument refers to.
+void each_reference(const Argument& argument, const std::function<void(const std::string&)>& visit);
 
 struct NamedArgument {
   std::string name;  ///< of the operator's parameter; empty for operators without a schema
@@ -96,6 +100,8 @@ struct Program {
   std::vector<std::string> input_names;   ///< of the user's inputs and the fixed ones, in order
   std::vector<std::string> output_names;  ///< of the user's outputs, in order
   std::map<std::string, SizeRange> ranges;
+  /// Names of Python's classes of modules whose forward was called, by their paths: "Linear" of "layers.0.query".
+  std::map<std::string, std::string> module_classes;
   std::string torch_version;
 };
 

@@ -8,6 +8,7 @@
 #include "exported/file/field.hpp"
 #include "exported/file/types.hpp"
 #include "exported/graph/arguments.hpp"
+#include "exported/graph/module_stack.hpp"
 
 namespace hortator::exported {
 namespace {
@@ -142,6 +143,7 @@ Program read_program(const Field& root) {
   read_names(program, graph_module);
   require_consistent(program, graph_module);
   program.ranges = ranges_in(root.at("range_constraints"));
+  program.module_classes = module_classes(graph);
   return program;
 }
 

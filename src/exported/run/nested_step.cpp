@@ -7,6 +7,7 @@
 
 #include "core/text/text.hpp"
 #include "exported/file/fault.hpp"
+#include "exported/run/branch_gradients.hpp"
 #include "exported/run/results.hpp"
 #include "exported/run/runner.hpp"
 #include "exported/run/step.hpp"
@@ -36,12 +37,16 @@ class NestedGraph {
   }
 
   std::size_t outputs() const { return runner_.outputs(); }
-  std::vector<c10::IValue> run(const Frame& frame) const {
+  std::vector<c10::IValue> inputs(const Frame& frame) const {
     std::vector<c10::IValue> inputs;
     inputs.reserve(arguments_.size());
     for (const auto& argument : arguments_) inputs.push_back(argument.get(frame));
-    return runner_.run(std::move(inputs), frame.device);
+    return inputs;
   }
+  std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, c10::Device device) const {
+    return runner_.run(std::move(inputs), device);
+  }
+  std::vector<c10::IValue> run(const Frame& frame) const { return run(inputs(frame), frame.device); }
 
  private:
   GraphRunner runner_;
@@ -146,6 +151,8 @@ class ConditionStep final : public Step {
       : condition_(BoundValue::bind(node.inputs.at(0).value, slots)),
         if_true_(given_graph(node, 1), given<Argument::List>(node, 3, "a list"), slots),
         if_false_(given_graph(node, 2), given<Argument::List>(node, 3, "a list"), slots),
+        unused_if_true_(unused_inputs(given_graph(node, 1))),
+        unused_if_false_(unused_inputs(given_graph(node, 2))),
         results_(node.outputs, slots) {
     require_results(if_true_, results_);
     require_results(if_false_, results_);
@@ -154,12 +161,16 @@ class ConditionStep final : public Step {
   void run(Frame& frame) const override {
     const auto condition = condition_.get(frame);
     const bool is_true = condition.isTensor() ? condition.toTensor().is_nonzero() : condition.toBool();
-    store_all((is_true ? if_true_ : if_false_).run(frame), results_, frame);
+    const auto operands = if_true_.inputs(frame);
+    auto results = (is_true ? if_true_ : if_false_).run(operands, frame.device);
+    join_gradients(results, operands, is_true ? unused_if_true_ : unused_if_false_);
+    store_all(std::move(results), results_, frame);
   }
 
  private:
   BoundValue condition_;
   NestedGraph if_true_, if_false_;
+  std::vector<bool> unused_if_true_, unused_if_false_;
   Results results_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <c10/util/Exception.h>
 
-#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -13,14 +12,6 @@
 namespace hortator::exported {
 namespace {
 
-/// Calls visit(name) for each value that an argument refers to.
-void each_reference(const Argument& argument, const std::function<void(const std::string&)>& visit) {
-  if (const auto* reference = std::get_if<Reference>(&argument.content)) visit(reference->name);
-  if (const auto* list = std::get_if<Argument::List>(&argument.content)) {
-    for (const auto& item : *list) each_reference(item, visit);
-  }
-}
-
 std::unique_ptr<Step> step_of(const Node& node, Slots& slots) {
   if (auto step = number_step(node, slots)) return step;
   if (auto step = nested_step(node, slots)) return step;
@@ -28,6 +19,10 @@ std::unique_ptr<Step> step_of(const Node& node, Slots& slots) {
   if (node.target.starts_with("torch.ops.higher_order.")) {
     throw ExportFault("this higher-order operator is not supported",
                       "supported are cond, wrap_with_autocast and wrap_with_set_grad_enabled");
+  }
+  if (node.target.starts_with("torch._functorch.")) {
+    throw ExportFault("torch.vmap and torch.func are not supported where they are called",
+                      "write the file after run_decompositions({}), which replaces them by operators");
   }
   throw ExportFault("this operator is not known to LibTorch",
                     "load the library that registers it (dlopen) before the model, or export the model without it");

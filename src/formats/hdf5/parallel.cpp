@@ -9,7 +9,7 @@
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
 #include "formats/tensor/tensor_ranges.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/native.hpp"
 
 namespace hortator::formats {
 namespace {
@@ -68,15 +68,18 @@ MpiFileFailures::MpiFileFailures(const std::function<void(const std::string& pro
   failure_callback = &fail;
   MPI_Errhandler ours = MPI_ERRHANDLER_NULL;
   mpi::check(MPI_File_create_errhandler(on_file_failure, &ours), "MPI_File_create_errhandler");
-  mpi::check(MPI_File_get_errhandler(MPI_FILE_NULL, &before_), "MPI_File_get_errhandler");
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  mpi::check(MPI_File_get_errhandler(MPI_FILE_NULL, &before), "MPI_File_get_errhandler");
+  before_ = mpi::as_number(before);
   mpi::check(MPI_File_set_errhandler(MPI_FILE_NULL, ours), "MPI_File_set_errhandler");
 }
 
 // MPICH does not count references to the null file's handler, and closing a file frees its handler. So we never free
 // ours: a few bytes leak in each save.
 MpiFileFailures::~MpiFileFailures() {
-  MPI_File_set_errhandler(MPI_FILE_NULL, before_);
-  if (!is_predefined(before_)) MPI_Errhandler_free(&before_);
+  auto before = mpi::as_handle<MPI_Errhandler>(before_);
+  MPI_File_set_errhandler(MPI_FILE_NULL, before);
+  if (!is_predefined(before)) MPI_Errhandler_free(&before);
   failure_callback = nullptr;
 }
 
@@ -85,7 +88,7 @@ File create_file_together(const mpi::Communicator& comm, const std::filesystem::
   const auto access = access_list_for_writing();
   const auto creation = creation_list();
   const MpiIoHints hints;
-  check(H5Pset_fapl_mpio(access.get(), comm.get(), hints.get()), "use MPI-IO");
+  check(H5Pset_fapl_mpio(access.get(), mpi::native(comm), hints.get()), "use MPI-IO");
   check(H5Pset_coll_metadata_write(access.get(), true), "write structure together");
   check(H5Pset_alignment(access.get(), hsize_t{1} << 20, 4096), "align datasets");
   return File(

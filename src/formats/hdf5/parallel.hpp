@@ -1,7 +1,6 @@
 #pragma once
 
-#include <mpi.h>
-
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -25,7 +24,7 @@ class MpiFileFailures {
   MpiFileFailures& operator=(const MpiFileFailures&) = delete;
 
  private:
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+  std::uint64_t before_ = 0;  ///< MPI's own handle of the error handler
 };
 
 /// Creates a file in the same format and with the same alignment as those in memory. @collective

@@ -41,7 +41,8 @@ void refuse_settings(const Job& job, const std::vector<std::string_view>& settin
          .hint = text::concat("use --directive with your site's equivalent: ", facts_of(job.scheduler).prefix, "...")});
   }
   if (job.spare_nodes > 0)
-    throw UsageError({.what = text::concat("--spare-nodes works only with Slurm, and this job is for ", title)});
+    throw UsageError(
+        {.what = text::concat("--spare-nodes works only with Slurm and PBS, and this job is for ", title)});
 }
 
 int cpus_of_node(const Job& job) {

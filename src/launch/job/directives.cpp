@@ -104,7 +104,7 @@ Lines slurm(const Job& job) {
 std::string select(const Job& job) {
   const auto& request = job.request;
   const int ranks = *request.ranks_per_node;
-  auto line = text::concat("-l select=", *request.nodes, ":ncpus=", cpus_of_node(job), ":mpiprocs=", ranks);
+  auto line = text::concat("-l select=", total_nodes(job), ":ncpus=", cpus_of_node(job), ":mpiprocs=", ranks);
   // PBS would set OMP_NUM_THREADS to ncpus for every rank.
   line += text::concat(":ompthreads=", cpus_per_rank(job).value_or(1));
   if (request.gpus_per_node.value_or(0) > 0) line += text::concat(":ngpus=", *request.gpus_per_node);
@@ -139,15 +139,14 @@ void refuse_slurm_settings(const Job& job) {
     throw UsageError({.what = "--array: expected one range such as 0-3, got " + text::quote(job.array->numbers),
                       .why = "PBS has no lists of tasks"});
   }
-  if (job.spare_nodes > 0) throw UsageError({.what = "--spare-nodes works only with Slurm, and this is a PBS job"});
 }
 
 // Without it, PBS may place all chunks on one node.
 bool needs_place(const Job& job) {
   const auto lines = job.settings.list("directives");
-  return *job.request.nodes > 1 && std::none_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.find("place=") != std::string::npos;
-  });
+  return total_nodes(job) > 1 && std::none_of(lines.begin(), lines.end(), [](const std::string& line) {
+           return line.find("place=") != std::string::npos;
+         });
 }
 
 std::string place_of(const Job& job) {

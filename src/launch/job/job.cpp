@@ -78,7 +78,8 @@ std::vector<std::string> launcher_arguments(LaunchRequest request, const LaunchE
 }
 
 LaunchRequest one_on_each_node(const Job& job) {
-  return {.ranks = *job.request.nodes, .nodes = job.request.nodes, .ranks_per_node = 1};
+  const int nodes = *job.request.nodes + job.spare_nodes;
+  return {.ranks = nodes, .nodes = nodes, .ranks_per_node = 1};
 }
 
 LaunchEnvironment environment_in_job(const Job& job, LaunchEnvironment environment) {

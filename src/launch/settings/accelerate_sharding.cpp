@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 #include <optional>
 
+#include "core/text/pattern.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::launching {
@@ -33,6 +34,7 @@ class Planner {
     const auto stage = fsdp_stage();
     if (stage) set("zero_stage", *stage);
     offload_all(stage ? stage->text : "3");
+    ignore();
     recompute();
     return std::move(plan_);
   }
@@ -136,6 +138,14 @@ class Planner {
     const bool shards_parameters = stage == "3" || stage == "HYBRID_SHARD";
     set("offload_optimizer", {"cpu", value->origin});
     if (shards_parameters) set("offload_parameters", {"cpu", value->origin});
+  }
+
+  void ignore() {
+    const auto* value = find("fsdp_ignored_modules");
+    if (value == nullptr) return;
+    if (const auto names = text::names_of_expression(value->text)) return set("zero_ignore", {*names, value->origin});
+    refuse("fsdp_ignored_modules", text::concat("expected names of modules with .* and |, got ",
+                                                text::quote(value->text), "; name them in zero.ignore in the program"));
   }
 
   void recompute() {

@@ -65,7 +65,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "dependency", .scope = Scope::job, .what = "the job starts after others, such as afterok:123"},
     {.name = "output", .scope = Scope::job, .what = "file for the job's output (default: the scheduler's; with --submit, in RUN_DIR/jobs)"},
     {.name = "error", .scope = Scope::job, .what = "file for the job's standard error (default: that of its output)"},
-    {.name = "spare_nodes", .kind = KeyKind::number, .scope = Scope::job, .what = "extra nodes, to replace bad ones (Slurm)", .builtin = "0"},
+    {.name = "spare_nodes", .kind = KeyKind::number, .scope = Scope::job, .what = "extra nodes, to replace bad ones (Slurm, PBS)", .builtin = "0"},
     {.name = "warning_seconds", .kind = KeyKind::count, .scope = Scope::job,
      .what = "seconds before the time limit at which the job is warned", .builtin = "120"},
     {.name = "requeues", .kind = KeyKind::number, .scope = Scope::job, .what = "how often a stopped job is requeued (Slurm)", .builtin = "3"},

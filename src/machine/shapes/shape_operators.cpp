@@ -7,7 +7,6 @@
 #include <ATen/core/stack.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "interception/dispatch_keys.hpp"
+#include "interception/registration.hpp"
 #include "machine/shapes/counted_memory.hpp"
 #include "machine/shapes/shape_rules.hpp"
 
@@ -26,10 +27,9 @@ namespace {
 
 using c10::DispatchKey;
 using c10::IValue;
+using interception::pass_on;
+using interception::shapes_key;
 
-/// Below autograd and autocast, above the back ends. LibTorch keeps it free for fake tensors, which Python has instead.
-constexpr auto shapes_key = DispatchKey::Fake;
-constexpr c10::DispatchKeySet after_shapes(c10::DispatchKeySet::FULL_AFTER, shapes_key);
 constexpr std::size_t small_bytes = std::size_t{256} << 10;
 /// The same for whole numbers and truth values, by which programs decide, and for the results that they make.
 constexpr std::size_t small_numbers = std::size_t{4} << 20;
@@ -61,8 +61,9 @@ constexpr auto about_shapes = std::to_array<std::string_view>(
      "aten::record_stream", "aten::is_same_size", "aten::_cummax_helper", "aten::is_pinned", "aten::_resize_output_"});
 
 // Written as compositions, but they work on elements themselves.
-constexpr auto indivisible = std::to_array<std::string_view>(
-    {"aten::convolution", "aten::convolution_backward", "aten::stack", "aten::copy_", "aten::native_group_norm"});
+constexpr auto indivisible =
+    std::to_array<std::string_view>({"aten::convolution", "aten::convolution_backward", "aten::stack", "aten::copy_",
+                                     "aten::native_group_norm", "aten::logsumexp"});
 
 template <typename List>
 bool is_among(const List& list, std::string_view name) {
@@ -253,13 +254,13 @@ void make_results(const c10::OperatorHandle& op, const Plan& plan, torch::jit::S
 
 void compute(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard inner(shapes_key);
-  op.redispatchBoxed(keys & after_shapes, stack);
+  pass_on(shapes_key, op, keys, stack);
 }
 
 void run_on_shapes(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto& plan = known_plan(op);
   const MemoryMaker maker(op.schema().name());
-  if (plan.way == Way::decompose) return op.redispatchBoxed(keys & after_shapes, stack);
+  if (plan.way == Way::decompose) return pass_on(shapes_key, op, keys, stack);
   const auto operands = operands_of(torch::jit::last(*stack, op.schema().arguments().size()));
   const bool needs_values = plan.depends_on_values && (op.schema().name() != "aten::index" || operands.hold_mask);
   if (is_alone && (needs_values || !operands.are_plain)) throw NeedsElements{op.schema().name()};
@@ -270,16 +271,15 @@ void run_on_shapes(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torc
   if (plan.rule != nullptr || plan.is_known_to_meta) return make_results(op, plan, stack);
   if (is_alone) throw NeedsElements{op.schema().name()};
   note_in_full(op.schema().name());
-  op.redispatchBoxed(keys & after_shapes, stack);
+  pass_on(shapes_key, op, keys, stack);
 }
 
-torch::Library install() {
-  torch::Library library(torch::Library::IMPL, "_", std::make_optional(shapes_key), __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_shapes>());
-  return library;
+void install_once() {
+  [[maybe_unused]] static const bool is_installed =
+      (interception::intercept_all(shapes_key, interception::as_kernel<&run_on_shapes>(),
+                                   "Shapes cannot be computed without the elements"),
+       true);
 }
-
-void install_once() { [[maybe_unused]] static const auto* library = new torch::Library(install()); }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace hortator::machine {
 namespace {
@@ -177,6 +178,21 @@ Results adaptive_pool(Arguments arguments) {
   return {at::empty(sizes, self.options().memory_format(self.suggest_memory_format()))};
 }
 
+// self, dims, keepdim; the kernel has exponentials of all elements for a moment
+Results logsumexp(Arguments arguments) {
+  const auto self = arguments[0].toTensor();
+  const auto exponentials = packed_like(self);
+  Sizes sizes = self.sizes().vec();
+  auto dims = arguments[1].toIntVector();
+  for (auto& dim : dims) dim = dim < 0 ? dim + self.dim() : dim;
+  std::ranges::sort(dims, std::greater());
+  for (const auto dim : dims) {
+    const auto at = sizes.begin() + dim;
+    arguments[2].toBool() ? void(*at = 1) : void(sizes.erase(at));
+  }
+  return {sized(self, sizes)};
+}
+
 struct NamedRule {
   std::string_view name;
   ShapeRule rule;
@@ -198,6 +214,7 @@ constexpr std::array rules = {
     NamedRule{"aten::native_dropout", dropout},
     NamedRule{"aten::where", where},
     NamedRule{"aten::stack", stack},
+    NamedRule{"aten::logsumexp", logsumexp},
     NamedRule{"aten::_adaptive_avg_pool2d", adaptive_pool},
     NamedRule{"aten::_adaptive_avg_pool2d_backward", second_alone},
     NamedRule{"aten::dot", scalar_of_first},

@@ -42,7 +42,7 @@ ConfigFields ConfigFields::read(const std::filesystem::path& path) {
 bool ConfigFields::has(const std::string& name) const { return find(name) != nullptr; }
 
 const nlohmann::ordered_json* ConfigFields::find(const std::string& name) const {
-  used_->insert(name);
+  used_->note(name);
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
@@ -221,7 +221,7 @@ std::int64_t ConfigFields::num_labels() const {
   return labels.empty() ? 2 : static_cast<std::int64_t>(labels.object_.size());
 }
 
-void ConfigFields::skip(const std::string& name) const { used_->insert(name); }
+void ConfigFields::skip(const std::string& name) const { used_->note(name); }
 
 void ConfigFields::require_value(const std::string& name, const nlohmann::json& value) const {
   const auto* found = find(name);
@@ -245,7 +245,7 @@ void ConfigFields::require_all_used() const {
   throw UsageError(
       {.what = text::concat(file_, " has fields that this model does not know: ", text::join(unknown)),
        .why = "they may change its results",
-       .hint = text::concat("it reads ", text::join(*used_), ". Remove the others if they have no effect")});
+       .hint = text::concat("it reads ", text::join(used_->all()), ". Remove the others if they have no effect")});
 }
 
 ConfigFields ConfigFields::with(const std::string& name, const nlohmann::json& value) const {

@@ -6,11 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/text/read_keys.hpp"
 
 namespace hortator::models {
 
@@ -79,7 +80,7 @@ class ConfigFields {
   std::string path_;
   std::shared_ptr<std::map<std::string, std::int64_t>> dimensions_ =
       std::make_shared<std::map<std::string, std::int64_t>>();
-  std::shared_ptr<std::set<std::string>> used_ = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<core::ReadKeys> used_ = std::make_shared<core::ReadKeys>();
 };
 
 }  // namespace hortator::models

@@ -2,10 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include "paging/interception/operator_handlers.hpp"
+#include "interception/operator_handlers.hpp"
 
 namespace hortator::models {
 
-at::Tensor next_scores(const at::Tensor& logits) { return paging::whole_values(logits.select(1, -1)).to(at::kFloat); }
+at::Tensor next_scores(const at::Tensor& logits) {
+  return interception::whole_values(logits.select(1, -1)).to(at::kFloat);
+}
 
 }  // namespace hortator::models

@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
 
 namespace hortator::models {
@@ -97,7 +97,7 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
   };
   const auto key_heads = keys.size(1);
   // Groups of heads may be smaller than the part of a rank, which then needs only some of the keys.
-  const bool crosses_ranks = paging::carries_divided_key(queries) && !paging::carries_divided_key(keys);
+  const bool crosses_ranks = interception::carries_divided_key(queries) && !interception::carries_divided_key(keys);
   if (queries.size(2) > 1 || queries.size(1) == key_heads || crosses_ranks)
     return mixed(queries).transpose(1, 2).flatten(2);
   // One token: the heads that share a key become queries of one head, so that keys are not repeated for each.

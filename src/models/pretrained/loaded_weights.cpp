@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/weight_operators.hpp"
 #include "models/pretrained/expert_names.hpp"
 #include "packed/stored_layers.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/deferred/late_values.hpp"
 #include "paging/deferred/plainly.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "weights/filling.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -154,7 +154,7 @@ class LoadedWeights {
     }
     const auto reader = std::make_shared<SharedReader>(source_);
     for (auto& [weight, stored] : by_weight) {
-      if (paging::is_packed(weights_[weight].tensor)) {  // small, and intercepted in another way
+      if (interception::is_packed(weights_[weight].tensor)) {  // small, and intercepted in another way
         paging::give_memory(weights_[weight].tensor);
         reader->read(stored, weights_[weight].tensor);
         continue;

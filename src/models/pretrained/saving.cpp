@@ -13,9 +13,9 @@
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "models/pretrained/expert_names.hpp"
 #include "packed/stored_layers.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "weights/module_weights.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_shards.hpp"
@@ -42,7 +42,7 @@ void write_file(const std::filesystem::path& path, const ByName& tensors) {
 }
 
 void require_whole(const std::string& name, const at::Tensor& tensor) {
-  if (!paging::carries_divided_key(tensor)) return;
+  if (!interception::carries_divided_key(tensor)) return;
   throw UsageError({.what = text::concat("save_pretrained got a model whose parameter ", text::quote(name),
                                          " is divided among ranks"),
                     .why = "this rank has only a part of it",

@@ -14,7 +14,7 @@
 namespace hortator::observe {
 namespace {
 
-/// What get() returns on processes that record nothing, so that the program is the same everywhere.
+/// What get() returns on processes that do not call a tracker, so that the program is the same everywhere.
 class SilentTracker final : public Tracker {
  public:
   std::string name() const override { return "none"; }
@@ -31,11 +31,11 @@ class SilentTracker final : public Tracker {
 
 }  // namespace
 
-Trackers::Trackers(const std::vector<LogWith>& chosen, TrackerRole role, std::filesystem::path folder)
-    : role_(role), folder_(std::move(folder)), exceptions_(std::uncaught_exceptions()) {
+Trackers::Trackers(const std::vector<LogWith>& chosen, int process, std::filesystem::path folder)
+    : process_(process), folder_(std::move(folder)), exceptions_(std::uncaught_exceptions()) {
   for (auto& tracker : make_trackers(chosen)) {
     names_.push_back(tracker->name());
-    if (role_ == TrackerRole::writer) trackers_.push_back(std::move(tracker));
+    if (process_ == main_process || !tracker->main_process_only()) trackers_.push_back(std::move(tracker));
   }
 }
 
@@ -61,9 +61,9 @@ void Trackers::start(const std::string& name, const TrackerConfig& config) {
                       .why = "files and a folder get this name",
                       .hint = "use letters, digits and dashes"});
   }
-  if (role_ == TrackerRole::writer && !trackers_.empty()) std::filesystem::create_directories(folder_);
+  if (!trackers_.empty()) std::filesystem::create_directories(folder_);
   each([&](Tracker& tracker) {
-    tracker.start({.name = name, .folder = folder_, .last_step = resumed_after_});
+    tracker.start({.name = name, .folder = folder_, .process_index = process_, .last_step = resumed_after_});
     tracker.store_config(config);
   });
   name_ = name;
@@ -129,12 +129,11 @@ Tracker& Trackers::get(const std::string& name) {
         {.what = "get_tracker: log_with has no tracker " + text::quote(name),
          .hint = names_.empty() ? "name it in AcceleratorOptions::log_with" : text::suggestion(name, names_)});
   }
-  if (role_ == TrackerRole::silent) return silent;
-  start_if_needed();
+  if (!trackers_.empty()) start_if_needed();
   for (const auto& tracker : trackers_) {
     if (tracker->name() == name) return *tracker;
   }
-  return silent;  // it could not write any more and was removed with a warning
+  return silent;  // it is the main process's, or it could not write any more and was removed with a warning
 }
 
 void Trackers::flush() {

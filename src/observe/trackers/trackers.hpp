@@ -11,15 +11,14 @@
 
 namespace hortator::observe {
 
-enum class TrackerRole {
-  writer,  ///< the main process
-  silent,  ///< all other processes: steps are counted, nothing is recorded
-};
+/// The main process calls all trackers. Other processes count steps, and call those trackers that are not for the main
+/// process only.
+inline constexpr int main_process = 0;
 
 /// All trackers of a run.
 class Trackers {
  public:
-  Trackers(const std::vector<LogWith>& chosen, TrackerRole role, std::filesystem::path folder);
+  Trackers(const std::vector<LogWith>& chosen, int process, std::filesystem::path folder);
   ~Trackers();
   Trackers(const Trackers&) = delete;
   Trackers& operator=(const Trackers&) = delete;
@@ -29,8 +28,8 @@ class Trackers {
   void start(const std::string& name, const TrackerConfig& config);
   /// Without a step, records under the step after the last one.
   void log(const NamedValues& values, std::optional<std::int64_t> step);
-  /// The tracker of that name; on silent processes one that records nothing. Throws UsageError for a name that was not
-  /// chosen.
+  /// The tracker of that name; where this process does not call it, one that records nothing. Throws UsageError for a
+  /// name that was not chosen.
   Tracker& get(const std::string& name);
   void flush();   ///< makes everything logged so far durable
   void finish();  ///< call it last
@@ -52,7 +51,7 @@ class Trackers {
   template <typename Work>
   void each(const Work& work);
 
-  TrackerRole role_;
+  int process_;
   std::filesystem::path folder_;
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<Tracker>> trackers_;

@@ -5,9 +5,9 @@
 #include "adapters/layers.hpp"
 #include "adapters/targets.hpp"
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/weight_operators.hpp"
 #include "packed/fp8/fp8_weight.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator {
 namespace {
@@ -40,7 +40,7 @@ bool has_tiles(const Layer& layer) {
 }
 
 void require_free(const Layer& layer) {
-  if (!paging::carries_divided_key(layer.weight)) return;
+  if (!interception::carries_divided_key(layer.weight)) return;
   throw UsageError(
       {.what = text::concat("fp8(): the weight ", text::quote(layer.name + ".weight"), " is divided among ranks"),
        .why = "each rank would have other scales",
@@ -62,15 +62,16 @@ std::vector<std::string> detail::fp8(torch::nn::Module& module, const Fp8Options
   const auto is_left_out = [&](const Layer& layer) {
     const bool is_named =
         std::ranges::any_of(options.skip, [&](const auto& name) { return adapters::ends_with_name(layer.name, name); });
-    return is_named || !layer.is_linear_class || !has_tiles(layer) || paging::is_packed(layer.weight);
+    return is_named || !layer.is_linear_class || !has_tiles(layer) || interception::is_packed(layer.weight);
   };
   std::erase_if(linear, is_left_out);
   std::vector<std::string> names;
   for (const auto& layer : linear) {
     require_free(layer);
     const bool is_transposed = layer.kind == adapters::LayerKind::transposed;
-    paging::attach_to_weight(layer.weight, paging::WeightLayer::fp8,
-                             std::make_shared<packed::Fp8Weight>(layer.name, is_transposed, layer.module, options));
+    interception::attach_to_weight(
+        layer.weight, interception::WeightLayer::fp8,
+        std::make_shared<packed::Fp8Weight>(layer.name, is_transposed, layer.module, options));
     names.push_back(layer.name);
   }
   if (!names.empty()) return names;

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "core/text/text.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "machine/device/recording.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::packed {
 namespace {
@@ -35,7 +35,7 @@ at::Tensor without_padding(const at::Tensor& rows, std::int64_t count) {
 }
 
 ScaledTensor cast_weight(Fp8State& state, const at::Tensor& weight, bool is_transposed) {
-  const paging::Hold present(std::span(&weight, 1), paging::Access::read);
+  const interception::Hold present(std::span(&weight, 1), interception::Access::read);
   const auto rows = is_transposed ? weight.detach().t() : weight.detach();
   return scaled(rows, at::kFloat8_e4m3fn, state.options.margin, state.of(state.weights));
 }
@@ -65,7 +65,7 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
         scaled(padded(gradients[0]), state.gradient_type(), state.options.margin, state.of(state.gradients));
     at::Tensor of_x, of_weight;
     if (context->needs_input_grad(0)) {
-      const paging::Hold present(std::span(&weight, 1), paging::Access::read);
+      const interception::Hold present(std::span(&weight, 1), interception::Access::read);
       const auto factor = saved[2].reciprocal();
       const auto largest = 448.0;
       const auto by_column = (is_transposed ? weight.detach() : weight.detach().t()).to(at::kFloat) * factor;
@@ -89,8 +89,8 @@ at::Tensor as_multiplied(const at::Tensor& x) {
 
 }  // namespace
 
-bool Fp8Weight::concerns(const paging::WeightCall& call) const {
-  if (!paging::reads_as_layer(call, is_transposed_) || call.op.operator_name().name == "aten::mm") return false;
+bool Fp8Weight::concerns(const interception::WeightCall& call) const {
+  if (!interception::reads_as_layer(call, is_transposed_) || call.op.operator_name().name == "aten::mm") return false;
   const auto module = module_.lock();
   return !module || module->is_training() || state_->options.during_evaluation;
 }
@@ -105,10 +105,10 @@ void Fp8Weight::require_repeatable() const {
        .hint = "use fp8_scaling dynamic, or leave recomputation and capture() out"});
 }
 
-bool Fp8Weight::run(const paging::WeightCall& call) {
+bool Fp8Weight::run(const interception::WeightCall& call) {
   if (!concerns(call)) return false;
   require_repeatable();
-  if (paging::carries_divided_key(call.weight)) {
+  if (interception::carries_divided_key(call.weight)) {
     throw UsageError({.what = text::concat("The layer ", text::quote(name_),
                                            " computes in fp8, and its weight is divided among ranks"),
                       .why = "each rank would have other scales",

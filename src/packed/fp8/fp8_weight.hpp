@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "interception/weight_operators.hpp"
 #include "packed/fp8/scaled_cast.hpp"
-#include "paging/interception/weight_operators.hpp"
 
 namespace hortator::packed {
 
@@ -27,7 +27,7 @@ struct Fp8State {
 };
 
 /// A weight whose layer computes in 8 bits.
-class Fp8Weight final : public paging::WeightOperator {
+class Fp8Weight final : public interception::WeightOperator {
  public:
   Fp8Weight(std::string name, bool is_transposed, std::weak_ptr<torch::nn::Module> module, const Fp8Options& options)
       : name_(std::move(name)),
@@ -35,11 +35,11 @@ class Fp8Weight final : public paging::WeightOperator {
         module_(std::move(module)),
         state_(std::make_shared<Fp8State>(options)) {}
 
-  bool run(const paging::WeightCall& call) override;
+  bool run(const interception::WeightCall& call) override;
   bool changes_products() const override { return true; }
 
  private:
-  bool concerns(const paging::WeightCall& call) const;
+  bool concerns(const interception::WeightCall& call) const;
   void require_repeatable() const;
 
   std::string name_;

@@ -8,12 +8,12 @@
 #include <set>
 #include <utility>
 
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
+#include "interception/operator_use.hpp"
+#include "interception/storage_memory.hpp"
+#include "interception/thread_operators.hpp"
 #include "machine/memory/huge_pages.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/operator_use.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/thread_operators.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -22,8 +22,8 @@ bool has_elements(const at::Tensor& tensor) {
   return tensor.defined() && tensor.has_storage() && tensor.storage().nbytes() > 0;
 }
 
-void take_from_provider(const at::Tensor& tensor, Content content) {
-  if (const auto former = claim_of(tensor)) former.provider->hand_over(former.number, content);
+void take_from_provider(const at::Tensor& tensor, interception::Content content) {
+  if (const auto former = interception::claim_of(tensor)) former.provider->hand_over(former.number, content);
 }
 
 thread_local Recording* current = nullptr;
@@ -36,7 +36,7 @@ void give_huge_pages(const std::vector<at::Tensor>& tensors) {
   std::vector<std::size_t> sizes;
   for (const auto& tensor : tensors) sizes.push_back(tensor.storage().nbytes());
   auto pieces = machine::memory_on_huge_pages(sizes);
-  for (std::size_t i = 0; i < pieces.size(); ++i) own_memory(tensors[i].storage(), std::move(pieces[i]));
+  for (std::size_t i = 0; i < pieces.size(); ++i) interception::own_memory(tensors[i].storage(), std::move(pieces[i]));
 }
 
 bool makes_empty_tensor(const c10::OperatorHandle& op) {
@@ -52,7 +52,7 @@ bool takes_tensors(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  ThreadOperators::run_as_always(op, keys, stack);
+  interception::ThreadOperators::run_as_always(op, keys, stack);
   const auto& made = stack->back().toTensor();
   if (made.device().is_cpu() && made.layout() == at::kStrided && made.numel() > 0) current->add(made);
 }
@@ -61,7 +61,7 @@ void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys
 // operator that reads a recorded tensor is intercepted by its key (interception.hpp), which gives the tensor its
 // values.
 void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (current == nullptr) return ThreadOperators::open(op, keys, stack);
+  if (current == nullptr) return interception::ThreadOperators::open(op, keys, stack);
   if (makes_empty_tensor(op)) return make_without_memory(op, keys, stack);
   const auto count = op.schema().arguments().size();
   const auto arguments = torch::jit::last(*stack, count);
@@ -70,39 +70,41 @@ void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
     stack->emplace_back(std::move(noted));
     return;
   }
-  if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone) return ThreadOperators::open(op, keys, stack);
+  if (!takes_tensors(arguments) || interception::use_of(op).leaves_bytes_alone)
+    return interception::ThreadOperators::open(op, keys, stack);
   // It computes: the temporary tensors that it makes must have values.
   if (is_random(op)) current->catch_up();
-  ThreadOperators::run_as_always(op, keys, stack);
+  interception::ThreadOperators::run_as_always(op, keys, stack);
 }
 
 Recording* begin(Recording& recording) {
-  start_interception();
+  interception::start_interception();
   return std::exchange(current, &recording);
 }
 
 }  // namespace
 
 bool lacks_memory(const at::Tensor& tensor) {
-  return has_elements(tensor) && tensor.device().is_cpu() && memory_of(tensor.storage()) == nullptr;
+  return has_elements(tensor) && tensor.device().is_cpu() && interception::memory_of(tensor.storage()) == nullptr;
 }
 
-bool is_deferred(const at::Tensor& tensor) { return static_cast<bool>(claim_of(tensor)); }
+bool is_deferred(const at::Tensor& tensor) { return static_cast<bool>(interception::claim_of(tensor)); }
 
 void settle(const at::Tensor& tensor) {
-  if (has_elements(tensor)) take_from_provider(tensor, Content::keep);
+  if (has_elements(tensor)) take_from_provider(tensor, interception::Content::keep);
 }
 
 void drop_values(const at::Tensor& tensor, std::string why) {
   if (!has_elements(tensor) || !tensor.device().is_cpu()) return;
-  take_from_provider(tensor, Content::drop);
-  take_memory(tensor.storage(), std::move(why));
+  take_from_provider(tensor, interception::Content::drop);
+  interception::take_memory(tensor.storage(), std::move(why));
 }
 
 void give_memory(const at::Tensor& tensor) {
   if (!has_elements(tensor)) return;
-  take_from_provider(tensor, Content::drop);
-  if (lacks_memory(tensor)) own_memory(tensor.storage(), new_memory(tensor.storage().nbytes()));
+  take_from_provider(tensor, interception::Content::drop);
+  if (lacks_memory(tensor))
+    interception::own_memory(tensor.storage(), interception::new_memory(tensor.storage().nbytes()));
 }
 
 void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
@@ -110,7 +112,7 @@ void give_lacking_memory(const std::vector<at::Tensor>& tensors) {
   std::set<const c10::StorageImpl*> known;  // tied tensors share one
   for (const auto& tensor : tensors) {
     if (!lacks_memory(tensor)) continue;
-    take_from_provider(tensor, Content::drop);
+    take_from_provider(tensor, interception::Content::drop);
     const bool is_large = tensor.storage().nbytes() >= own_pages;
     if (is_large && lacks_memory(tensor) && known.insert(tensor.storage().unsafeGetStorageImpl()).second)
       large.push_back(tensor);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "interception/thread_operators.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/deferred/recording.hpp"
-#include "paging/interception/thread_operators.hpp"
 
 /// Tensors that get their values later, or never.
 namespace hortator::paging {
@@ -48,7 +48,7 @@ class ConstructionScope {
   std::shared_ptr<Recording> recording_;  ///< after the scope its tensors own it
   Recording* former_;
   machine::RecyclingAllocator blocks_{0};  ///< temporary memory leaves no holes
-  ThreadOperators on_;
+  interception::ThreadOperators on_;
 };
 
 }  // namespace hortator::paging

@@ -2,13 +2,13 @@
 
 #include <cstddef>
 
-#include "paging/interception/claims.hpp"
+#include "interception/claims.hpp"
 
 namespace hortator::paging {
 
 /// A provider of storages that were made without memory: a storage gets its values once, when they are needed, and is
 /// an ordinary one from then on.
-class DeferredProvider : public StorageProvider {
+class DeferredProvider : public interception::StorageProvider {
  public:
   void leave(int /*number*/) noexcept override {}
 };

@@ -4,10 +4,12 @@
 #include <mutex>
 #include <utility>
 
+#include "interception/claimed_operators.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/deferred/deferred_provider.hpp"
 #include "paging/deferred/plainly.hpp"
-#include "paging/interception/interception.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -23,24 +25,24 @@ class LateValues final : public DeferredProvider {
         alias_(alias_of(tensor)),
         fill_(std::move(fill)) {}
 
-  void enter(int /*number*/, Access /*access*/) override {
+  void enter(int /*number*/, interception::Access /*access*/) override {
     const std::lock_guard lock(mutex_);
     make();
   }
-  void hand_over(int /*number*/, Content content) override {
+  void hand_over(int /*number*/, interception::Content content) override {
     const std::lock_guard lock(mutex_);
-    content == Content::keep ? make() : release();
+    content == interception::Content::keep ? make() : release();
   }
 
  private:
   void make() {
     if (!storage_) return;
     const Plainly plainly;
-    own_memory(storage_, new_memory(storage_.nbytes()));
+    interception::own_memory(storage_, interception::new_memory(storage_.nbytes()));
     try {
       fill_(alias_);
     } catch (...) {
-      take_memory(storage_, not_yet);
+      interception::take_memory(storage_, not_yet);
       throw;
     }
     release();
@@ -48,10 +50,10 @@ class LateValues final : public DeferredProvider {
 
   void release() {
     if (!storage_) return;
-    if (const auto tensor = tensor_.lock()) remove_key(at::Tensor(tensor));
+    if (const auto tensor = tensor_.lock()) interception::remove_key(at::Tensor(tensor));
     alias_ = at::Tensor();
     fill_ = nullptr;
-    disclaim(std::exchange(storage_, at::Storage()));
+    interception::disclaim(std::exchange(storage_, at::Storage()));
   }
 
   std::mutex mutex_;
@@ -69,15 +71,15 @@ void fill_later(const at::Tensor& tensor, Fill fill) {
     const Plainly plainly;
     return fill(alias_of(tensor));
   }
-  start_interception();
-  take_memory(tensor.storage(), not_yet);
+  interception::start_interception();
+  interception::take_memory(tensor.storage(), not_yet);
   const auto values = std::make_shared<LateValues>(tensor, std::move(fill));
-  claim(tensor.storage(), {.provider = values.get(), .keeps_alive = values});
-  add_key(tensor);
+  interception::claim(tensor.storage(), {.provider = values.get(), .keeps_alive = values});
+  interception::add_key(tensor);
 }
 
 void settle_to_receive(const at::Tensor& tensor) {
-  const bool is_late = dynamic_cast<const LateValues*>(claim_of(tensor).provider) != nullptr;
+  const bool is_late = dynamic_cast<const LateValues*>(interception::claim_of(tensor).provider) != nullptr;
   is_late ? give_memory(tensor) : settle(tensor);
 }
 

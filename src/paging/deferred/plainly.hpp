@@ -4,19 +4,20 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "paging/interception/storage_state.hpp"
+#include "interception/dispatch_keys.hpp"
 
 namespace hortator::paging {
 
 /// While it lives, operators are neither intercepted nor recorded, and make no graph.
 struct Plainly {
-  c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet(paged_key) | c10::DispatchKeySet(recording_key)};
+  c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet(interception::paged_key) |
+                                           c10::DispatchKeySet(interception::recording_key)};
   at::NoGradGuard no_grad{};
 };
 
 /// While it lives, operators are not recorded, whatever this thread constructs.
 struct Unrecorded {
-  c10::impl::ExcludeDispatchKeyGuard guard{recording_key};
+  c10::impl::ExcludeDispatchKeyGuard guard{interception::recording_key};
 };
 
 /// A separate tensor: LibTorch copies a tensor that has other references when it becomes a parameter.

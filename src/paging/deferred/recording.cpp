@@ -9,10 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "interception/claims.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/operator_use.hpp"
+#include "interception/storage_memory.hpp"
 #include "paging/deferred/plainly.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/operator_use.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -57,21 +58,21 @@ void set_generator_state(const at::Tensor& state) {
 void Recording::add(const at::Tensor& tensor) {
   const std::lock_guard lock(mutex_);
   const auto number = static_cast<int>(deferred_.size());
-  claim(tensor.storage(), {.provider = this, .number = number, .keeps_alive = shared_from_this()});
+  interception::claim(tensor.storage(), {.provider = this, .number = number, .keeps_alive = shared_from_this()});
   const bool is_small = tensor.storage().nbytes() < small_bytes;
   deferred_.push_back({.storage = tensor.storage(),
                        .tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()),
                        .is_plain = is_small});
-  if (!is_small) take_memory(tensor.storage(), not_yet);
-  add_key(tensor);
+  if (!is_small) interception::take_memory(tensor.storage(), not_yet);
+  interception::add_key(tensor);
 }
 
 at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
-  const auto& use = use_of(op);
+  const auto& use = interception::use_of(op);
   if (!use.writes(0) || !is_initialiser(op.schema().name()) || !arguments[0].isTensor()) return {};
   const auto& tensor = arguments[0].toTensor();
   const std::lock_guard lock(mutex_);
-  const auto owner = claim_of(tensor);
+  const auto owner = interception::claim_of(tensor);
   if (owner.provider != this || count_tensors(arguments) != 1) return {};
   const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   const bool keeps_order = is_random && order_ == Order::as_written;
@@ -81,7 +82,7 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
     // Random initialisers set all elements, so the present values need not be kept.
     if (!is_random || !covers_its_storage(tensor)) return {};
     target.is_plain = false;
-    take_memory(tensor.storage(), not_yet);
+    interception::take_memory(tensor.storage(), not_yet);
   }
   if (keeps_order && !begin_state_.defined()) {
     const Plainly plainly;
@@ -96,14 +97,14 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
   return tensor;
 }
 
-void Recording::enter(int storage, Access /*access*/) {
+void Recording::enter(int storage, interception::Access /*access*/) {
   const std::lock_guard lock(mutex_);
   fill(storage);
 }
 
-void Recording::hand_over(int storage, Content content) {
+void Recording::hand_over(int storage, interception::Content content) {
   const std::lock_guard lock(mutex_);
-  if (content == Content::keep && !deferred(storage).is_plain) {
+  if (content == interception::Content::keep && !deferred(storage).is_plain) {
     fill(storage);
   } else {
     release_tensor(storage);
@@ -135,7 +136,8 @@ void Recording::fill(int storage) {
   } else {
     for (const auto step : steps) run(steps_[step]);
   }
-  if (memory_of(target.storage) == nullptr) own_memory(target.storage, new_memory(target.storage.nbytes()));
+  if (interception::memory_of(target.storage) == nullptr)
+    interception::own_memory(target.storage, interception::new_memory(target.storage.nbytes()));
   release_tensor(storage);
 }
 
@@ -182,18 +184,19 @@ void Recording::run(Step& step) {
   const Plainly plainly;
   const auto& storage = deferred(step.storage).storage;
   auto stack = std::exchange(step.arguments, {});
-  if (memory_of(storage) == nullptr) own_memory(storage, new_memory(storage.nbytes()));
+  if (interception::memory_of(storage) == nullptr)
+    interception::own_memory(storage, interception::new_memory(storage.nbytes()));
   step.op.callBoxed(stack);
 }
 
 void Recording::release_tensor(int storage) {
   auto& target = deferred(storage);
-  if (const auto tensor = target.tensor.lock()) remove_key(at::Tensor(tensor));
-  disclaim(std::exchange(target.storage, at::Storage()));
+  if (const auto tensor = target.tensor.lock()) interception::remove_key(at::Tensor(tensor));
+  interception::disclaim(std::exchange(target.storage, at::Storage()));
 }
 
 bool awaits_construction(const at::Tensor& tensor) {
-  return dynamic_cast<const DeferredProvider*>(claim_of(tensor).provider) != nullptr;
+  return dynamic_cast<const DeferredProvider*>(interception::claim_of(tensor).provider) != nullptr;
 }
 
 }  // namespace hortator::paging

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "interception/claims.hpp"
 #include "paging/deferred/deferred_provider.hpp"
 
 namespace hortator::paging {
@@ -34,9 +35,9 @@ class Recording final : public DeferredProvider, public std::enable_shared_from_
   /// Must be called when the construction is over: releases tensors that have all their values.
   void end();
 
-  void enter(int storage, Access access) override;
+  void enter(int storage, interception::Access access) override;
   /// For a storage that is dropped, random numbers are still drawn if other tensors need theirs.
-  void hand_over(int storage, Content content) override;
+  void hand_over(int storage, interception::Content content) override;
 
  private:
   struct Step {

@@ -27,6 +27,7 @@ class StagedStore final : public Store {
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
   void announce(const Page& page) override { inner_->announce(page); }
   comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
+  bool needs_ranks() const override { return inner_->needs_ranks(); }
   bool follows_storages() const override { return inner_->follows_storages(); }
 
   std::size_t buffers() const { return made_; }  ///< number of buffers made so far

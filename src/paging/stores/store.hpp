@@ -57,6 +57,9 @@ class Store {
   /// over, so that they make the same calls again.
   virtual bool take_divergence() { return false; }
 
+  /// Whether fetches are @collective over ranks that each keep a part of a page.
+  virtual bool needs_ranks() const { return false; }
+
   /// Whether storages may be distributed over the pages again once the order of use is known. False for a store that
   /// keeps whole pages.
   virtual bool follows_storages() const = 0;

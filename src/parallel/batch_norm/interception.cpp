@@ -3,7 +3,6 @@
 #include <ATen/ops/batch_norm_native.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/InferenceMode.h>
-#include <torch/library.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/version.h>
 
@@ -12,6 +11,7 @@
 #include <mutex>
 
 #include "core/text/text.hpp"
+#include "interception/composite_kernel.hpp"
 #include "parallel/batch_norm/marked_norms.hpp"
 
 namespace hortator::parallel {
@@ -44,17 +44,6 @@ at::Tensor batch_norm(const at::Tensor& input, const OptionalTensor& weight, con
   return normalize_jointly(input, {.weight = defined(weight), .bias = defined(bias), .eps = eps}, running, statistics);
 }
 
-// The operator consists of others, so that no key has a kernel of its own that this one would replace. Without
-// gradients in inference mode, operators go to the kernels of the device.
-void replace_kernel() {
-  // Never destroyed: operators may run while static objects are destroyed.
-  static auto* library = new torch::Library(torch::Library::IMPL, "aten", std::nullopt, __FILE__, __LINE__);
-  using Key = c10::DispatchKey;
-  for (const auto key : {Key::CPU, Key::AutogradCPU, Key::CUDA, Key::AutogradCUDA, Key::XPU, Key::AutogradXPU,
-                         Key::PrivateUse1, Key::AutogradPrivateUse1})
-    library->impl("batch_norm", torch::dispatch(key, TORCH_FN(batch_norm)));
-}
-
 // LibTorch's own operator would find that the mark is not a mean of two channels.
 void try_marked_layer() {
   torch::nn::BatchNorm1d norm(torch::nn::BatchNormOptions(2).affine(false).track_running_stats(false));
@@ -83,7 +72,7 @@ void check_kernel() {
 void intercept_marked_norms() {
   static std::once_flag once;
   std::call_once(once, [] {
-    replace_kernel();
+    interception::compute_composite<&batch_norm>("batch_norm");
     check_kernel();
   });
 }

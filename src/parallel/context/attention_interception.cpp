@@ -5,13 +5,13 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
-#include <torch/library.h>
 
 #include <atomic>
 #include <hortator/error.hpp>
 #include <mutex>
 #include <optional>
 
+#include "interception/composite_kernel.hpp"
 #include "parallel/context/context_attention.hpp"
 #include "parallel/context/divided_sequence.hpp"
 #include "runtime/sequence/divided_sequence.hpp"
@@ -50,15 +50,6 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
                            scope->layout(), scope->group());
 }
 
-// The operator consists of others, so that no key has a kernel of its own that this one would replace.
-void intercept() {
-  static torch::Library library(torch::Library::IMPL, "aten", std::nullopt, __FILE__, __LINE__);
-  using Key = c10::DispatchKey;
-  for (const auto key : {Key::CPU, Key::AutogradCPU, Key::CUDA, Key::AutogradCUDA, Key::XPU, Key::AutogradXPU,
-                         Key::PrivateUse1, Key::AutogradPrivateUse1})
-    library.impl("scaled_dot_product_attention", torch::dispatch(key, TORCH_FN(attention)));
-}
-
 void check() {
   const int before = intercepted;
   const auto part = at::ones({1, 1, 2, 2});
@@ -73,7 +64,7 @@ void check() {
 void start_interception() {
   static std::once_flag once;
   std::call_once(once, [] {
-    intercept();
+    interception::compute_composite<&attention>("scaled_dot_product_attention");
     check();
   });
 }

@@ -10,7 +10,7 @@ struct RingGradients {
   at::Tensor mask = {};  ///< undefined if it is not wanted
 };
 
-/// The gradients of this rank's operands, where `means` is what attend_in_ring() has returned, and `output_gradient`
+/// The gradients of this rank's operands, where `means` is what the forward pass has computed, and `output_gradient`
 /// that of the output. Keys and values go round once, and the sums of their gradients follow one step behind, so that
 /// they travel while the next addends are computed. An error of one rank, memory that runs out included, is thrown by
 /// all. @collective

@@ -40,8 +40,10 @@ struct DataParallel {
   SignalPath signals = SignalPath::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null if each rank has the whole model
   CommonPass::Model common_pass = {};  ///< what ranks compare of each pass
-  c10::Device device = c10::kCPU;      ///< the communicator's
-  bool is_mixed = false;               ///< whether forward computes in a 16-bit type
+  /// The same of parameters whose gradients are averaged beside sharded ones (Sharding::ignored).
+  CommonPass::Model common_pass_of_ignored = {};
+  c10::Device device = c10::kCPU;  ///< the communicator's
+  bool is_mixed = false;           ///< whether forward computes in a 16-bit type
   /// These ranks and those that compute the same batches: all begin with one model. Null: these ranks.
   const RankGroup* everyone = nullptr;
   std::shared_ptr<const TensorRanks> tensor = {};   ///< among which parameters are divided; null: they are not

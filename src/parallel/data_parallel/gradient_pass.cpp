@@ -21,6 +21,7 @@ bool GradientPass::begin() {
   if (is_first) parallel_.common_pass.open([this] { return fault(); });
   if (is_first && parallel_.times != nullptr) parallel_.times->begin_model();
   end_.call([this] { finish_unasked(); }, [this] { interrupt(); }, parallel_.pass);
+  if (is_first && on_begin_) on_begin_();
   return is_first;
 }
 
@@ -90,7 +91,7 @@ StepSignals GradientPass::decode(const std::vector<float>& message) const {
 }
 
 void GradientPass::add_by_host(std::vector<float>& message) const {
-  mpi::all_reduce(parallel_.host, std::span(message), MPI_SUM);
+  mpi::all_reduce(parallel_.host, std::span(message), mpi::Op::sum);
 }
 
 std::string GradientPass::fault() const {

@@ -30,6 +30,12 @@ class GradientPass {
   /// Sets what is called at the end of each reduction. @collective
   void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
 
+  /// Sets what is called when backward reaches this model first in a pass: two passes of one model begin together, so
+  /// that each notices what backward has left out, on all ranks alike.
+  void set_on_begin(std::function<void()> call) { on_begin_ = std::move(call); }
+  /// Begins the pass although no gradient has arrived, unless it has begun, or gradients only add up.
+  virtual void join_pass() = 0;
+
   const GradientTimes& times() const { return times_; }
 
  protected:
@@ -82,6 +88,7 @@ class GradientPass {
   bool is_interrupted_ = false;
   PassEnd end_;
   std::function<void()> after_reduction_;
+  std::function<void()> on_begin_;
 };
 
 }  // namespace hortator::parallel

@@ -103,6 +103,11 @@ void GradientReducer::check_layout(const Parameter& parameter) const {
                     .hint = "use the parameter in the same way in all passes"});
 }
 
+void GradientReducer::join_pass() {
+  if (parameters_.empty() || is_paused()) return;
+  if (begin()) start_pass();
+}
+
 void GradientReducer::start_pass() {
   outermost_ = parallel_.pass.outermost();
   if (outermost_ == no_graph_task) outermost_ = current_graph_task();
@@ -132,7 +137,7 @@ bool GradientReducer::is_of_experts(const at::Tensor& parameter) const {
 void GradientReducer::agree_on_sparse() {
   std::vector<int> flags;
   for (const auto& parameter : parameters_) flags.push_back(parameter.sparse ? 1 : 0);
-  mpi::all_reduce(parallel_.host, std::span(flags), MPI_MAX);
+  mpi::all_reduce(parallel_.host, std::span(flags), mpi::Op::max);
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].sparse = flags[i] == 1;
 }
 

@@ -37,6 +37,7 @@ class GradientReducer final : public GradientPass {
   /// How many gradients have come so far, also while paused. On one rank it counts none.
   std::int64_t arrivals() const { return arrivals_; }
 
+  void join_pass() override;
   /// Ends all calls from backward. Must be called before the communicator is destroyed.
   void retire() {
     hooks_.clear();

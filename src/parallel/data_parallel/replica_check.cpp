@@ -76,7 +76,7 @@ void check_replicas(const std::vector<NamedParameter>& parameters, const std::st
                     const mpi::Communicator& host) {
   const auto prints = fingerprints_of(parameters);
   const auto mine = hash_bytes(reinterpret_cast<const std::byte*>(prints.data()), prints.size() * sizeof prints[0]);
-  if (mpi::all_reduce(host, mine, MPI_MIN) == mpi::all_reduce(host, mine, MPI_MAX)) return;
+  if (mpi::all_reduce(host, mine, mpi::Op::min) == mpi::all_reduce(host, mine, mpi::Op::max)) return;
   const auto found = find_divergence(gather(prints, host)).value();
   throw Error({.what = text::concat("The parameter ", parameters[found.parameter].name, " of ", model,
                                     " differs from the other ranks'",

@@ -8,10 +8,10 @@
 
 #include "comm/operands.hpp"
 #include "core/text/text.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/recording.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"
 
 namespace hortator::parallel {
@@ -50,12 +50,12 @@ void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& c
   for (const auto& parameter : module.parameters()) {
     if (paging::awaits_construction(parameter)) continue;
     const bool is_elsewhere = device && parameter.device() != *device;
-    (is_elsewhere ? elsewhere : paging::claim_of(parameter) ? paged : present).push_back(parameter);
+    (is_elsewhere ? elsewhere : interception::claim_of(parameter) ? paged : present).push_back(parameter);
   }
   communicator.broadcast_all(std::move(present), root).wait();
   for (const auto& parameter : elsewhere) broadcast_through(*device, parameter, communicator, root);
   for (const auto& parameter : paged) {  // one in memory at a time
-    const paging::Hold hold(std::span(&parameter, 1), paging::Access::write);
+    const interception::Hold hold(std::span(&parameter, 1), interception::Access::write);
     communicator.broadcast(parameter, root).wait();
   }
 }

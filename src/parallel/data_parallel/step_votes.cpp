@@ -48,7 +48,7 @@ void StepVotes::forget_losses() { verdict_.bad_loss = loss_is_fresh_ = bad_loss_
 void StepVotes::exchange(const mpi::Communicator& host) {
   const auto mine = ballot();
   std::array<std::uint8_t, 4> votes = {mine.stop_in_minutes, mine.stop_in_seconds, mine.save, mine.bad_loss};
-  mpi::all_reduce<std::uint8_t>(host, votes, MPI_MAX);
+  mpi::all_reduce<std::uint8_t>(host, votes, mpi::Op::max);
   apply_verdict({.stop_in_minutes = votes[0] > 0,
                  .stop_in_seconds = votes[1] > 0,
                  .save = votes[2] > 0,

@@ -1,14 +1,17 @@
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/silu.h>
 
 #include <cmath>
+#include <functional>
 #include <hortator/error.hpp>
 #include <hortator/nn/moe.hpp>
 #include <hortator/training/recompute.hpp>
+#include <vector>
 
 #include "core/text/text.hpp"
 #include "parallel/collectives/differentiable.hpp"
-#include "parallel/experts/expert_products.hpp"
 #include "parallel/experts/routing.hpp"
 #include "parallel/experts/token_exchange.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
@@ -16,7 +19,28 @@
 namespace hortator::nn {
 namespace {
 
-using parallel::LocalExperts;
+/// Experts that one rank has.
+struct LocalExperts {
+  at::Tensor gate_up_proj = {};  ///< [experts, 2 x inner, width]
+  at::Tensor down_proj = {};     ///< [experts, width, inner]
+  std::function<at::Tensor(const at::Tensor&)> activation = {};
+
+  /// What the experts compute of `rows`: the first `counts[0]` are those of the first expert. An expert without rows
+  /// gets zero gradients. Does not communicate.
+  at::Tensor operator()(const at::Tensor& rows, const std::vector<std::int64_t>& counts) const;
+};
+
+// unbind(), not select(): its backward makes one gradient of all experts, not one for each.
+at::Tensor LocalExperts::operator()(const at::Tensor& rows, const std::vector<std::int64_t>& counts) const {
+  const auto inputs = rows.split_with_sizes(counts);
+  const auto gate_ups = gate_up_proj.unbind(0), downs = down_proj.unbind(0);
+  std::vector<at::Tensor> outputs;
+  for (std::size_t expert = 0; expert < inputs.size(); ++expert) {
+    const auto gate_up = at::linear(inputs[expert], gate_ups[expert]).chunk(2, -1);
+    outputs.push_back(at::linear(activation(gate_up[0]) * gate_up[1], downs[expert]));
+  }
+  return at::cat(outputs);
+}
 
 [[noreturn]] void refuse(const char* what, std::int64_t value, const char* why) {
   throw UsageError({.what = text::concat("MoE: ", what, " is ", value), .why = why});

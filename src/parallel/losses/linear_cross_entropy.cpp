@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "core/text/text.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/weight_operators.hpp"
 #include "parallel/losses/scores_in_chunks.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/tensor/rules/class_numbers.hpp"
@@ -110,12 +110,12 @@ at::Tensor with_all_scores(const at::Tensor& hidden, const at::Tensor& weight, c
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& target,
                                 const LinearCrossEntropyOptions& options) {
   const auto part = parallel::operand_of(weight);
-  if (paging::is_packed(part.tensor)) return with_all_scores(hidden, weight, target, options);
+  if (interception::is_packed(part.tensor)) return with_all_scores(hidden, weight, target, options);
   refuse_shapes(hidden, target, part.whole_sizes());
   refuse_options(options);
   const bool is_divided = part.is_divided();
   const bool has_other_classes = is_divided && (part.division->dim != 0 || part.division->blocks != 1);
-  if (has_other_classes || paging::changes_products(part.tensor))
+  if (has_other_classes || interception::changes_products(part.tensor))
     return with_all_scores(hidden, weight, target, options);
 
   const auto classes = part.whole_sizes()[0];

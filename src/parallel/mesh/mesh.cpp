@@ -75,8 +75,8 @@ Mesh::Group Mesh::make_group(int size, const GroupNumber& number_of, Sharing sha
   const auto part_of = [&](const comm::Communicator& all, c10::Device device) {
     return is_alone ? std::make_unique<comm::SelfCommunicator>(device) : all.split(number, all_.index());
   };
-  auto host = std::make_unique<mpi::Communicator>(is_alone ? mpi::Communicator::duplicate(MPI_COMM_SELF)
-                                                           : all_.host.split(number, all_.index()));
+  auto host =
+      std::make_unique<mpi::Communicator>(is_alone ? mpi::Communicator::self() : all_.host.split(number, all_.index()));
   auto on_device = part_of(all_.on_device, device_);
   auto on_cpu = device_.is_cpu() ? nullptr : part_of(all_.on_cpu, at::kCPU);
   const RankGroup ranks{.on_device = *on_device, .on_cpu = on_cpu ? *on_cpu : *on_device, .host = *host};

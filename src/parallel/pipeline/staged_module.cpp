@@ -10,17 +10,18 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/rehearsed_world.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::parallel {
 
 /// Refuses every use of parameters that this rank does not have.
-class OtherStages final : public paging::StorageProvider, public std::enable_shared_from_this<OtherStages> {
+class OtherStages final : public interception::StorageProvider, public std::enable_shared_from_this<OtherStages> {
  public:
   ~OtherStages() override { give_up(); }
 
@@ -29,8 +30,8 @@ class OtherStages final : public paging::StorageProvider, public std::enable_sha
     parameter.set_data(without_memory(parameter));
     const auto& storage = parameter.storage();
     const auto number = static_cast<int>(dropped_.size());
-    paging::claim(storage, {.provider = this, .number = number});
-    paging::add_key(parameter);
+    interception::claim(storage, {.provider = this, .number = number});
+    interception::add_key(parameter);
     dropped_.push_back({.parameter = parameter, .name = std::move(name)});
   }
 
@@ -38,28 +39,29 @@ class OtherStages final : public paging::StorageProvider, public std::enable_sha
   void lend() {
     for (const auto& one : dropped_) {
       const auto storage = one.parameter.storage();
-      paging::own_memory(storage, paging::new_memory(storage.nbytes(), storage.device()));
-      paging::disclaim(storage);
+      interception::own_memory(storage, interception::new_memory(storage.nbytes(), storage.device()));
+      interception::disclaim(storage);
     }
   }
   void take_back() {
     for (std::size_t i = 0; i < dropped_.size(); ++i) {
       const auto storage = dropped_[i].parameter.storage();
-      if (paging::claim_of(storage)) continue;  // lend() has not come to it
-      paging::claim(storage, {.provider = this, .number = static_cast<int>(i)});
-      paging::take_memory(storage, message);
+      if (interception::claim_of(storage)) continue;  // lend() has not come to it
+      interception::claim(storage, {.provider = this, .number = static_cast<int>(i)});
+      interception::take_memory(storage, message);
     }
   }
   void give_up() noexcept {
     for (const auto& one : dropped_) {
-      if (paging::claim_of(one.parameter.storage()).provider == this) paging::disclaim(one.parameter.storage());
+      if (interception::claim_of(one.parameter.storage()).provider == this)
+        interception::disclaim(one.parameter.storage());
     }
     dropped_.clear();
   }
 
-  void enter(int number, paging::Access /*access*/) override { refuse(number); }
+  void enter(int number, interception::Access /*access*/) override { refuse(number); }
   void leave(int /*number*/) noexcept override {}
-  void hand_over(int number, paging::Content /*content*/) override { refuse(number); }
+  void hand_over(int number, interception::Content /*content*/) override { refuse(number); }
 
  private:
   static constexpr auto* message = "The parameter belongs to another stage of the pipeline";
@@ -68,7 +70,7 @@ class OtherStages final : public paging::StorageProvider, public std::enable_sha
     auto tensor = at::empty({0}, parameter.options().requires_grad(false));
     tensor.unsafeGetTensorImpl()->set_sizes_contiguous(parameter.sizes());
     tensor.storage().unsafeGetStorageImpl()->set_nbytes(parameter.nbytes());
-    paging::take_memory(tensor.storage(), message);
+    interception::take_memory(tensor.storage(), message);
     return tensor;
   }
 
@@ -90,14 +92,14 @@ class OtherStages final : public paging::StorageProvider, public std::enable_sha
 };
 
 bool is_of_other_stage(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.has_storage() || !paging::carries_key(tensor)) return false;
-  return dynamic_cast<OtherStages*>(paging::claim_of(tensor).provider) != nullptr;
+  if (!tensor.defined() || !tensor.has_storage() || !interception::carries_key(tensor)) return false;
+  return dynamic_cast<OtherStages*>(interception::claim_of(tensor).provider) != nullptr;
 }
 
 StagedModule::StagedModule(torch::nn::Module& module, const PipelineShape& shape, const RankGroup& ranks)
     : ranks_(ranks), shape_(shape), others_(std::make_shared<OtherStages>()) {
   mpi::all_or_none(ranks.host, [&] {
-    paging::start_interception();
+    interception::start_interception();
     map_ = map_stages(module, shape);
     for (const auto& item : module.named_parameters()) {
       all_names_.insert(item.key());
@@ -195,12 +197,18 @@ void StagedModule::lend(const mpi::Communicator& all) {
     ranks_.on_device.broadcast(tensor.detach(), ranks_of(name).front()).wait();
 }
 
+at::Tensor StagedModule::values_on_all(const at::Tensor& parameter, const at::Tensor& mine) const {
+  const auto values = mine.defined() ? mine.detach().contiguous() : at::empty(parameter.sizes(), parameter.options());
+  ranks_.on_device.broadcast(values, ranks_of(name_of(parameter)).front()).wait();
+  return values;
+}
+
 void StagedModule::give_back(const mpi::Communicator& all) {
   constexpr std::size_t own_references = 2;  // parameters_, and what others_ has dropped
   const auto is_used = [](const Named& one) {
     return parallel::is_of_other_stage(one.tensor) && one.tensor.use_count() > own_references;
   };
-  if (mpi::all_reduce(all, std::ranges::any_of(parameters_, is_used) ? 1 : 0, MPI_MAX) != 0) lend(all);
+  if (mpi::all_reduce(all, std::ranges::any_of(parameters_, is_used) ? 1 : 0, mpi::Op::max) != 0) lend(all);
 }
 
 void StagedModule::take_back() {

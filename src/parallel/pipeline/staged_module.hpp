@@ -59,6 +59,10 @@ class StagedModule {
   /// The ranks that have a parameter of this rank; null if only this one has it.
   comm::Communicator* ranks_with(const at::Tensor& parameter) const;
 
+  /// The values of a parameter on all ranks: `mine` are those of a rank that has it, and undefined on others.
+  /// @collective over the pipeline
+  at::Tensor values_on_all(const at::Tensor& parameter, const at::Tensor& mine) const;
+
   /// Adds the gradients of parameters that several ranks have, on all of these. @collective over the pipeline
   void add_shared_gradients() const;
 

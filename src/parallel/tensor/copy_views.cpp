@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "parallel/tensor/tensor_state.hpp"
 
 namespace hortator::parallel {
@@ -35,7 +36,7 @@ void require_current(const CopyOrigin& origin) {
 at::Tensor without_key(const at::Tensor& view) {
   const PartsOnly here;
   auto plain = at::alias(view);
-  paging::remove_divided_key(plain);
+  interception::remove_divided_key(plain);
   return plain;
 }
 
@@ -60,11 +61,11 @@ void refuse_write(const OperatorCall& call) {
 }  // namespace
 
 bool is_copy_view(const at::Tensor& tensor) {
-  return tensor.defined() && paging::carries_divided_key(tensor) && origin_of(tensor) != nullptr;
+  return tensor.defined() && interception::carries_divided_key(tensor) && origin_of(tensor) != nullptr;
 }
 
 void mark_copy_view(const at::Tensor& view, const at::Tensor& part) {
-  paging::add_divided_key(view);
+  interception::add_divided_key(view);
   view.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<CopyOrigin>(part));
 }
 
@@ -101,7 +102,7 @@ void Copies::mark(const c10::IValue& value) const {
     for (const auto& one : value.toTensorVector()) mark(one);
     return;
   }
-  if (!value.isTensor() || !value.toTensor().defined() || paging::carries_divided_key(value.toTensor())) return;
+  if (!value.isTensor() || !value.toTensor().defined() || interception::carries_divided_key(value.toTensor())) return;
   const auto& tensor = value.toTensor();
   const auto found = std::ranges::find_if(
       copies_, [&](const CopyOfPart& one) { return tensor.has_storage() && tensor.is_alias_of(one.copy); });

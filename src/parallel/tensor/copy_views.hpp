@@ -8,7 +8,7 @@
 
 /// Views of gathered copies. An operator without a rule computes with whole tensors that are gathered for it. Where its
 /// result shares their memory, it would not follow the divided tensor, nor the divided tensor a write into it. Such
-/// results are ordinary tensors that carry paging::divided_key, so that both can be refused.
+/// results are ordinary tensors that carry interception::divided_key, so that both can be refused.
 namespace hortator::parallel {
 
 /// Whether the tensor is such a view.

@@ -31,6 +31,16 @@ Parameters named_parameters(const torch::nn::Module& module) {
   return all;
 }
 
+/// The weight of an embedding: a module of LibTorch, or of an exported model, which has the name of its class in
+/// Python. Undefined for other modules.
+at::Tensor table_of(const torch::nn::Module& module) {
+  if (const auto* table = module.as<torch::nn::Embedding>()) return table->weight;
+  if (module.name() != "Embedding") return {};
+  const auto parameters = module.named_parameters(/*recurse=*/false);
+  const auto* weight = parameters.find("weight");
+  return weight != nullptr && weight->dim() == 2 ? *weight : at::Tensor();
+}
+
 /// What a rule of the plan is for: layers of one kind, or a single layer.
 enum class RuleScope { kind, layer };
 
@@ -89,10 +99,10 @@ class PlanSearch {
   PlanSearch(torch::nn::Module& module, int ranks, const std::function<at::Tensor()>& forward, RuleScope scope)
       : scope_(scope), parameters_(named_parameters(module)), ranks_(TensorRanks::of_trial(ranks)), forward_(forward) {
     for (const auto& one : module.modules(/*include_self=*/true)) {
-      const auto* table = one->as<torch::nn::Embedding>();
-      if (table == nullptr) continue;
-      vocabulary_ = std::max(vocabulary_, table->weight.size(0));
-      tables_.insert(table->weight.unsafeGetTensorImpl());
+      const auto table = table_of(*one);
+      if (!table.defined()) continue;
+      vocabulary_ = std::max(vocabulary_, table.size(0));
+      tables_.insert(table.unsafeGetTensorImpl());
     }
     for (const auto& [name, tensor] : parameters_) {
       const auto pattern = pattern_of(name, scope_);
@@ -129,21 +139,33 @@ class PlanSearch {
     }
   }
 
-  /// Columns of a layer, and rows of the layers that read its result.
   void try_columns(const std::string& pattern) {
-    for (const int blocks : {1, 3, 2}) {
-      auto plan = plan_;
-      plan.push_back({.pattern = pattern, .division = TensorDivision::columns, .blocks = blocks});
-      for (auto outcome = outcome_of(plan); outcome; outcome = outcome_of(plan)) {
-        if (outcome->succeeds && !outcome->result_is_divided) {
-          plan_ = std::move(plan);
+    for (const bool transposed : {false, true}) {
+      for (const int blocks : {1, 3, 2}) {
+        if (try_columns(
+                {.pattern = pattern, .division = TensorDivision::columns, .blocks = blocks, .transposed = transposed}))
           return;
-        }
-        const auto reader = outcome->succeeds ? std::nullopt : reader_in(outcome->met, plan);
-        if (!reader) break;
-        plan.push_back({.pattern = *reader, .division = TensorDivision::rows});
       }
     }
+  }
+
+  /// Columns of a layer, and rows of the layers that read its result. Without readers, a layer that is taken as
+  /// transposed would only divide its inputs.
+  bool try_columns(const TensorRule& columns) {
+    auto plan = plan_;
+    plan.push_back(columns);
+    for (auto outcome = outcome_of(plan); outcome; outcome = outcome_of(plan)) {
+      if (outcome->succeeds && !outcome->result_is_divided) {
+        const bool has_readers = plan.size() > plan_.size() + 1;
+        if (columns.transposed && !has_readers) return false;
+        plan_ = std::move(plan);
+        return true;
+      }
+      const auto reader = outcome->succeeds ? std::nullopt : reader_in(outcome->met, plan);
+      if (!reader) return false;
+      plan.push_back({.pattern = *reader, .division = TensorDivision::rows, .transposed = columns.transposed});
+    }
+    return false;
   }
 
   /// The layer whose whole weight met a divided activation.
@@ -234,7 +256,8 @@ std::string describe(const TensorPlan& plan) {
   std::string text;
   for (const auto& rule : plan) {
     const auto blocks = rule.blocks > 1 ? text::concat(" in ", rule.blocks, " blocks") : "";
-    text += text::concat(text.empty() ? "" : "\n", rule.pattern, ": ", names.at(rule.division), blocks);
+    text += text::concat(text.empty() ? "" : "\n", rule.pattern, ": ", names.at(rule.division), blocks,
+                         rule.transposed ? ", stored transposed" : "");
   }
   return text;
 }

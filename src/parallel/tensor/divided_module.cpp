@@ -12,9 +12,10 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
+#include "interception/weight_operators.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/interception/storage_state.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/interception.hpp"
 #include "parallel/tensor/joint_work.hpp"
@@ -40,7 +41,7 @@ std::vector<PlannedParameter> planned(const std::vector<std::pair<std::string, a
 
 void require_undivided(const std::vector<std::pair<std::string, at::Tensor>>& all) {
   for (const auto& [name, tensor] : all) {
-    if (paging::is_packed(tensor)) {
+    if (interception::is_packed(tensor)) {
       throw UsageError({.what = text::concat("The weight ", text::quote(name),
                                              " was packed by quantise(), and the model is to be divided among ranks"),
                         .why = "packed weights are not divided by parallel.tensor and parallel.experts",
@@ -72,8 +73,8 @@ at::Tensor without_values(const Sizes& sizes, const at::Tensor& like) {
   auto* impl = tensor.unsafeGetTensorImpl();
   impl->set_sizes_contiguous(sizes);
   tensor.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<std::size_t>(tensor.numel()) * tensor.element_size());
-  paging::take_memory(tensor.storage(), "A parameter that is divided among ranks has no values yet");
-  paging::add_key(tensor);
+  interception::take_memory(tensor.storage(), "A parameter that is divided among ranks has no values yet");
+  interception::add_key(tensor);
   return tensor;
 }
 
@@ -177,7 +178,7 @@ void DividedModule::restore(const mpi::Communicator& host) const {
     on_all.push_back(is_part(one) ? 1 : 0);
     on_all.push_back(one.parameter.grad().defined() ? 0 : 1);
   }
-  mpi::all_reduce(host, std::span<int>(on_all), MPI_MIN);
+  mpi::all_reduce(host, std::span<int>(on_all), mpi::Op::min);
   exchange_together(host, *ranks_, [&] {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (on_all[2 * i] == 1) restore(parameters_[i], on_all[2 * i + 1] == 0);

@@ -15,7 +15,7 @@
 namespace hortator::parallel {
 namespace {
 
-using paging::divided_key;
+using interception::divided_key;
 
 /// What a divided parameter knows. Views that detach() makes inherit it.
 struct DivisionOfParameter final : c10::BackendMeta {
@@ -126,7 +126,7 @@ bool has_own_history(const at::Tensor& tensor, const DividedImpl& impl) {
 at::Tensor plain_part(const at::Tensor& parameter) {
   const PartsOnly here;
   auto plain = at::alias(parameter);
-  paging::remove_divided_key(plain);
+  interception::remove_divided_key(plain);
   return plain;
 }
 
@@ -147,7 +147,7 @@ at::Tensor Operand::times_shared(const at::Tensor& columns) const {
 }
 
 bool is_divided(const at::Tensor& tensor) {
-  return tensor.defined() && paging::carries_divided_key(tensor) && !is_copy_view(tensor);
+  return tensor.defined() && interception::carries_divided_key(tensor) && !is_copy_view(tensor);
 }
 
 bool is_divided_parameter(const at::Tensor& tensor) { return is_divided(tensor) && division_of_parameter(tensor); }
@@ -189,12 +189,12 @@ void follow_part(const at::Tensor& tensor, const at::Tensor& part) {
 
 void mark_divided(const at::Tensor& parameter, const Division& division, const SharedRanks& ranks) {
   if (ranks->size() == 1) return;
-  paging::add_divided_key(parameter);
+  interception::add_divided_key(parameter);
   parameter.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<DivisionOfParameter>(division, ranks));
 }
 
 void unmark_divided(const at::Tensor& parameter) {
-  paging::remove_divided_key(parameter);
+  interception::remove_divided_key(parameter);
   parameter.unsafeGetTensorImpl()->set_backend_meta(nullptr);
 }
 

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "paging/interception/storage_state.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "parallel/tensor/conjugates.hpp"
 #include "parallel/tensor/division.hpp"
 #include "parallel/tensor/shared_gather.hpp"
 
 /// Divided tensors. User code sees an activation as a tensor of the whole sizes, without memory: it holds this rank's
 /// part, which has autograd's graph. A divided parameter is an ordinary tensor, this rank's part, that knows its
-/// division. Both carry paging::divided_key, by which operators are intercepted.
+/// division. Both carry interception::divided_key, by which operators are intercepted.
 namespace hortator::parallel {
 
 /// An argument of an operator.
@@ -73,7 +73,7 @@ class PartsOnly {
   PartsOnly() = default;
 
  private:
-  c10::impl::ExcludeDispatchKeyGuard guard_{paging::divided_key};
+  c10::impl::ExcludeDispatchKeyGuard guard_{interception::divided_key};
 };
 
 }  // namespace hortator::parallel

@@ -18,8 +18,9 @@
 
 #include "comm/self/self_communicator.hpp"
 #include "core/text/text.hpp"
-#include "paging/interception/operator_handlers.hpp"
-#include "paging/interception/weight_operators.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/operator_handlers.hpp"
+#include "interception/weight_operators.hpp"
 #include "parallel/tensor/copy_views.hpp"
 #include "parallel/tensor/operator_call.hpp"
 #include "parallel/tensor/trial.hpp"
@@ -60,7 +61,7 @@ struct GatheredArguments {
   Copies copies = {};
 
   c10::IValue whole(const c10::IValue& value) {
-    if (!paging::has_divided_tensor(value)) return value;
+    if (!interception::has_divided_tensor(value)) return value;
     if (value.isTensor()) return whole(operand_of(value.toTensor()));
     auto list = value.toList().copy();
     for (std::size_t i = 0; i < list.size(); ++i) list.set(i, whole(list.get(i)));
@@ -79,7 +80,7 @@ struct GatheredArguments {
 void refuse_writing(const OperatorCall& call) {
   for (std::size_t i = 0; i < call.count(); ++i) {
     const auto* alias = call.schema().arguments()[i].alias_info();
-    if (alias == nullptr || !alias->isWrite() || !paging::has_divided_tensor(call.argument(i))) continue;
+    if (alias == nullptr || !alias->isWrite() || !interception::has_divided_tensor(call.argument(i))) continue;
     throw_cannot(toString(call.op().operator_name()), "it changes the tensor in place, and has no rule for that",
                  "use the operator that returns a new tensor");
   }
@@ -88,7 +89,7 @@ void refuse_writing(const OperatorCall& call) {
 /// A divided parameter as an activation: operators that consist of others look at sizes, and a parameter has those of
 /// its part.
 c10::IValue with_whole_sizes(const c10::IValue& value) {
-  if (!paging::has_divided_tensor(value)) return value;
+  if (!interception::has_divided_tensor(value)) return value;
   if (value.isTensor()) {
     const auto& tensor = value.toTensor();
     if (!is_divided_parameter(tensor)) return tensor;
@@ -102,12 +103,11 @@ c10::IValue with_whole_sizes(const c10::IValue& value) {
 
 /// Runs the operators that make up this one; they are intercepted themselves.
 void open_composite(OperatorCall& call, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, paging::divided_key);
   for (std::size_t i = 0; i < call.count(); ++i) {
     const auto* alias = call.schema().arguments()[i].alias_info();
     if (alias == nullptr || !alias->isWrite()) call.set(i, with_whole_sizes(call.argument(i)));
   }
-  call.op().redispatchBoxed(keys & after_us, stack);
+  interception::pass_on(interception::divided_key, call.op(), keys, stack);
 }
 
 /// In a trial nothing can be gathered.
@@ -140,7 +140,7 @@ void run_whole(OperatorCall& call) {
 
 bool has_divided_argument(const OperatorCall& call) {
   for (std::size_t i = 0; i < call.count(); ++i) {
-    if (paging::has_divided_tensor(call.argument(i))) return true;
+    if (interception::has_divided_tensor(call.argument(i))) return true;
   }
   return false;
 }
@@ -164,9 +164,9 @@ void run_by_rule(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch:
 // A view of a divided weight has no memory of its own; that of its part tells what is attached to the weight.
 void run_divided(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto plain = [&] { run_by_rule(op, keys, stack); };
-  if (const auto position = paging::weight_position(op)) {
+  if (const auto position = interception::weight_position(op)) {
     const auto part = OperatorCall(op, *stack).operand(*position).tensor;
-    if (paging::run_weight_operator(op, *stack, *position, part, plain)) return;
+    if (interception::run_weight_operator(op, *stack, *position, part, plain)) return;
   }
   plain();
 }
@@ -211,7 +211,7 @@ void check_division() {
 }  // namespace
 
 void start_division() {
-  paging::handle_divided_tensors(&run_divided, &whole_values);
+  interception::handle_divided_tensors(&run_divided, &whole_values);
   [[maybe_unused]] static const bool works = (check_division(), true);
 }
 

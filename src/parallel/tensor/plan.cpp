@@ -128,15 +128,32 @@ void require_equal_parts(const TensorRule& rule, const PlannedParameter& paramet
                     .hint = "change parallel.tensor, pad the layer, or replicate it in the plan"});
 }
 
-void require_use(const TensorPlan& plan, const std::vector<PlannedParameter>& parameters) {
-  for (const auto& rule : plan) {
-    if (std::ranges::any_of(parameters, [&](const auto& one) { return fits(rule, one); })) continue;
-    const auto example = parameters.empty() ? std::string() : parameters.front().name;
-    throw UsageError({.what = text::concat("The pattern ", text::quote(rule.pattern),
-                                           " of the tensor-parallel plan fits no parameter of the model"),
-                      .why = "its layers would be replicated without notice",
-                      .hint = text::concat("parameters have names such as ", text::quote(example))});
+/// Names of layers as patterns have them: "layers.*.up" for "layers.0.up.weight", each once.
+std::vector<std::string> kinds_of_layers(const std::vector<PlannedParameter>& parameters) {
+  std::vector<std::string> kinds;
+  for (const auto& parameter : parameters) {
+    auto parts = text::split(layer_of(parameter.name), '.');
+    for (auto& part : parts)
+      if (!part.empty() && part.find_first_not_of("0123456789") == std::string::npos) part = "*";
+    auto kind = text::join(parts, ".");
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(std::move(kind));
   }
+  return kinds;
+}
+
+void require_use(const TensorPlan& plan, const std::vector<PlannedParameter>& parameters) {
+  std::vector<std::string> unused;
+  for (const auto& rule : plan) {
+    if (std::ranges::none_of(parameters, [&](const auto& one) { return fits(rule, one); }))
+      unused.push_back(text::quote(rule.pattern));
+  }
+  if (unused.empty()) return;
+  const bool is_one = unused.size() == 1;
+  throw UsageError(
+      {.what = text::concat(is_one ? "The pattern " : "The patterns ", text::join(unused),
+                            " of the tensor-parallel plan ", is_one ? "fits" : "fit", " no parameter of the model"),
+       .why = "layers would be replicated without notice",
+       .hint = text::concat("the model has the layers ", text::join(kinds_of_layers(parameters)))});
 }
 
 }  // namespace

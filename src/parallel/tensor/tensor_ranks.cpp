@@ -11,8 +11,8 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/dispatch_keys.hpp"
 #include "parallel/tensor/trial.hpp"
 
 namespace hortator::parallel {
@@ -20,7 +20,7 @@ namespace {
 
 /// While it lives, operators compute with the parts, and make no graph.
 struct WithParts {
-  c10::impl::ExcludeDispatchKeyGuard guard{paging::divided_key};
+  c10::impl::ExcludeDispatchKeyGuard guard{interception::divided_key};
   at::NoGradGuard no_grad{};
 };
 
@@ -82,7 +82,7 @@ at::Tensor TensorRanks::max(const at::Tensor& tensor) const { return reduce(tens
 at::Tensor TensorRanks::join(const at::Tensor& part, const Division& division) const {
   const WithParts here;
   if (is_trial_) throw TrialFailure();
-  const paging::Hold present(std::span(&part, 1), paging::Access::read);
+  const interception::Hold present(std::span(&part, 1), interception::Access::read);
   const auto input = part.detach().contiguous();
   auto sizes = input.sizes().vec();
   sizes.insert(sizes.begin(), size_);

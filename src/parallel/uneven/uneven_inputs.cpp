@@ -31,8 +31,8 @@ UnevenInputs::Announcement UnevenInputs::listen() const { return exchange(listen
 UnevenInputs::Announcement UnevenInputs::exchange(std::int64_t code) const {
   const AnyCallSite anywhere;
   const bool speaks = code != listener;
-  const auto highest = mpi::all_reduce(host_, speaks ? code * ranks + host_.rank() : listener, MPI_MAX);
-  const auto lowest = mpi::all_reduce(host_, speaks ? code : std::numeric_limits<std::int64_t>::max(), MPI_MIN);
+  const auto highest = mpi::all_reduce(host_, speaks ? code * ranks + host_.rank() : listener, mpi::Op::max);
+  const auto lowest = mpi::all_reduce(host_, speaks ? code : std::numeric_limits<std::int64_t>::max(), mpi::Op::min);
   const auto agreed = highest / ranks;
   if (agreed != listener && lowest != agreed) {
     throw UsageError({.what = text::concat("Ranks within join_uneven_inputs run different collectives: ",

@@ -3,7 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/TensorImpl.h>
 
-#include "paging/interception/storage_state.hpp"
+#include "interception/dispatch_keys.hpp"
 
 namespace hortator::parallel {
 
@@ -41,7 +41,7 @@ at::Tensor range_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRe
 
 at::Tensor held_memory(const at::Tensor& array) {
   auto memory = range_of(array, 0, array.sizes());
-  paging::remove_key(memory);
+  interception::remove_key(memory);
   return memory;
 }
 

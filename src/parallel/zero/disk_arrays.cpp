@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "formats/file/raw_file.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/device/memory.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "paging/stores/host_stores.hpp"
 #include "paging/stores/staged_store.hpp"
 
@@ -90,7 +90,7 @@ void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const
   const paging::Page page{.number = number, .positions = {{.storage = number, .bytes = bytes}}, .bytes = bytes};
   std::exception_ptr problem;
   try {
-    paging::own_memory(storage, paging::new_memory(bytes, placement_.device));
+    interception::own_memory(storage, interception::new_memory(bytes, placement_.device));
     values(i, arrays_[i].tensor);
   } catch (...) {
     problem = std::current_exception();
@@ -98,13 +98,13 @@ void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const
   try {
     all_or_none([&] {
       if (problem) std::rethrow_exception(problem);
-      store_->publish(page, {paging::memory_of(storage), bytes}).wait();
+      store_->publish(page, {interception::memory_of(storage), bytes}).wait();
     });
   } catch (...) {
-    paging::take_memory(storage, "");
+    interception::take_memory(storage, "");
     throw;
   }
-  paging::take_memory(storage, "");
+  interception::take_memory(storage, "");
 }
 
 at::Tensor DiskArrays::range(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const {

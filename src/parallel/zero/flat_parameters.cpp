@@ -10,15 +10,18 @@
 #include <exception>
 #include <hortator/error.hpp>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/claims.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "mpi/agree.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/int8_blocks.hpp"
+#include "parallel/zero/parameter_names.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -58,12 +61,6 @@ at::Tensor zeros_in_one_element(const at::Tensor& like) {
   return zeros;
 }
 
-/// Whether the parameter, or a module that it is in, is named.
-bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return parameter == name || parameter.starts_with(name + "."); });
-}
-
 }  // namespace
 
 FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
@@ -93,16 +90,6 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   machine::return_freed_memory();  // the parameters' former memory
 }
 
-void FlatParameters::check_residents(const std::vector<std::string>& names, const std::vector<Parameter>& parameters) {
-  for (const auto& name : names) {
-    const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
-    if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
-    throw UsageError(
-        {.what = text::concat("zero.keep_resident: the model has no parameter or module ", text::quote(name)),
-         .hint = "use names as named_parameters() returns them"});
-  }
-}
-
 std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {
   const auto found = numbers_.find(parameter.unsafeGetTensorImpl());
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
@@ -122,8 +109,8 @@ void FlatParameters::check_movable() const {
                         .why = "a model's parameters are sharded together, as dense tensors on one device",
                         .hint = "use ZeRO stage 0 for this model"});
     }
-    if (dynamic_cast<paging::Pager*>(paging::claim_of(tensor).provider) != nullptr) throw_offloaded(name);
-    const auto* memory = paging::memory_of(tensor.storage());
+    if (dynamic_cast<paging::Pager*>(interception::claim_of(tensor).provider) != nullptr) throw_offloaded(name);
+    const auto* memory = interception::memory_of(tensor.storage());
     if (memory == nullptr || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) continue;
     const auto* begin = reinterpret_cast<const char*>(memory) +
                         tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
@@ -298,7 +285,7 @@ void FlatParameters::check_can_lend() const {
   check_untouched();
 }
 
-void FlatParameters::lend() {
+void FlatParameters::lend(const Choice& choice) {
   const at::NoGradGuard no_grad;
   const PartsOnly each_rank_has;
   check_can_lend();
@@ -306,9 +293,12 @@ void FlatParameters::lend() {
   // A rank that has no memory for its copies takes part in the gathers that are left.
   std::exception_ptr problem;
   for (const auto flat : all_flats()) {
+    const auto chosen = chosen_in(flat, choice);
+    if (chosen.empty()) continue;
+    lent_items_.insert(lent_items_.end(), chosen.begin(), chosen.end());
     const auto present = hold_exact(flat);
     try {
-      if (!problem) copy_out(flat);
+      if (!problem) copy_out(chosen);
     } catch (...) {
       problem = std::current_exception();
     }
@@ -316,35 +306,51 @@ void FlatParameters::lend() {
   if (problem) std::rethrow_exception(problem);
 }
 
-void FlatParameters::copy_out(std::size_t flat) {
+std::vector<std::size_t> FlatParameters::chosen_in(std::size_t flat, const Choice& choice) const {
+  std::vector<std::size_t> chosen;
   for (const auto item : plan_.flats[flat].items) {
+    if (!choice || choice(parameters_[item].tensor)) chosen.push_back(item);
+  }
+  return chosen;
+}
+
+void FlatParameters::copy_out(const std::vector<std::size_t>& items) {
+  for (const auto item : items) {
     auto& tensor = parameters_[item].tensor;
     replace_data(tensor, tensor.detach().clone());
   }
 }
 
-void FlatParameters::lend_together(const mpi::Communicator& host) {
+void FlatParameters::lend_together(const mpi::Communicator& host, const Choice& choice) {
   mpi::all_or_none(host, [&] { check_can_lend(); });
   try {
-    mpi::all_or_none(host, [&] { lend(); });
+    mpi::all_or_none(host, [&] { lend(choice); });
   } catch (...) {
     take_back(/*keep_changes=*/false);
     throw;
   }
 }
 
+std::vector<std::size_t> FlatParameters::lent_flats() const {
+  std::set<std::size_t> flats;
+  for (const auto item : lent_items_) flats.insert(plan_.positions[item].flat);
+  return {flats.begin(), flats.end()};
+}
+
 void FlatParameters::take_back(bool keep_changes, comm::Communicator* replicas) {
   const at::NoGradGuard no_grad;
   const PartsOnly each_rank_has;
+  const auto flats = lent_flats();
+  const auto items = std::exchange(lent_items_, {});
   lent_ = false;
   if (keep_changes) arrive();
-  for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
-    write_owned(i);
-    if (replicas != nullptr) take_from_first(i, *replicas);
-    take_published(i);
+  for (const auto item : keep_changes ? items : std::vector<std::size_t>()) {
+    write_owned(item);
+    if (replicas != nullptr) take_from_first(item, *replicas);
+    take_published(item);
   }
-  for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_array(flat);
-  note_versions(all_flats());
+  for (const auto flat : flats) put_in_array(flat);
+  note_versions(flats);
   if (keep_changes) publish_all();
 }
 

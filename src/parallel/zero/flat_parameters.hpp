@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "interception/claimed_operators.hpp"
 #include "mpi/communicator.hpp"
-#include "paging/interception/interception.hpp"
 #include "parallel/zero/disk_arrays.hpp"
 #include "parallel/zero/peer_arrays.hpp"
 #include "parallel/zero/shard_plan.hpp"
@@ -27,7 +27,7 @@ enum class Masters { no, fp32 };
 struct ParameterPlacement {
   ArrayPlacement parameters = {};
   ArrayPlacement masters = {};
-  /// Parameters, or modules with all of theirs, that stay in memory; others are allowed (check_residents()).
+  /// Parameters, or modules with all of theirs, that stay in memory; others are allowed.
   std::vector<std::string> keep_resident = {};
   /// Each rank has its part of the parameters, in memory or offloaded, and no rank has all of them (peer_arrays.hpp).
   bool sharded = false;
@@ -80,9 +80,6 @@ class FlatParameters {
   FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters, const ShardLimits& limits,
                  Masters masters, const ParameterPlacement& placement = {}, const RankCoordination& ranks = {});
 
-  /// Throws UsageError for a name in ParameterPlacement::keep_resident that is none of the parameters' or modules'.
-  static void check_residents(const std::vector<std::string>& names, const std::vector<Parameter>& parameters);
-
   comm::Communicator& communicator() const { return communicator_; }
   c10::Device came_from() const { return came_from_; }  ///< where the parameters were before, and return to
   const ShardPlan& plan() const { return plan_; }
@@ -126,10 +123,12 @@ class FlatParameters {
   /// Sets the slice of a parameter to what was written where all ranks see it.
   void take_published(std::size_t parameter);
 
-  /// Gives each parameter a copy of this rank's own as its memory, to be read and written freely. @collective
-  void lend();
+  /// Which parameters are lent, the same on all ranks; one that is empty means all.
+  using Choice = std::function<bool(const at::Tensor& parameter)>;
+  /// Gives each chosen parameter a copy of this rank's own as its memory, to be read and written freely. @collective
+  void lend(const Choice& choice = {});
   /// lend() on all ranks of `host`; if one fails, all throw and nothing has changed. @collective
-  void lend_together(const mpi::Communicator& host);
+  void lend_together(const mpi::Communicator& host, const Choice& choice = {});
   bool is_lent() const { return lent_; }
   void check_can_lend() const;  ///< throws where lend() would: to be called before all ranks lend
   /// Ends lend(). What ranks have written to their slices is given to all (@collective), or nothing is. `replicas`: the
@@ -177,15 +176,17 @@ class FlatParameters {
   std::string names_in(std::size_t flat) const;
   std::vector<std::size_t> items_of(const std::vector<std::size_t>& flats) const;
   void put_in_array(std::size_t flat);
-  void copy_out(std::size_t flat);
+  void copy_out(const std::vector<std::size_t>& items);
+  std::vector<std::size_t> chosen_in(std::size_t flat, const Choice& choice) const;
+  std::vector<std::size_t> lent_flats() const;
   void take_from_first(std::size_t parameter, comm::Communicator& replicas);  ///< @collective
   void write_owned(std::size_t parameter);
   void make_slices(const ArrayPlacement& masters, const RankCoordination& ranks);
   void make_masters_on_disk(const ArrayPlacement& placement);
   std::vector<ArraySpec> specs_of(const std::vector<std::size_t>& flats, int parts) const;
-  comm::Work gather(std::size_t flat);                               ///< @collective
-  void exchange_by_file();                                           ///< @collective
-  std::unique_ptr<paging::Hold> hold_exact(std::size_t flat) const;  ///< @collective for sharded arrays
+  comm::Work gather(std::size_t flat);                                     ///< @collective
+  void exchange_by_file();                                                 ///< @collective
+  std::unique_ptr<interception::Hold> hold_exact(std::size_t flat) const;  ///< @collective for sharded arrays
   bool is_in_use_elsewhere(std::size_t parameter) const;
   void give_own_memory(std::size_t flat);                       ///< @collective for sharded arrays
   std::vector<std::size_t> flats_to_release(ReleaseMode mode);  ///< @collective where the mode is
@@ -215,7 +216,8 @@ class FlatParameters {
   std::vector<std::int64_t> slice_versions_;
   std::vector<at::Tensor> guards_;  ///< gradients of zeros for the slices, in one element each; empty until needed
   bool lent_ = false;
-  bool is_stale_ = false;  ///< this rank may not have what the others' slices hold
+  std::vector<std::size_t> lent_items_;  ///< the parameters that are lent
+  bool is_stale_ = false;                ///< this rank may not have what the others' slices hold
 };
 
 }  // namespace hortator::parallel

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "core/text/text.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
 #include "paging/stores/scratch.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "parallel/zero/flat_parameters.hpp"
@@ -21,7 +21,8 @@ namespace {
 /// Makes a tensor whose construction is deferred (DeferredConstruction).
 void make_values(const at::Tensor& tensor, const RankCoordination& ranks) {
   ranks.settle(tensor);
-  if (const auto former = paging::claim_of(tensor)) former.provider->hand_over(former.number, paging::Content::keep);
+  if (const auto former = interception::claim_of(tensor))
+    former.provider->hand_over(former.number, interception::Content::keep);
 }
 
 /// Frees its memory. It must get other memory before it is used again.
@@ -212,9 +213,9 @@ void FlatParameters::make_masters_on_disk(const ArrayPlacement& placement) {
 }
 
 // Keeps a sharded array present, as its parts are; null for others. @collective for sharded arrays
-std::unique_ptr<paging::Hold> FlatParameters::hold_exact(std::size_t flat) const {
+std::unique_ptr<interception::Hold> FlatParameters::hold_exact(std::size_t flat) const {
   if (!parts_[flat].defined()) return nullptr;
-  return std::make_unique<paging::Hold>(std::span(&arrays_[flat], 1), paging::Access::read_exact);
+  return std::make_unique<interception::Hold>(std::span(&arrays_[flat], 1), interception::Access::read_exact);
 }
 
 bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {

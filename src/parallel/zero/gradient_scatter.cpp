@@ -25,6 +25,10 @@ GradientScatter::GradientScatter(const ShardedModel& model, const DataParallel& 
   hook();
 }
 
+void GradientScatter::join_pass() {
+  if (!arrays_.empty()) begin();
+}
+
 void GradientScatter::make_arrays() {
   for (const auto& [parameters, ranks] : model_.groups()) make_arrays(*parameters, ranks);
   order_.resize(arrays_.size());

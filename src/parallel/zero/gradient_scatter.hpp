@@ -34,6 +34,7 @@ class GradientScatter final : public GradientPass {
  public:
   /// `is_paused`: gradients only add up for now, and need not be complete. @collective
   GradientScatter(const ShardedModel& model, const DataParallel& parallel, std::function<bool()> is_paused);
+  void join_pass() override;
   /// Ends all calls from backward.
   void retire() { hooks_.clear(); }
 

@@ -105,7 +105,7 @@ PeerStore::HeldPart PeerStore::hold_on_all(const paging::Page& page, PartsTravel
   HeldPart held;
   std::exception_ptr problem;
   try {
-    held.present = std::make_shared<paging::Hold>(std::span(&mine, 1), paging::Access::read);
+    held.present = std::make_shared<interception::Hold>(std::span(&mine, 1), interception::Access::read);
     if (travel == PartsTravel::cast) held.rounded = held_memory(mine).to(type);
     if (travel == PartsTravel::int8) held.rounded = pack_int8(held_memory(mine));
   } catch (...) {  // its part is on a disk, or there is no memory

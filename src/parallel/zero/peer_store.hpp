@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "interception/claimed_operators.hpp"
 #include "mpi/communicator.hpp"
-#include "paging/interception/interception.hpp"
 #include "paging/stores/store.hpp"
 
 namespace hortator::parallel {
@@ -53,6 +53,7 @@ class PeerStore final : public paging::Store {
   void advance() override { ranks_.peers.advance(); }
   /// Keeps this rank's part of the frame.
   comm::Work publish(const paging::Page& page, std::span<const std::byte> frame) override;
+  bool needs_ranks() const override { return true; }
   bool follows_storages() const override { return false; }
 
   bool take_divergence() override { return std::exchange(diverged_, false); }
@@ -61,7 +62,7 @@ class PeerStore final : public paging::Store {
   enum class PartsTravel { whole, cast, int8 };
   static constexpr std::int64_t ways_to_travel = 3;
   struct HeldPart {
-    std::shared_ptr<paging::Hold> present = {};
+    std::shared_ptr<interception::Hold> present = {};
     at::Tensor rounded = {};
   };
   const OwnedPart& part(const paging::Page& page) const { return parts_[static_cast<std::size_t>(page.number)]; }

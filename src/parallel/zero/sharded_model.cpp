@@ -48,10 +48,10 @@ void ShardedModel::publish_alone(bool in_common_memory) {
   for (const auto& group : groups_) group.parameters->publish_alone(in_common_memory);
 }
 
-void ShardedModel::lend_together(const mpi::Communicator& host) {
+void ShardedModel::lend_together(const mpi::Communicator& host, const FlatParameters::Choice& choice) {
   std::size_t lent = 0;
   try {
-    for (; lent < groups_.size(); ++lent) groups_[lent].parameters->lend_together(host);
+    for (; lent < groups_.size(); ++lent) groups_[lent].parameters->lend_together(host, choice);
   } catch (...) {
     while (lent > 0) groups_[--lent].parameters->take_back(/*keep_changes=*/false);
     throw;

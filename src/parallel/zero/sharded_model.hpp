@@ -46,7 +46,7 @@ class ShardedModel {
   void publish_all();  ///< @collective
   void publish_alone(bool in_common_memory);
   /// If one rank of `host` fails, all throw and nothing has changed. @collective
-  void lend_together(const mpi::Communicator& host);
+  void lend_together(const mpi::Communicator& host, const FlatParameters::Choice& choice = {});
   void take_back(bool keep_changes);  ///< @collective if changes are kept
   void release(
       FlatParameters::ReleaseMode mode = FlatParameters::ReleaseMode::collective);  ///< @collective where the mode is

@@ -29,6 +29,7 @@ struct Sharding {
   ArrayPlacement moments = {};     ///< where moments and fp32 copies are
   bool shards_parameters = false;  ///< no rank has all of them, since the group shares no memory
   std::vector<std::string> keep_resident = {};
+  std::vector<std::string> ignored = {};  ///< parameters, or modules, that are not sharded
   /// Whether a model whose forward pass computes in a 16-bit type has its parameters gathered in that type.
   bool casts_gathers = true;
   bool int8_gathers = false;  ///< whether matrices are gathered in int8 blocks

@@ -49,7 +49,7 @@ std::optional<machine::CpuSet> cpus_of_launcher() {
 void warn_of_cpus(const mpi::Communicator& comm, const std::string& host, const CpuUse& mine) {
   constexpr int none = std::numeric_limits<int>::max();
   const auto problem = cpu_warning(mine);
-  const int example = mpi::all_reduce(comm, problem.empty() ? none : comm.rank(), MPI_MIN);
+  const int example = mpi::all_reduce(comm, problem.empty() ? none : comm.rank(), mpi::Op::min);
   if (example == none) return;
   const auto text = mpi::broadcast(
       comm, std::string_view(text::concat("rank ", comm.rank(), " on ", host, " is slow: ", problem)), example);

@@ -26,7 +26,8 @@ std::vector<std::string> environment_warnings(const Topology& topology, const co
                                               const std::vector<std::string>& names) {
   std::vector<std::string> warnings;
   const auto node_file = variables("PBS_NODEFILE");
-  const int hosts = node_file && topology.size > 1 ? count_hosts(*node_file) : 0;
+  const bool is_chosen = variables("HORTATOR_RUN_NOTE").has_value();  // by hortator's launch or job, with spare hosts
+  const int hosts = node_file && !is_chosen && topology.size > 1 ? count_hosts(*node_file) : 0;
   if (hosts > topology.nodes) {
     warnings.push_back(
         text::concat("The PBS job has ", text::count(hosts, "host"), ", and this run uses ", topology.nodes,

@@ -4,23 +4,23 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
-#include <torch/library.h>
 #include <torch/version.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/registration.hpp"
 #include "runtime/generator_state.hpp"
 
 namespace hortator::runtime {
 namespace {
-
-// LibTorch gives this key a fallback that does nothing, and no operator a kernel for it. Only Python's export uses it.
-constexpr auto drawing_key = c10::DispatchKey::PreDispatch;
 
 thread_local OwnGenerator* current = nullptr;
 
@@ -49,7 +49,7 @@ void give_generator(const c10::FunctionSchema& schema, torch::jit::Stack& stack)
 
 void draw(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (current != nullptr) give_generator(op.schema(), *stack);
-  op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, drawing_key), stack);
+  interception::pass_on(interception::drawing_key, op, keys, stack);
 }
 
 bool draws(const c10::OperatorName& name) {
@@ -58,12 +58,12 @@ bool draws(const c10::OperatorName& name) {
   return op && std::ranges::any_of(op->schema().arguments(), is_generator);
 }
 
-void intercept_all() {
-  // Never destroyed: operators may run while static objects are destroyed.
-  static auto* library = new torch::Library(torch::Library::IMPL, "aten", drawing_key, __FILE__, __LINE__);
+void intercept_drawing() {
+  std::vector<std::string> operators;
   for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
-    if (draws(name)) library->impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&draw>());
+    if (draws(name)) operators.push_back(c10::toString(name));
   }
+  interception::intercept_operators(interception::drawing_key, interception::as_kernel<&draw>(), operators);
 }
 
 bool works() {
@@ -99,7 +99,9 @@ const at::Generator& OwnGenerator::seeded() {
   return generator_;
 }
 
-DrawFrom::DrawFrom(OwnGenerator& generator) : outer_(current), intercepts_(drawing_key) { current = &generator; }
+DrawFrom::DrawFrom(OwnGenerator& generator) : outer_(current), intercepts_(interception::drawing_key) {
+  current = &generator;
+}
 
 DrawFrom::~DrawFrom() { current = outer_; }
 
@@ -107,7 +109,7 @@ void intercept_random_operators() {
   static std::once_flag once;
   std::call_once(once, [] {
     try {
-      intercept_all();
+      intercept_drawing();
     } catch (const c10::Error& error) {
       throw_unsupported(error.what_without_backtrace());
     }

@@ -1,5 +1,6 @@
 #include "runtime/identity/launcher.hpp"
 
+#include <algorithm>
 #include <array>
 #include <hortator/error.hpp>
 
@@ -99,6 +100,16 @@ std::string cure(Launcher kind, std::string_view mpi_library) {
 std::string_view to_string(Launcher launcher) {
   constexpr std::array<std::string_view, 5> names = {"plain start", "mpirun", "srun", "PALS", "torchrun"};
   return names[static_cast<std::size_t>(launcher)];
+}
+
+bool is_of_launcher(std::string_view variable) {
+  constexpr std::array<std::string_view, 21> prefixes = {
+      "OMPI_COMM_",     "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+      "OMPI_UNIVERSE_", "OMPI_COMMAND=",  "OMPI_FILE_",   "OMPI_NUM_APP_", "OMPI_FIRST_",
+      "OMPI_APP_CTX_",  "PMIX_",          "PMI_",         "PMI2_",         "PRTE_",
+      "MV2_COMM_",      "PALS_",          "HYDI_",        "MPI_LOCAL",     "SLURM_",
+      "FLUX_"};
+  return std::ranges::any_of(prefixes, [&](auto prefix) { return variable.starts_with(prefix); });
 }
 
 LauncherFacts read_launcher(const core::Variables& variables) {

@@ -27,6 +27,9 @@ struct LauncherFacts {
   friend bool operator==(const LauncherFacts&, const LauncherFacts&) = default;
 };
 
+/// Whether a variable ("NAME=value") identifies this process as a rank of a job. A user's settings of an MPI do not.
+bool is_of_launcher(std::string_view variable);
+
 LauncherFacts read_launcher(const core::Variables& variables);
 
 /// The facts of this process, read in the first call. Call it before MPI starts, since some MPIs add to the

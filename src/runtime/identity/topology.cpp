@@ -29,7 +29,7 @@ Topology find_topology(const mpi::Communicator& comm, const mpi::Communicator& n
   return {.rank = comm.rank(),
           .size = comm.size(),
           .node = mpi::broadcast(node, leaders_before),
-          .nodes = mpi::all_reduce(comm, leaders_here, MPI_SUM),
+          .nodes = mpi::all_reduce(comm, leaders_here, mpi::Op::sum),
           .local_rank = node.rank(),
           .local_size = node.size()};
 }

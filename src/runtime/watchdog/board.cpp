@@ -1,31 +1,25 @@
 #include "runtime/watchdog/board.hpp"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "mpi/communicator.hpp"
 #include "runtime/identity/shared_name.hpp"
 #include "runtime/watchdog/process.hpp"
+#include "runtime/watchdog/status_page.hpp"
 
 namespace hortator::runtime {
 namespace {
 
 constexpr std::size_t text_bytes = 16000;
-constexpr int attempts = 100;
 
 }  // namespace
 
-// The version is odd while the text changes. Zeroes are an empty page.
 struct Board::Page {
-  std::atomic<std::uint64_t> version;
+  StatusPage<std::atomic<std::uint64_t>, text_bytes> status;
   std::atomic<std::uint64_t> beats;
   std::atomic<std::uint64_t> questions;
   std::atomic<int> last_signal;
-  std::atomic<std::uint64_t> chunks;  ///< of eight bytes that `text` holds
-  std::array<std::atomic<std::uint64_t>, text_bytes / 8> text;
 };
 
 Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank()) {
@@ -47,19 +41,8 @@ Board::Page* Board::page(int local_rank) const {
 }
 
 void Board::publish(const RankRecord& slot) {
-  auto message = to_json_within(slot, text_bytes);
   auto& own = *page(own_);
-  const auto length = message.size();
-  message.resize((length + 7) / 8 * 8, ' ');
-  const auto version = own.version.load(std::memory_order_relaxed);
-  own.version.store(version + 1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < message.size() / 8; ++i) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, message.data() + i * 8, 8);
-    own.text[i].store(word, std::memory_order_release);
-  }
-  own.chunks.store(message.size() / 8, std::memory_order_release);
-  own.version.store(version + 2, std::memory_order_release);
+  own.status.write(to_json_within(slot, text_bytes));
   own.beats.fetch_add(1, std::memory_order_release);
 }
 
@@ -95,18 +78,7 @@ std::uint64_t Board::count_questions() const {
 
 std::optional<RankRecord> Board::read(int local_rank) const {
   const auto* there = page(local_rank);
-  // A rank that was stopped in the middle of writing leaves the version odd.
-  for (int attempt = 0; there != nullptr && attempt < attempts; ++attempt) {
-    const auto version = there->version.load(std::memory_order_acquire);
-    const auto message = std::min<std::size_t>(there->chunks.load(std::memory_order_acquire), there->text.size());
-    std::string text(message * 8, ' ');
-    for (std::size_t i = 0; i < message; ++i) {
-      const auto word = there->text[i].load(std::memory_order_acquire);
-      std::memcpy(text.data() + i * 8, &word, 8);
-    }
-    if (version % 2 == 0 && version == there->version.load(std::memory_order_relaxed)) return slot_from_json(text);
-  }
-  return {};
+  return there != nullptr ? slot_from_json(there->status.read()) : std::nullopt;
 }
 
 std::vector<RankRecord> Board::read() const {

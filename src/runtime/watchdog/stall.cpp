@@ -216,6 +216,11 @@ Stall explain(const Search& search) {
   return stall;
 }
 
+// How long all ranks have been in the collective in which none is missing: a rank that came late has just entered it.
+double seconds_inside(const Stall::Side& side) {
+  return std::ranges::min(side.ranks, {}, [](const RankRecord* slot) { return slot->wait->seconds; })->wait->seconds;
+}
+
 bool is_due(const Search& search, const Stall& stall, double seconds, const StallLimits& patience) {
   const auto& culprits = stall.culprits;
   const auto is_traced = [](const RankRecord* slot) { return slot->life == RankLife::traced; };
@@ -225,7 +230,9 @@ bool is_due(const Search& search, const Stall& stall, double seconds, const Stal
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
   if (stall.kind == StallKind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
   if (seconds_of_mismatch(stall.sides).value_or(0) >= patience.for_a_circle) return true;
-  if (seconds < patience.of(stall.sides.front().wait)) return false;
+  const auto& side = stall.sides.front();
+  if (stall.kind == StallKind::inside) seconds = seconds_inside(side);
+  if (seconds < patience.of(side.wait)) return false;
   const auto frozen = [](const RankRecord* slot) { return is_frozen(*slot); };
   const auto excused = [](const RankRecord* slot) { return is_excused(*slot); };
   return stall.kind != StallKind::absent || std::ranges::any_of(culprits, frozen) ||

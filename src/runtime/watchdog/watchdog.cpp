@@ -234,6 +234,8 @@ void Watchdog::consider() {
   if (waited < std::max(next_attempt_, patience_.shortest())) return;
   const auto here = board_.read();
   if (!find_stall(here, patience_) && !(asks_early_ && somebody_waits_for_unknown(here))) return;
+  // A rank that was late, and has left meanwhile, looks like one that is gone: the wait for it may just be ending.
+  if (!rest(std::min(step_, milliseconds(100))) || !still_waits(waiting->visit)) return;
   const auto view = ask_everybody();
   const auto stall = find_stall(view.slots, patience_);
   if (stall && still_waits(waiting->visit) && rest(0ms)) report(*stall, view);

@@ -17,6 +17,7 @@ class ExportedFile : public Network {
 
   Tensors forward(const Tensors& inputs) override;
   void train(bool on = true) override;
+  const ExportedModule& model() const { return *model_; }
 
  private:
   std::shared_ptr<ExportedModule> model_;

@@ -28,7 +28,7 @@ UsageError Section::error(std::string_view key, const std::string& what, const s
 }
 
 const SettingNode* Section::find(std::string_view key) const {
-  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
+  known_.note(key);
   for (const auto& [name, value] : node_.entries) {
     if (name == key && value.shape != Shape::empty) return &value;
   }
@@ -142,15 +142,16 @@ std::vector<std::string> Section::names() const {
 }
 
 void Section::ignore(const std::vector<std::string>& keys) const {
-  known_.insert(known_.end(), keys.begin(), keys.end());
+  for (const auto& key : keys) known_.note(key);
 }
 
 void Section::finish() const {
+  const std::vector<std::string> known(known_.all().begin(), known_.all().end());
   std::vector<std::string> lines;
   for (const auto& [name, value] : node_.entries) {
-    if (std::ranges::find(known_, name) != known_.end()) continue;
+    if (known_.contains(name)) continue;
     lines.push_back(text::concat(file_, ':', value.line, ": ", path_of(name), " is not a known key; ",
-                                 text::suggestion(name, known_)));
+                                 text::suggestion(name, known)));
   }
   if (!lines.empty()) throw UsageError({.what = text::join(lines, "\n  ")});
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/read_keys.hpp"
 #include "simulation/sections/setting_node.hpp"
 
 namespace hortator::simulation {
@@ -63,7 +64,7 @@ class Section {
   SettingNode node_;
   std::string file_;
   std::string path_;
-  mutable std::vector<std::string> known_ = {};
+  mutable core::ReadKeys known_ = {};
 };
 
 }  // namespace hortator::simulation

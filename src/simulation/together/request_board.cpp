@@ -56,9 +56,21 @@ bool RequestBoard::post(const Tensors& tensors) {
   const bool has_room = put(rank(), tensors);
   if (!has_room) mine.layout = {};
   mine.posted_at.store(steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-  mine.progress.store(Progress::posted, std::memory_order_release);
-  common().posts.advance();
+  mine.progress.store(Progress::posted, std::memory_order_seq_cst);
+  if (have_all_posted()) {
+    common().posts.advance();
+  } else {
+    common().posts.advance_quietly();  // the last one wakes the server, which has nothing to do before
+  }
   return has_room;
+}
+
+// The last of several ranks that post at the same time sees all posts.
+bool RequestBoard::have_all_posted() const {
+  for (int rank = 1; rank < size(); ++rank) {
+    if (slot(rank).progress.load(std::memory_order_seq_cst) != Progress::posted) return false;
+  }
+  return true;
 }
 
 // An empty request, which this rank has not waited for.
@@ -89,7 +101,7 @@ RequestBoard::Progress RequestBoard::wait_for_results(Time deadline) {
     }
     const Time end_of_nap = now + naps.next();
     rounds.wait_while(round, is_late ? end_of_nap : std::min(deadline, end_of_nap), spins_);
-    mpi::keep_going(ranks_);
+    if (rounds.value() == round) mpi::keep_going(ranks_);
   }
 }
 
@@ -104,18 +116,15 @@ std::vector<int> RequestBoard::collect(std::chrono::nanoseconds patience) {
   Naps naps;
   for (;;) {
     const auto seen = posts.value();
-    bool are_complete = true;
     for (int rank = 1; rank < size(); ++rank) {
-      const bool has_posted = slot(rank).progress.load(std::memory_order_acquire) == Progress::posted;
-      are_complete = are_complete && has_posted;
-      if (!has_posted) continue;
+      if (slot(rank).progress.load(std::memory_order_acquire) != Progress::posted) continue;
       const Time posted_at(Time::duration(slot(rank).posted_at.load(std::memory_order_relaxed)));
       deadline = std::min<Time>(deadline, posted_at + patience);
     }
     const auto now = steady_clock::now();
-    if (are_complete || now >= deadline) break;
+    if (have_all_posted() || now >= deadline) break;
     posts.wait_while(seen, std::min<Time>(deadline, now + naps.next()), spins_);
-    mpi::keep_going(ranks_);
+    if (posts.value() == seen) mpi::keep_going(ranks_);
   }
   std::vector<int> taken;
   for (int rank = 1; rank < size(); ++rank) {

@@ -83,6 +83,7 @@ class RequestBoard {
   Common& common() const { return *reinterpret_cast<Common*>(memory_.part(0) + sizeof(Slot)); }
   std::byte* room(int rank) const { return memory_.part(rank) + sizeof(Slot) + sizeof(Common); }
   bool put(int rank, const Tensors& tensors);
+  bool have_all_posted() const;
   bool withdraw();
   void take_back();
 

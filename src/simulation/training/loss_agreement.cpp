@@ -24,7 +24,7 @@ CommonLoss agree_on_loss(const mpi::Communicator& comm, const mpi::LocalOutcome&
   std::array<double, count> sums = {
       outcome.failed ? 1.0 : 0.0,        asked == 0 ? 0 : asked * *mine.loss, asked, mine.weight,
       static_cast<double>(mine.samples), mine.is_finite ? 0.0 : 1.0,          call,  call * call};
-  mpi::all_reduce(comm, std::span<double>(sums), MPI_SUM);
+  mpi::all_reduce(comm, std::span<double>(sums), mpi::Op::sum);
   if (sums[failures] > 0) mpi::agree(comm, outcome);  // throws
   const auto ranks = static_cast<double>(comm.size());
   if (!are_equal(sums, ranks)) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
@@ -17,6 +18,7 @@
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "simulation/calls/local_outcome.hpp"
+#include "simulation/networks/exported_file.hpp"
 #include "simulation/networks/networks.hpp"
 #include "simulation/networks/standardized.hpp"
 #include "simulation/settings/model_parts.hpp"
@@ -168,11 +170,20 @@ TrainedModel::Weights TrainedModel::own_weights() const {
   return weights();
 }
 
-void TrainedModel::export_to(const char* folder) {
+void TrainedModel::export_to(const char* target) {
+  const auto* exported = dynamic_cast<const ExportedFile*>(network_.get());
+  bool is_program = false;
   all_succeed(comm(), [&] {
-    if (folder == nullptr) throw UsageError({.what = "hortator_export got no folder", .hint = "pass its name"});
+    if (target == nullptr) throw UsageError({.what = "hortator_export got no folder", .hint = "pass the name of one"});
+    is_program = std::string_view(target).ends_with(".pt2");
+    if (!is_program || exported != nullptr) return;
+    throw UsageError({.what = text::concat("hortator_export got the file ", text::quote(target), " for the model ",
+                                           text::quote(name_), ", which no .pt2 file was read for"),
+                      .why = "a .pt2 file holds the graph that Python exported, with other weights",
+                      .hint = "pass the name of a folder, or use a model of `type: exported`"});
   });
-  accelerator_.save_model(*prepared_, folder);
+  if (!is_program) return accelerator_.save_model(*prepared_, target);
+  exported->model().write(accelerator_, target);
 }
 
 TrainedModel::Tensors TrainedModel::outputs_of(const Tensors& inputs) {

@@ -80,7 +80,7 @@ class TrainedModel : public Handled<hortator_model, TrainedModel> {
   /// the same on all ranks; checks nothing where a rank has only parts of the parameters.
   void require_finite_parameters() const;
   /// Writes the weights to a folder. Throws UsageError on all ranks if one names none. @collective
-  void export_to(const char* folder);
+  void export_to(const char* target);
 
  private:
   using Tensors = std::vector<at::Tensor>;

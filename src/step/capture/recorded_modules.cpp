@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "paging/interception/storage_state.hpp"
+#include "interception/storage_memory.hpp"
 
 namespace hortator::step {
 namespace {
 
 const void* memory_of(const at::Tensor& tensor) {
-  return tensor.has_storage() ? paging::memory_of(tensor.storage()) : nullptr;
+  return tensor.has_storage() ? interception::memory_of(tensor.storage()) : nullptr;
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ bool Protection::agree(bool nonfinite) {
   if (!bad_loss_) bad_loss_ = votes_.count_bad_loss(host_);
   if (gradients_ == GradientView::separate) {
     const auto mine = static_cast<std::int64_t>(nonfinite);
-    nonfinite = mpi::all_reduce(host_, mine, MPI_MAX) != 0;
+    nonfinite = mpi::all_reduce(host_, mine, mpi::Op::max) != 0;
   }
   bad_gradient_ |= nonfinite;
   return *bad_loss_ || bad_gradient_;

@@ -7,9 +7,9 @@
 
 #include "core/text/text.hpp"
 #include "core/time.hpp"
+#include "interception/weight_operators.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "parallel/context/attention_interception.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/pipeline/stage_pass.hpp"
@@ -54,10 +54,13 @@ ModelCore::ModelCore(Components components)
       scatter_(std::move(components.scatter)) {
   if (staged_)
     stages_of_module_ = std::make_unique<parallel::StagesOfModule>(*module_, staged_->map(), *parallel_.stages);
-  paging::refresh_weights();
+  interception::refresh_weights();
   note_frozen_weights(module_->parameters());
-  reducer_->set_after_reduction([this] { after_reduction(); });
-  if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
+  const auto after = [this] { after_reduction(); };
+  scatter_ ? scatter_->set_after_reduction(after) : reducer_->set_after_reduction(after);
+  if (!scatter_) return;
+  scatter_->set_on_begin([this] { reducer_->join_pass(); });
+  reducer_->set_on_begin([this] { scatter_->join_pass(); });
 }
 
 bool ModelCore::is_replaced() const {
@@ -66,9 +69,19 @@ bool ModelCore::is_replaced() const {
   return !parameters_.empty() && std::none_of(parameters_.begin(), parameters_.end(), is_present);
 }
 
-void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_->finish(); }
-void ModelCore::interrupt_gradients() { scatter_ ? scatter_->interrupt() : reducer_->interrupt(); }
-void ModelCore::drop_interrupted_gradients() { scatter_ ? scatter_->drop_interrupted() : reducer_->drop_interrupted(); }
+// Where gradients are sharded, the reducer averages those of parameters that are not.
+void ModelCore::finish_gradients() {
+  if (scatter_) scatter_->finish();
+  reducer_->finish();
+}
+void ModelCore::interrupt_gradients() {
+  if (scatter_) scatter_->interrupt();
+  reducer_->interrupt();
+}
+void ModelCore::drop_interrupted_gradients() {
+  if (scatter_) scatter_->drop_interrupted();
+  reducer_->drop_interrupted();
+}
 
 std::vector<at::Tensor> ModelCore::gradient_holders() const {
   if (!scatter_) return module_->parameters();
@@ -76,6 +89,9 @@ std::vector<at::Tensor> ModelCore::gradient_holders() const {
   for (const auto& group : sharded_->groups()) {
     for (std::size_t i = 0; i < group.parameters->parameters().size(); ++i)
       holders.push_back(group.parameters->slice(i));
+  }
+  for (const auto& [name, parameter] : parameters_) {
+    if (!sharded_->find(parameter)) holders.push_back(parameter);
   }
   return holders;
 }
@@ -118,7 +134,7 @@ bool ModelCore::shares_buffers() const {
 void ModelCore::before_forward() {
   check_alive();
   if (staged_) require_pass();
-  paging::refresh_weights();
+  interception::refresh_weights();
   if (divided_) divided_->check_untouched();
   if (sharded_) sharded_->check_untouched();
   if (sharded_ && module_->is_training() && at::GradMode::is_enabled()) {
@@ -188,15 +204,15 @@ const mpi::Communicator& ModelCore::with_same_layers() const {
   return parallel_.stages != nullptr ? parallel_.stages->with_same_layers : parallel_.first_weights_host();
 }
 
-void ModelCore::lend_parameters() {
+void ModelCore::lend_parameters(const parallel::FlatParameters::Choice& choice) {
   if ((divided_ || staged_) && lends_ > 0) return void(++lends_);
   if (divided_) mpi::all_or_none(parallel_.first_weights_host(), [this] { divided_->check_untouched(); });
-  if (sharded_) sharded_->lend_together(with_same_layers());
+  if (sharded_) sharded_->lend_together(with_same_layers(), choice);
   lends_ = 1;
   try {
     if (divided_) divided_->lend_together(with_same_layers());
     if (staged_) lend_stages();
-    paging::refresh_weights();
+    interception::refresh_weights();
   } catch (...) {
     take_back_parameters(/*keep_changes=*/false);
     throw;
@@ -213,7 +229,7 @@ void ModelCore::take_back_parameters(bool keep_changes) {
   if (staged_) staged_->take_back();
   if (divided_) divided_->take_back(keep_changes);
   if (sharded_) sharded_->take_back(keep_changes);
-  paging::refresh_weights();
+  interception::refresh_weights();
 }
 
 void ModelCore::rejoin_moments(torch::optim::Optimizer* optimizer) const {
@@ -229,12 +245,19 @@ void ModelCore::rejoin_parameters() {
   }
 }
 
+void ModelCore::share_parameters(const std::vector<at::Tensor>& parameters, int root) const {
+  const at::NoGradGuard no_grad;
+  const parallel::PartsOnly each_rank_has;
+  for (const auto& parameter : parameters)
+    parallel::broadcast_through(parallel_.device, parameter, parallel_.first_weights(), root);
+}
+
 // Ranks without batches have reduced the others' gradients, and count them now.
 void ModelCore::copy_from(int root) {
   const parallel::PartsOnly each_rank_has;
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
-  reductions_ = mpi::all_reduce(parallel_.host, reductions_, MPI_MAX);
+  reductions_ = mpi::all_reduce(parallel_.host, reductions_, mpi::Op::max);
 }
 
 std::map<const void*, at::Tensor> ModelCore::buffers_of_first_rank() {

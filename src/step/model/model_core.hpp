@@ -99,6 +99,9 @@ class ModelCore {
 
   /// Makes autocast() compute in `precision`, on the device of the parameters.
   void compute_in(Precision precision, const AutocastOptions& options = {});
+  /// The type of results; nothing: fp32 in place of 16 bits.
+  std::optional<c10::ScalarType> output_type() const { return output_type_; }
+  void return_in(std::optional<c10::ScalarType> type) { output_type_ = type; }
   bool is_mixed() const { return autocast_type_.has_value(); }
   /// While the result lives, this thread computes in forward's precision.
   Autocast autocast() const { return Autocast(device_type_, autocast_type_, autocast_options_); }
@@ -109,9 +112,12 @@ class ModelCore {
   /// Gives all ranks `root`'s buffers, unless broadcast_buffers is off. @collective
   void share_buffers(int root = 0);
   /// Gives each rank its own copy of all sharded and divided parameters, whole, until take_back_parameters(). On an
-  /// error all ranks throw. If the model is divided, only the first of nested calls does anything. @collective
-  void lend_parameters();
+  /// error all ranks throw. If the model is divided, only the first of nested calls does anything. `choice`: of sharded
+  /// parameters, those that are lent. @collective
+  void lend_parameters(const parallel::FlatParameters::Choice& choice = {});
   bool is_lent() const { return lends_ > 0; }
+  /// All ranks that have the model, or stages of it.
+  const mpi::Communicator& all_ranks() const { return parallel_.first_weights_host(); }
   /// Ends the last lend_parameters(). What was written to the whole parameters is given to all ranks (@collective where
   /// they are sharded), or is lost. Does nothing unless they are lent.
   void take_back_parameters(bool keep_changes);
@@ -119,6 +125,9 @@ class ModelCore {
   void rejoin_moments(torch::optim::Optimizer* optimizer) const;
   /// Gives the module whole parameters that its ranks have divided, for good. @collective
   void rejoin_parameters();
+  /// Gives all ranks the values that rank `root` has of these parameters, which are whole on each rank: they are lent,
+  /// or nothing is sharded or divided. @collective
+  void share_parameters(const std::vector<at::Tensor>& parameters, int root) const;
   /// Gives all ranks `root`'s parameters and buffers, and compares replicas in the same passes again. @collective
   void copy_from(int root);
   /// Rank 0's buffers, by the TensorImpl of this rank's, where ranks have buffers of their own (ddp.broadcast_buffers
@@ -182,6 +191,7 @@ class ModelCore {
   c10::DeviceType device_type_ = c10::kCPU;
   std::optional<c10::ScalarType> autocast_type_;
   AutocastOptions autocast_options_ = {};
+  std::optional<c10::ScalarType> output_type_ = {};
   parallel::BufferBroadcast buffers_;
   bool buffers_are_stale_ = true;  ///< forward may have changed them since the last broadcast
   double buffer_seconds_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <string_view>
 #include <utility>
 
 #include "core/text/text.hpp"
@@ -10,7 +11,16 @@ namespace hortator::step {
 
 namespace {
 
-bool is_removed(const std::shared_ptr<ModelHook>& hook) { return !hook->before_forward && !hook->after_forward; }
+bool is_removed(const std::shared_ptr<ModelHook>& hook) {
+  return !hook->before_forward && !hook->on_arguments && !hook->after_forward;
+}
+
+void require_count(std::size_t left, std::size_t count, std::string_view when, std::string_view what) {
+  if (left == count) return;
+  throw UsageError({.what = text::concat("A hook ", when, " a model's forward left ", left, " ", what, " of ", count),
+                    .why = text::concat("the tensors of forward's ", what, " are set to them, in their order"),
+                    .hint = "replace tensors, and neither remove nor add any"});
+}
 
 }  // namespace
 
@@ -32,15 +42,23 @@ void ModelHooks::before_forward(torch::nn::Module& module) const {
   }
 }
 
+bool ModelHooks::any_on_arguments() const {
+  return std::ranges::any_of(hooks_, [](const auto& hook) { return static_cast<bool>(hook->on_arguments); });
+}
+
+void ModelHooks::on_arguments(torch::nn::Module& module, std::vector<at::Tensor>& arguments) const {
+  const auto count = arguments.size();
+  for (const auto& hook : std::vector(hooks_)) {
+    if (const auto call = hook->on_arguments) call(module, arguments);
+    require_count(arguments.size(), count, "before", "arguments");
+  }
+}
+
 void ModelHooks::after_forward(torch::nn::Module& module, std::vector<at::Tensor>& results) const {
   const auto count = results.size();
   for (const auto& hook : std::vector(hooks_)) {
     if (const auto call = hook->after_forward) call(module, results);
-    if (results.size() == count) continue;
-    throw UsageError(
-        {.what = text::concat("A hook after a model's forward left ", results.size(), " results of ", count),
-         .why = "the tensors of forward's result are set to them, in their order",
-         .hint = "replace tensors, and neither remove nor add any"});
+    require_count(results.size(), count, "after", "results");
   }
 }
 

@@ -21,7 +21,11 @@ class ModelHooks {
   };
   HookCounts counts() const;
 
+  bool any_on_arguments() const;
+
   void before_forward(torch::nn::Module& module) const;
+  /// Throws UsageError if a hook changes the number of arguments.
+  void on_arguments(torch::nn::Module& module, std::vector<at::Tensor>& arguments) const;
   /// Throws UsageError if a hook changes the number of results.
   void after_forward(torch::nn::Module& module, std::vector<at::Tensor>& results) const;
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "machine/memory/recycling_allocator.hpp"
@@ -11,6 +12,7 @@
 #include "parallel/pipeline/stage_ranks.hpp"
 #include "parallel/pipeline/staged_module.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
+#include "parallel/zero/parameter_names.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "step/model/model_core.hpp"
 
@@ -47,9 +49,28 @@ std::vector<at::Tensor> learning(const std::vector<parallel::NamedParameter>& pa
 // here, so that the reducer notices when one is unfrozen.
 std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& parallel,
                                                  std::vector<parallel::NamedParameter> parameters) {
-  if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
-    std::erase_if(parameters, [](const auto& one) { return one.tensor.requires_grad(); });
+  if (parallel.sharding == nullptr || !parallel.sharding->scatters_gradients()) return parameters;
+  std::erase_if(parameters, [&](const auto& one) {
+    return one.tensor.requires_grad() && !parallel::is_among(parallel.sharding->ignored, one.name);
+  });
   return parameters;
+}
+
+// Where gradients are sharded, those of ignored parameters are averaged in a pass of their own.
+parallel::DataParallel binding_of_reducer(const parallel::DataParallel& parallel) {
+  auto binding = parallel;
+  if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
+    binding.common_pass = parallel.common_pass_of_ignored;
+  return binding;
+}
+
+// Parameters that are not sharded, though others are, are on the device. @collective where they are constructed
+void place_ignored(const std::vector<parallel::NamedParameter>& parameters, const parallel::DataParallel& parallel,
+                   const std::function<void(const at::Tensor&)>& settle) {
+  for (const auto& [name, tensor] : parameters) {
+    settle(tensor);
+    if (tensor.device() != parallel.device) tensor.set_data(tensor.detach().to(parallel.device));
+  }
 }
 
 // Sizes of flat arrays. A rank holds about three arrays of gradients beside its slices: one that waits for its last
@@ -156,16 +177,22 @@ std::unique_ptr<parallel::DividedModule> divide(torch::nn::Module& module, const
 
 using FlatList = std::vector<parallel::FlatParameters::Parameter>;
 
+// Constructs a parameter, or this rank's part of it, if that was deferred. `divided` may be null. Called on all ranks.
+std::function<void(const at::Tensor&)> settling_of_parts(const parallel::DataParallel& parallel,
+                                                         parallel::DividedModule* divided) {
+  return [&parallel, divided](const at::Tensor& parameter) {
+    if (divided != nullptr && divided->awaits_part(parameter))
+      divided->make_part(parameter, [&](const auto& whole) { make_values(whole, parallel); });
+    make_values(parameter, parallel);
+  };
+}
+
 // Parameters in the arrays of one group of ranks. Those whose construction was deferred are constructed here, one after
 // the other, and get rank 0's values. `divided` may be null. @collective
 std::unique_ptr<parallel::FlatParameters> flatten(FlatList parameters, const parallel::DataParallel& parallel,
                                                   const parallel::ShardRanks& ranks, parallel::DividedModule* divided) {
   const auto& sharding = *parallel.sharding;
-  const auto settle = [&](const at::Tensor& parameter) {
-    if (divided != nullptr && divided->awaits_part(parameter))
-      divided->make_part(parameter, [&](const auto& whole) { make_values(whole, parallel); });
-    make_values(parameter, parallel);
-  };
+  const auto settle = settling_of_parts(parallel, divided);
   const auto limits = array_limits(parallel, parameters);
   return std::make_unique<parallel::FlatParameters>(
       ranks.group, std::move(parameters), limits, sharding.masters,
@@ -190,8 +217,19 @@ std::unique_ptr<parallel::ShardedModel> shard(const parallel::DataParallel& para
   if (parallel.sharding == nullptr) return nullptr;
   const auto& sharding = *parallel.sharding;
   FlatList all;
-  for (const auto& [name, tensor] : parameters) all.push_back({.name = name, .tensor = tensor});
-  parallel::FlatParameters::check_residents(sharding.keep_resident, all);
+  std::vector<parallel::NamedParameter> ignored;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : parameters) {
+    names.push_back(name);
+    if (parallel::is_among(sharding.ignored, name)) {
+      ignored.push_back({.name = name, .tensor = tensor});
+    } else {
+      all.push_back({.name = name, .tensor = tensor});
+    }
+  }
+  parallel::require_known("zero.keep_resident", sharding.keep_resident, names);
+  parallel::require_known("zero.ignore", sharding.ignored, names);
+  place_ignored(ignored, parallel, settling_of_parts(parallel, divided));
   const auto is_common = [&](const auto& one) { return !sharding.experts || !parallel::is_divided(one.tensor); };
   const auto first = std::stable_partition(all.begin(), all.end(), is_common);
   FlatList experts(first, all.end());
@@ -244,7 +282,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
   auto own = learning(untaken);
   auto sharded = shards ? shard(parallel, untaken, divided.get()) : nullptr;
   auto averaged = learns ? to_average(parallel, std::move(untaken)) : std::vector<parallel::NamedParameter>();
-  auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), parallel);
+  auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), binding_of_reducer(parallel));
   auto scatter = make_scatter(learns ? sharded.get() : nullptr, parallel, *reducer);
   return std::make_shared<ModelCore>(Components{.module = module,
                                                 .name = std::move(name),

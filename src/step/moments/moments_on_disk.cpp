@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/text/text.hpp"
-#include "paging/interception/claims.hpp"
+#include "interception/claims.hpp"
 #include "step/moments/optimizer_fields.hpp"
 
 namespace hortator::step {
@@ -71,7 +71,7 @@ void require_known_moments(const torch::optim::Optimizer& optimizer) {
 void MomentsOnDisk::keep(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners) {
   bool all = true;
   for_each_moment(optimizer, owners, [&](const Owner& owner, const at::Tensor& moment) {
-    all = all && moment.defined() && (is_empty(owner) || paging::claim_of(moment));
+    all = all && moment.defined() && (is_empty(owner) || interception::claim_of(moment));
   });
   if (!all) move(optimizer, owners);
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "interception/dispatch_keys.hpp"
 #include "machine/device/device.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "step/step_ahead.hpp"
 
 namespace hortator::step {
@@ -46,7 +46,7 @@ bool has_duplicates(const std::vector<at::Tensor>& parameters) {
 
 bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::Tensor& memory) {
   constexpr std::size_t max_bytes_per_call = std::size_t{4} << 20;
-  const bool is_paged = paging::carries_key(parameter) || (memory.defined() && paging::carries_key(memory));
+  const bool is_paged = interception::carries_key(parameter) || (memory.defined() && interception::carries_key(memory));
   return (!parameter.is_cpu() && !is_paged) || bytes < max_bytes_per_call;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/text/pattern.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::detail {
@@ -46,24 +47,12 @@ std::string_view short_name(std::string_view name) {
   return name;
 }
 
-bool fits_pattern(std::string_view name, std::string_view pattern) {
-  const auto star = pattern.find('*');
-  if (star == std::string_view::npos) return name == pattern;
-  if (!name.starts_with(pattern.substr(0, star))) return false;
-  name.remove_prefix(star);
-  pattern.remove_prefix(star + 1);
-  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped) {
-    if (fits_pattern(name.substr(skipped), pattern)) return true;
-  }
-  return false;
-}
-
 bool has_class(std::string_view class_name, const RecomputeLayersOptions& options) {
   return std::ranges::any_of(options.classes, [&](const auto& asked) { return short_name(asked) == class_name; });
 }
 
 bool has_name(const std::string& name, const RecomputeLayersOptions& options) {
-  return std::ranges::any_of(options.names, [&](const auto& pattern) { return fits_pattern(name, pattern); });
+  return std::ranges::any_of(options.names, [&](const auto& pattern) { return text::fits_pattern(name, pattern); });
 }
 
 bool matches(const std::string& name, const torch::nn::Module& layer, const RecomputeLayersOptions& options) {

@@ -13,7 +13,8 @@ Course course_by_factor(std::string name, std::function<double(std::int64_t)> fa
       .name = std::move(name),
       .setting = [factor = std::move(factor)](std::size_t, double base_lr,
                                               std::int64_t step) { return GroupSetting{.lr = base_lr * factor(step)}; },
-      .milestones = std::move(milestones)};
+      .milestones = std::move(milestones),
+      .scales = true};
 }
 
 double* momentum_of(torch::optim::OptimizerOptions& options) {

@@ -24,6 +24,7 @@ struct Course {
   std::function<GroupSetting(std::size_t group, double base_lr, std::int64_t step)> setting = {};
   std::vector<Milestone> milestones = {};
   std::optional<std::int64_t> total_steps = {};  ///< undefined after this step
+  bool scales = false;                           ///< the rate is the base rate times a number of the step
 };
 
 /// A course whose rate is each group's base rate times `factor`.

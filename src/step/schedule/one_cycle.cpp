@@ -5,9 +5,9 @@
 #include <numbers>
 
 #include "core/text/text.hpp"
-#include "step/schedule/course_schedule.hpp"
+#include "step/schedule/courses.hpp"
 
-namespace hortator {
+namespace hortator::step {
 namespace {
 
 enum class RateLevel { first, peak, last };
@@ -70,23 +70,26 @@ void check(const OneCycle& options, torch::optim::Optimizer& optimizer) {
   options.max_lr.check(groups, "max_lr");
   options.base_momentum.check(groups, "base_momentum");
   options.max_momentum.check(groups, "max_momentum");
-  for (auto& group : optimizer.param_groups()) {
-    if (options.cycle_momentum && step::momentum_of(group.options()) == nullptr) {
-      throw UsageError({.what = "one_cycle cannot cycle the momentum of an optimizer that has none",
-                        .why = "it sets the momentum of SGD and RMSprop, and the first beta of Adam and AdamW",
-                        .hint = "set cycle_momentum = false"});
-    }
-  }
+  if (options.cycle_momentum) require_momentum(optimizer, "one_cycle");
 }
 
 }  // namespace
 
-Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) {
+void require_momentum(torch::optim::Optimizer& optimizer, const char* schedule) {
+  for (auto& group : optimizer.param_groups()) {
+    if (momentum_of(group.options()) != nullptr) continue;
+    throw UsageError({.what = text::concat(schedule, " cannot cycle the momentum of an optimizer that has none"),
+                      .why = "it sets the momentum of SGD and RMSprop, and the first beta of Adam and AdamW",
+                      .hint = "set cycle_momentum = false"});
+  }
+}
+
+Course course_of(const OneCycle& options, torch::optim::Optimizer& optimizer) {
   check(options, optimizer);
   const auto setting = [options, phases = phases_of(options)](std::size_t group, double, std::int64_t step) {
     const auto [phase, progress] = position(phases, step);
-    step::GroupSetting at{.lr = between(rate_at(phase.from, options, group), rate_at(phase.to, options, group),
-                                        progress, options.anneal)};
+    GroupSetting at{.lr = between(rate_at(phase.from, options, group), rate_at(phase.to, options, group), progress,
+                                  options.anneal)};
     if (options.cycle_momentum) {
       at.momentum = between(momentum_at(phase.from, options, group), momentum_at(phase.to, options, group), progress,
                             options.anneal);
@@ -94,11 +97,18 @@ Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) 
     return at;
   };
   const auto peak = std::max(0.0, std::ceil(phases_of(options).front().end));
-  return step::make_schedule(optimizer, {.name = "one_cycle",
-                                         .setting = setting,
-                                         .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)},
-                                                        {"the schedule ends", options.total_steps}},
-                                         .total_steps = options.total_steps});
+  return {.name = "one_cycle",
+          .setting = setting,
+          .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)}, {"the schedule ends", options.total_steps}},
+          .total_steps = options.total_steps};
+}
+
+}  // namespace hortator::step
+
+namespace hortator {
+
+Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) {
+  return step::make_schedule(optimizer, step::course_of(options, optimizer));
 }
 
 }  // namespace hortator

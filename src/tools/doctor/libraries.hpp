@@ -18,6 +18,7 @@ struct LibraryFacts {
   std::string mpi_loaded = "";
   std::vector<std::string> mpi_files = {};
   std::string mpirun = "";      ///< what mpirun --version prints; empty: none on PATH
+  bool serves_mpirun = false;   ///< this build has a library for its MPI, which is another one
   std::string own_mpirun = "";  ///< the launcher of `hortator launch`; empty: none
   std::string hdf5_built = "";
   formats::Hdf5Library hdf5_loaded = {};

@@ -77,6 +77,7 @@ LibraryFacts inspect_libraries() {
           .mpi_loaded = mpi::library_version(),
           .mpi_files = mpi::loaded_libraries(),
           .mpirun = text::first_line(output_of("mpirun --version")),
+          .serves_mpirun = has_library_for(identify_mpirun("mpirun")),
           .own_mpirun = own_mpirun().value_or(launching::Mpirun{.program = ""}).program,
           .hdf5_built = formats::built_hdf5_version(),
           .hdf5_loaded = formats::loaded_hdf5(),

@@ -32,6 +32,8 @@ Finding judge_mpirun(const LibraryFacts& libraries) {
     return {"mpirun", note, "none on PATH", "needed without srun: load the MPI module that Hortator was built with"};
   }
   if (mpi::is_compatible(libraries.mpi_loaded, libraries.mpirun)) return {"mpirun", ok, libraries.mpirun};
+  if (libraries.serves_mpirun)
+    return {"mpirun", ok, text::concat(libraries.mpirun, ", for which this build has a library of its own")};
   const auto message = text::concat("the one on PATH belongs to another MPI (", libraries.mpirun, ") than Hortator's (",
                                     libraries.mpi_loaded, "): every rank would run as a separate one-rank job");
   if (!own.empty()) {

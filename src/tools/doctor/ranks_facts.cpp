@@ -83,10 +83,10 @@ ClockFacts inspect_clocks(const mpi::Communicator& comm) {
     const double difference = now() - mpi::broadcast(comm, now());
     if (std::abs(difference) < std::abs(mine)) mine = difference;
   }
-  const double ahead = mpi::all_reduce(comm, mine, MPI_MAX);
-  const double behind = -mpi::all_reduce(comm, mine, MPI_MIN);
+  const double ahead = mpi::all_reduce(comm, mine, mpi::Op::max);
+  const double behind = -mpi::all_reduce(comm, mine, mpi::Op::min);
   const bool is_worst = std::abs(mine) >= std::max(ahead, behind);
-  const int guilty = mpi::all_reduce(comm, is_worst ? comm.rank() : comm.size(), MPI_MIN);
+  const int guilty = mpi::all_reduce(comm, is_worst ? comm.rank() : comm.size(), mpi::Op::min);
   const auto host = mpi::broadcast(comm, std::string_view(mpi::host_name()), guilty == comm.size() ? 0 : guilty);
   return {.max_behind = std::max(behind, 0.0), .max_ahead = std::max(ahead, 0.0), .worst = host};
 }

@@ -7,6 +7,7 @@
 #include <hortator/error.hpp>
 #include <iostream>
 #include <set>
+#include <utility>
 
 #include "core/environment/environment.hpp"
 #include "core/environment/known_variables.hpp"
@@ -80,6 +81,15 @@ bool open_mpi_has(const std::string& component) {
   return run_command("ompi_info --parsable").output.find(component) != std::string::npos;
 }
 
+// Open MPI notices after two minutes that a host has vanished from the network, rather than after eight.
+void shorten_keepalive() {
+  for (const auto& [name, value] : {std::pair("OMPI_MCA_oob_tcp_keepalive_time", "60"),
+                                    {"OMPI_MCA_oob_tcp_keepalive_intvl", "15"},
+                                    {"OMPI_MCA_oob_tcp_keepalive_probes", "4"}}) {
+    setenv(name, value, /*overwrite=*/0);
+  }
+}
+
 // Open MPI's own support for LSF counts; otherwise the list of hosts and blaunch do the same.
 void detect_lsf(launching::LaunchEnvironment& facts) {
   facts.in_other_batch_job = true;
@@ -110,6 +120,7 @@ void detect_batch_job(launching::LaunchEnvironment& facts) {
   if (find_program("pbs_tmrsh") || std::filesystem::exists(variable("PBS_CONF_FILE").value_or("/etc/pbs.conf")))
     facts.agent = (data_folder() / "jobs" / "pbs_agent.sh").string();
   facts.pbs_cpus = job->cpus;
+  if (job->hosts.size() > 1) facts.slots_of_host = job->slots_of_host;
   facts.shares_node = job->cpus_of_host && facts.cpus > *job->cpus_of_host;
   // At qdel PBS signals mpirun, too, which would kill the ranks one second later. PBS itself kills after ten.
   for (const auto* name : {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"})
@@ -147,7 +158,10 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
     facts.mpi = built_mpirun().flavor;
     return facts;
   }
-  set_mpirun(mpirun_for(settings), facts);
+  const auto mpirun = mpirun_for(settings);
+  load_library_for(mpirun);
+  set_mpirun(mpirun, facts);
+  shorten_keepalive();
   detect_batch_job(facts);
   return facts;
 }

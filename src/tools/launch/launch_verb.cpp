@@ -137,6 +137,7 @@ int launch_verb(const Arguments& arguments) {
   const auto on_checkpoint = on_checkpoint_of(settings);
   note_assumed_ranks(request);
   const auto facts = detect_environment(settings);
+  launching::place_on_hosts(request, facts.slots_of_host, nodes_at_hand());
   if (const auto waiting = launching::thread_waiting(request, facts)) request.variables.push_back(*waiting);
   add_profiler(request, settings, facts, values.contains("json") || values.contains("dry-run"));
   const auto command = launching::command_line(request, facts);

@@ -13,6 +13,13 @@ namespace hortator::tools {
 /// exists.
 std::optional<launching::Mpirun> own_mpirun();
 
+/// Whether this installation has a library for an MPI that it was not built with first, and whose mpirun this is.
+bool has_library_for(const launching::Mpirun& mpirun);
+
+/// Gives the programs of another MPI that this installation is built for, whose mpirun this is, their library: later
+/// processes of this one inherit it.
+void load_library_for(const launching::Mpirun& mpirun);
+
 /// Identifies a launcher of any MPI by what it prints for --version.
 launching::Mpirun identify_mpirun(const std::string& program);
 

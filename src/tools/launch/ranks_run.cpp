@@ -118,6 +118,7 @@ AttemptEnd run_once(launching::LaunchRequest request, const launching::LaunchEnv
   if (!by_srun) {
     supervision.grace = time_to_save;
     supervision.stops_when_asked = [&] { return note.stops_when_asked(); };
+    supervision.has_failed = [&] { return note.has_begun() && has_failure(note.folder(), start.of_files); };
   }
   auto end = supervise(launching::command_line(request, facts), std::move(supervision));
   if (end.code == 0 && note.has_stopped()) end.code = stopped_code;

@@ -58,6 +58,8 @@ bool is_sent_to_us_only(const siginfo_t& info) { return info.si_signo != SIGINT 
 using Clock = std::chrono::steady_clock;
 // How long a SIGUSR1 is held for a program that does not report that it has begun: it may not be one of Hortator's.
 constexpr std::chrono::seconds max_hold(30);
+constexpr std::chrono::seconds time_between_looks(5);
+constexpr std::chrono::seconds max_time_to_end(60);  // of a launcher whose ranks have failed
 
 // Forwards signals to the launcher `child` and waits for its end.
 class Wait {
@@ -73,6 +75,7 @@ class Wait {
       if (signal > 0 && signal != SIGCHLD) take(signal, info);
       forward_held();
       if (supervision_.meanwhile) supervision_.meanwhile();
+      end_stuck();
       int status = 0;
       if (waitpid(child_, &status, WNOHANG) != child_) continue;
       return {.code = code_after_signals(code_of(status)), .was_signalled = was_signalled_};
@@ -97,6 +100,16 @@ class Wait {
     if (!held_until_ || (!has_begun() && Clock::now() < *held_until_)) return;
     held_until_.reset();
     kill(child_, SIGUSR1);
+  }
+
+  void end_stuck() {
+    const auto now = Clock::now();
+    if (!supervision_.has_failed || now < next_look_) return;
+    next_look_ = now + time_between_looks;
+    if (!failed_at_ && supervision_.has_failed()) failed_at_ = now;
+    if (!failed_at_ || now - *failed_at_ < max_time_to_end) return;
+    std::cerr << "hortator: the launcher does not end, a minute after the ranks have failed: it is killed" << std::endl;
+    kill(child_, SIGKILL);
   }
 
   int code_after_signals(int code) const {
@@ -130,7 +143,9 @@ class Wait {
   Supervision supervision_;
   int interrupts_ = 0;
   bool was_signalled_ = false;
-  bool ended_early_ = false;                     ///< by a SIGTERM before the program had begun
+  bool ended_early_ = false;  ///< by a SIGTERM before the program had begun
+  Clock::time_point next_look_;
+  std::optional<Clock::time_point> failed_at_;
   std::optional<Clock::time_point> held_until_;  ///< set while a SIGUSR1 waits for the program to begin
 };
 
@@ -179,9 +194,12 @@ LauncherEnd supervise(const std::vector<std::string>& command, Supervision super
   return end;
 }
 
+bool has_failure(const std::filesystem::path& folder, std::filesystem::file_time_type since) {
+  return read_newer(folder / "failure.json", since).is_object();
+}
+
 bool has_record(const std::filesystem::path& folder, std::filesystem::file_time_type since) {
-  return is_stopped(read_newer(folder / "outcome.json", since)) ||
-         read_newer(folder / "failure.json", since).is_object();
+  return is_stopped(read_newer(folder / "outcome.json", since)) || has_failure(folder, since);
 }
 
 int recorded_code(const std::filesystem::path& folder, std::filesystem::file_time_type since, int code) {

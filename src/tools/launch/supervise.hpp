@@ -26,6 +26,9 @@ struct Supervision {
   std::function<bool()> stops_when_asked = {};
   /// Called several times a second while the launcher runs. It must not block or throw.
   std::function<void()> meanwhile = {};
+  /// Whether the ranks have recorded why they failed; asked every few seconds. A launcher that still runs a minute
+  /// later is killed: an mpirun waits for ever for a host that it cannot reach. Unset: they have not.
+  std::function<bool()> has_failed = {};
   /// Receives what the launcher reports on its standard error about the end of the job; null: its standard error is
   /// that of this process.
   launching::LauncherOutput* output = nullptr;
@@ -49,6 +52,9 @@ sigset_t stopping_signals();
 /// The exit code that the ranks recorded in `folder`, which launchers do not always pass on: 75 for a run that stopped
 /// on purpose, that of the failed rank for a failed run. Returns `code` if no record is newer than `since`.
 int recorded_code(const std::filesystem::path& folder, std::filesystem::file_time_type since, int code);
+
+/// Whether the ranks recorded in `folder` since then why the run failed.
+bool has_failure(const std::filesystem::path& folder, std::filesystem::file_time_type since);
 
 /// Whether the ranks recorded in `folder` since then that the run stopped on purpose, or why it failed.
 bool has_record(const std::filesystem::path& folder, std::filesystem::file_time_type since);

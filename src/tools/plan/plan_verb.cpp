@@ -8,6 +8,7 @@
 #include "planning/choice.hpp"
 #include "tools/command_line/command_line.hpp"
 #include "tools/launch/launch_environment.hpp"
+#include "tools/plan/check.hpp"
 #include "tools/plan/plan_view.hpp"
 #include "tools/verbs.hpp"
 
@@ -30,10 +31,11 @@ Options plan_options() {
       "16bit", "the program computes in bf16 or fp16")(
       "rehearse", po::value<int>()->default_value(static_cast<int>(2 * runs_shown))->value_name("N"),
       "runs that are rehearsed at most, for their exact memory; 0: none")(
-      "offload", "also consider optimizer states in the host's memory")(
+      "offload", "also consider optimizer states, and parameters of stage 3, in the host's memory")(
       "why", po::value<std::string>()->value_name("SETTING"),
-      "why the best run does not have it: tensor, zero=3, pipeline=4")("json", "print one JSON object instead of text")(
-      "help,h", "print this help");
+      "why the best run does not have it: tensor, zero=3, pipeline=4")(
+      "check", "run the best three here, and print what they take beside the prediction")(
+      "json", "print one JSON object instead of text")("help,h", "print this help");
   return options;
 }
 
@@ -46,9 +48,12 @@ int print_plan_help() {
          "stage, recomputation, schedule and micro-batches, and rehearses the best ones: their memory is exact, their\n"
          "times are estimates. PROGRAM must leave these settings to the launcher; those that it sets stay as they "
          "are.\n\n"
+         "With --check the best three run here for a few updates, on as many ranks as there are cores or nodes of the\n"
+         "job, and their memory and times are printed beside those predicted.\n\n"
          "  hortator plan --nodes 8 --memory 80GiB -- ./train --batch-size 512\n"
-         "  hortator plan -n 64 --machine machine.json --why zero=3 -- ./train\n\n"
-         "exit code: 0 a run fits; 1 none does, or the program fails; 2 wrong usage\n\n"
+         "  hortator plan -n 64 --machine machine.json --why zero=3 -- ./train\n"
+         "  hortator plan -n 2 --check -- ./train\n\n"
+         "exit code: 0 a run fits; 1 none does, the program fails, or one that is checked does; 2 wrong usage\n\n"
       << plan_options().named;
   return 0;
 }
@@ -104,34 +109,6 @@ RunPlan asked_plan(const po::variables_map& values) {
   return plan;
 }
 
-/// The first rank has most activations, the last the head of the model and the loss.
-PlannedRun rehearsed_candidate(const RunPlan& plan, const planning::Costed& one) {
-  PlannedRun run{.cost = one, .is_rehearsed = true};
-  const RehearsalPlan world{.ranks = plan.ranks,
-                            .ranks_of_a_node = plan.machine.ranks_per_node,
-                            .command = plan.command,
-                            .variables = planning::variables(one.candidate)};
-  std::vector<int> ranks = {0};
-  if (one.candidate.pipeline > 1) ranks.push_back(plan.ranks - 1);
-  run.cost.memory = {};
-  double slowest = 0;
-  for (const int rank : ranks) {
-    const auto found = rehearse_rank(world, rank);
-    if (!found.report.is_object()) {
-      run.problem = text::concat("rank ", rank, " fails: ", last_error(found.output));
-      return run;
-    }
-    const auto memory = memory_in(found.report);
-    if (memory.total() > run.cost.memory.total()) run.cost.memory = memory;
-    const auto time =
-        planning::time_cost(work_in(found.report), one.candidate, plan.machine, plan.probed.facts.is_16bit);
-    if (time.total() > slowest) run.cost.time = time;
-    slowest = std::max(slowest, time.total());
-  }
-  run.cost.throughput = planning::throughput(plan.probed.facts, one.candidate, run.cost.time);
-  return run;
-}
-
 bool is_variant(const planning::Candidate& a, const planning::Candidate& b) {
   return a.data == b.data && a.tensor == b.tensor && a.context == b.context && a.pipeline == b.pipeline;
 }
@@ -152,7 +129,7 @@ void choose(RunPlan& plan, const std::vector<planning::Costed>& all, int max_reh
       if (into.size() < runs_shown) into.push_back({.cost = one});
       continue;
     }
-    auto run = rehearsed_candidate(plan, one);
+    auto run = rehearsed_run(plan, one);
     ++count;
     const bool is_good = run.problem.empty() && run.cost.fits(plan.machine.memory);
     (is_good ? plan.best : plan.rejected).push_back(std::move(run));
@@ -177,9 +154,11 @@ int plan_verb(const Arguments& arguments) {
   choices.offload = values.contains("offload");
   const auto all = planning::ranked(plan.probed.facts, choices, plan.machine);
   choose(plan, all, max_rehearsed);
+  if (values.contains("check")) plan.checked = checked_runs(plan);
   std::cout << (values.contains("json") ? plan_json(plan) : plan_text(plan));
   if (values.contains("why")) std::cout << '\n' << why_text(plan, all, values["why"].as<std::string>());
-  return plan.best.empty() ? 1 : 0;
+  const auto has_failed = [](const CheckedRun& run) { return !run.problem.empty(); };
+  return plan.best.empty() || std::ranges::any_of(plan.checked, has_failed) ? 1 : 0;
 }
 
 }  // namespace hortator::tools

@@ -11,6 +11,7 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "launch/job/quote.hpp"
+#include "tools/plan/check.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -22,16 +23,9 @@ std::string gigabytes(double bytes) { return units::bytes(static_cast<std::uint6
 std::string percent(double part, double whole) { return text::print("%.0f %%", whole > 0 ? 100 * part / whole : 0); }
 
 std::string launch_line(const RunPlan& plan, const Candidate& one) {
-  std::vector<std::string> parts = {"hortator launch"};
-  if (plan.ranks > plan.machine.ranks_per_node) {
-    parts.push_back(text::concat("--nodes ", plan.ranks / plan.machine.ranks_per_node, " --ranks-per-node ",
-                                 plan.machine.ranks_per_node));
-  } else {
-    parts.push_back(text::concat("-n ", plan.ranks));
-  }
-  if (const auto flags = planning::launch_flags(one); !flags.empty()) parts.push_back(flags);
-  parts.push_back(launching::shell_line(plan.command));
-  return text::join(parts, " ");
+  auto command = launch_command(plan, one);
+  command.insert(command.end(), plan.command.begin(), plan.command.end());
+  return "hortator " + launching::shell_line(command);
 }
 
 void add_run(std::ostringstream& out, std::size_t number, const RunPlan& plan, const PlannedRun& run) {
@@ -93,12 +87,15 @@ Wanted wanted_of(const std::string& text) {
 Json json_of(const RunPlan& plan, const PlannedRun& run) {
   const auto& [candidate, memory, time, throughput] = run.cost;
   Json json = {{"launch", launch_line(plan, candidate)},
+               {"settings", planning::launch_flags(candidate)},
+               {"variables", planning::variables(candidate)},
                {"data", candidate.data},
                {"tensor", candidate.tensor},
                {"context", candidate.context},
                {"pipeline", candidate.pipeline},
                {"zero", candidate.zero},
                {"offload", candidate.offload},
+               {"offload_parameters", candidate.offload_parameters},
                {"recompute", candidate.recompute},
                {"schedule", planning::name_of(candidate.schedule)},
                {"micro_batches", candidate.micro_batches},
@@ -136,6 +133,7 @@ std::string plan_text(const RunPlan& plan) {
     out << "  -  " << (flags.empty() ? "(no settings)" : flags) << ": "
         << (run.problem.empty() ? "needs " + gigabytes(run.cost.memory.total()) : run.problem) << '\n';
   }
+  if (!plan.checked.empty()) out << '\n' << check_text(plan);
   for (const auto& [setting, why] : plan.probed.why_not) out << "not used: " << setting << " (" << why << ")\n";
   return std::move(out).str();
 }
@@ -145,12 +143,14 @@ std::string plan_json(const RunPlan& plan) {
   for (const auto& run : plan.best) best.push_back(json_of(plan, run));
   auto rejected = Json::array();
   for (const auto& run : plan.rejected) rejected.push_back(json_of(plan, run));
-  const Json json = {{"ranks", plan.ranks},
-                     {"machine", Json::parse(planning::to_json(plan.machine))},
-                     {"assumes_machine", plan.assumes_machine},
-                     {"best", best},
-                     {"rejected", rejected},
-                     {"not_used", plan.probed.why_not}};
+  Json json = {{"ranks", plan.ranks},
+               {"command", plan.command},
+               {"machine", Json::parse(planning::to_json(plan.machine))},
+               {"assumes_machine", plan.assumes_machine},
+               {"best", best},
+               {"rejected", rejected},
+               {"not_used", plan.probed.why_not}};
+  if (!plan.checked.empty()) json["checked"] = check_json(plan);
   return json.dump(2) + "\n";
 }
 

@@ -88,9 +88,13 @@ void probe_data(const Prober& prober, const Json& one, Probed& probed) {
     return;
   }
   probed.facts.splits_batches = number_at(two.report, "flops") < 0.75 * number_at(one, "flops");
-  const auto sharded = prober.rehearse(2, 0, {"HORTATOR_ZERO_STAGE=1"});
+  const auto sharded = prober.rehearse(2, 0, {"HORTATOR_ZERO_STAGE=3"});
   const bool shards = sharded.report.is_object() && sharded.report["axes"]["shard"].value("ranks", 1) == 2;
-  if (shards) return;
+  if (shards) {
+    const double in_use = number_at(sharded.report["memory"], "buffers") - number_at(two.report["memory"], "buffers");
+    probed.facts.layers_in_use = std::max(0.0, in_use);
+    return;
+  }
   probed.possible.zero = false;
   probed.why_not["zero"] =
       sharded.report.is_object() ? "the program sets it itself, or its options do" : last_error(sharded.output);

@@ -11,9 +11,8 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "core/whole_file.hpp"
-#include "launch/job/quote.hpp"
-#include "tools/launch/supervise.hpp"
 #include "tools/programs.hpp"
+#include "tools/rehearse/logged_run.hpp"
 #include "tools/scale/study_folder.hpp"
 
 namespace hortator::tools {
@@ -21,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Command = std::vector<std::string>;
-
-std::string own_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
 Command launch_command(const ScalePlan& plan, int ranks) {
   const int nodes = nodes_of(plan, ranks);
@@ -38,10 +35,7 @@ Command launch_command(const ScalePlan& plan, int ranks) {
 
 /// Runs a command with its output in a file; throws Error if it fails.
 void run_into(const Command& command, const fs::path& log) {
-  const Command shell = {
-      "/bin/sh", "-c",
-      "exec " + launching::shell_line(command) + " >" + launching::shell_quote(log.string()) + " 2>&1"};
-  const int code = supervise(shell).code;
+  const int code = run_logged(command, log);
   if (code == 0) return;
   throw Error({.what = text::concat("A run of the study ended with exit code ", code),
                .why = "its time is missing",

@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "planning/cost.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -109,10 +110,10 @@ double ScaleModel::updates(int ranks) const {
 double ScaleModel::communication(int ranks) const {
   if (ranks < 2) return 0;
   const auto& network = setting_.network;
-  const auto sent = [](int count) { return (count - 1.0) / count; };
-  const double rounds = std::log2(ranks) / std::log2(std::max(network.ranks, 2));
-  const double bytes = setting_.gradient_bytes * sent(ranks) / sent(std::max(network.ranks, 2));
-  return updates(ranks) * (network.latency * rounds + network.seconds_per_byte * bytes);
+  const int measured = std::max(network.ranks, 2);
+  const double rounds = std::log2(ranks) / std::log2(measured);
+  const double bytes = setting_.gradient_bytes * planning::ring_share(ranks) / planning::ring_share(measured);
+  return updates(ranks) * planning::seconds({1 / network.seconds_per_byte, network.latency}, bytes, rounds);
 }
 
 double ScaleModel::seconds(int ranks) const {

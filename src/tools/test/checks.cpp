@@ -77,15 +77,15 @@ std::string to_json(const std::vector<CheckOutcome>& outcomes) {
 std::string check_ranks(Accelerator& accelerator) {
   const auto& world = accelerator.world();
   const auto& topology = world.topology();
-  const auto sum = mpi::all_reduce(world.comm(), static_cast<std::int64_t>(topology.rank), MPI_SUM);
+  const auto sum = mpi::all_reduce(world.comm(), static_cast<std::int64_t>(topology.rank), mpi::Op::sum);
   const auto expected = static_cast<std::int64_t>(topology.size) * (topology.size - 1) / 2;
   require_on_all_ranks(world.comm(), sum == expected,
                        text::concat("The sum of the rank numbers is ", sum, ", expected ", expected));
-  const int leaders = mpi::all_reduce(world.comm(), topology.is_leader() ? 1 : 0, MPI_SUM);
+  const int leaders = mpi::all_reduce(world.comm(), topology.is_leader() ? 1 : 0, mpi::Op::sum);
   require_on_all_ranks(world.comm(), leaders == topology.nodes,
                        text::concat("Found ", leaders, " first ranks on ", topology.nodes, " nodes"));
-  const int max_ranks = mpi::all_reduce(world.comm(), topology.local_size, MPI_MAX);
-  const int min_ranks = mpi::all_reduce(world.comm(), topology.local_size, MPI_MIN);
+  const int max_ranks = mpi::all_reduce(world.comm(), topology.local_size, mpi::Op::max);
+  const int min_ranks = mpi::all_reduce(world.comm(), topology.local_size, mpi::Op::min);
   const auto each = max_ranks == min_ranks ? std::to_string(max_ranks) : text::concat(min_ranks, " to ", max_ranks);
   return text::concat(text::count(topology.size, "rank"), ", ", text::count(topology.nodes, "node"), ", ", each,
                       " per node, ", accelerator.device());

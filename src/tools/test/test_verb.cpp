@@ -53,7 +53,7 @@ int test_verb(const Arguments& arguments) {
   const auto values = parse(arguments, test_options());
   if (values.contains("help")) return print_test_help();
   check_login_node(values);
-  const auto program = (libexec_folder() / "hortator-test").string();
+  const auto program = verb_program("test").string();
   Arguments ranks_program = {program, "--dir", values["dir"].as<std::string>()};
   if (values.contains("json")) ranks_program.emplace_back("--json");
   if (!values.contains("ranks") && !values.contains("config-file")) replace_process(ranks_program);

@@ -23,7 +23,7 @@ if grep -q '^0::' /proc/self/cgroup; then
 fi
 hidden="for f in \$(type -ap mpirun mpiexec | sort -u) $mpiexec; do mount --bind /dev/null \$f; done"
 mkdir bin foreign folder
-printf '#!/bin/sh\necho "%s"\n' "$foreign" >foreign/mpirun
+printf '#!/bin/sh\necho "%s"\n' "$refused" >foreign/mpirun
 chmod +x foreign/mpirun
 
 mounted "$small_shm; $full_folder; $removes_ipc; $little_memory; $hidden"
@@ -45,6 +45,14 @@ if [ "$little_memory" != true ]; then
 fi
 # with that of another MPI
 finds mpirun error 'another MPI \(.*\) than Hortator.s' 'put its mpirun first on PATH'
+# with that of an MPI for which this build has a library of its own
+if [ -d "$further_libraries" ]; then
+  mkdir served
+  printf '#!/bin/sh\necho "HYDRA build details:"\n' >served/mpirun
+  chmod +x served/mpirun
+  mounted "export PATH=$scratch/served:\$PATH"
+  expect_line '^ok +mpirun +HYDRA.* for which this build has a library'
+fi
 
 # Two GPUs; only one can be opened. DOCTOR_GPUS sets the number that CUDA reports. The rest of /dev is unchanged.
 # shellcheck disable=SC2016

@@ -27,7 +27,7 @@ echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.99 -o "$scratch/libmpi.so.99"
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.99 -o "$scratch/libhdf5_serial.so.99"
 mkdir "$scratch/bin"
-printf '#!/bin/sh\necho "%s"\n' "$foreign" >"$scratch/bin/mpirun"
+printf '#!/bin/sh\necho "%s"\n' "$refused" >"$scratch/bin/mpirun"
 chmod +x "$scratch/bin/mpirun"
 
 # warnings and notes

@@ -12,6 +12,9 @@ has_cuda=1
 # The version text of an mpirun of another MPI.
 foreign='HYDRA build details:'
 [[ $facts == *'Open MPI v'* ]] || foreign='mpirun (Open MPI) 4.1.4'
+# The same, of one for which this build has no library.
+further_libraries=${hortator%/bin/hortator}/lib/hortator refused=$foreign
+[ ! -d "$further_libraries" ] || refused='mpirun (Open MPI) 3.1.6'
 
 # finds CHECK SEVERITY PATTERN REMEDY: the latest output has a finding that matches PATTERN, and REMEDY in the line below it
 finds() {

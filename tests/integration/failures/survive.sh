@@ -62,7 +62,8 @@ kill_a_rank() {
   until [ ${#found[@]} -gt 0 ]; do
     kill -0 "$launcher" 2>/dev/null || complain 'the launch has ended early'
     killed=$(mpirun)
-    [ "$killed" = "$before" ] || mapfile -t found < <(ranks 2>/dev/null)
+    # of this process, which may still be the keeper: a second rank of the attempt before would be killed otherwise
+    [ -z "$killed" ] || [ "$killed" = "$before" ] || mapfile -t found < <(ranks_of "$killed" -f "$surviving" 2>/dev/null)
   done
   kill -KILL "${found[$((RANDOM % ${#found[@]}))]}" 2>/dev/null
 }

@@ -65,7 +65,7 @@ class Pace {
     return {.on_straggler = [](const hortator::Straggler&) {}};
   }
   void keep() const {
-    if (is_slow_) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    if (is_slow_) std::this_thread::sleep_for(std::chrono::milliseconds(150));
   }
 
  private:

@@ -21,7 +21,11 @@ complain() {
 }
 row_has() { grep -qE "$2" <<<"$(sed -n "$1p" $run/restarts.jsonl)" || complain "expected in row $1 of restarts.jsonl: $2"; }
 slow_reports() { grep -sc "\"host\":\"$1\",\"sign\":\"slow\"" $run/status/hosts.jsonl; }
-was_slow() { [ "$(slow_reports "$1")" -ge "$2" ]; }
+was_slow() {
+  local seen
+  seen=$(slow_reports "$1")
+  [ "${seen:-0}" -ge "$2" ]
+}
 kill_a_rank() {
   local process
   for process in $(ip netns pids "${hosts[0]}"); do

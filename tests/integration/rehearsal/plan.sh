@@ -29,4 +29,31 @@ grep -q "No run fits" none.txt || fail "no reason: $(cat none.txt)"
 grep -q "text.txt: the file is not a JSON object" bad.txt || fail "a bad machine file: $(cat bad.txt)"
 "$bin/hortator" plan -- "${program[@]}" 2>bad.txt && fail "no size"
 grep -q "either --ranks or --nodes" bad.txt || fail "no size: $(cat bad.txt)"
+
+# What runs here takes the memory that was predicted, to the byte; where there are fewer ranks, with fewer for batches.
+long=("$bin/gpt" --text text.txt --steps 60 --batch-size 16 --cpu --run-dir run)
+"$bin/hortator" plan -n 16 --ranks-per-node 16 --machine machine.json --rehearse 2 --check --json -- "${long[@]}" >check.json ||
+  fail "a plan that is checked: $(cat check.json)"
+python3 - <<'END' || fail "the check: $(cat check.json)"
+import json, os
+checked = json.load(open("check.json"))["checked"]
+assert 1 <= len(checked) <= 3, checked
+ran = [run for run in checked if "measured" in run]
+assert ran, checked
+for run in ran:
+    assert run["ranks"] <= os.cpu_count(), run
+    assert abs(run["measured"]["bytes"] / run["predicted"]["bytes"] - 1) < 0.01, run
+    assert run["measured"]["seconds"] > 0 and run["predicted"]["seconds"] > 0, run
+END
+[[ ! -e run/status ]] || fail "the check wrote into the program's own run folder"
+code=0
+cat >failing <<END
+#!/bin/sh
+[ -n "\$HORTATOR_REHEARSE" ] || exit 3
+exec ${long[*]}
+END
+chmod +x failing
+"$bin/hortator" plan -n 2 --machine machine.json --rehearse 1 --check -- ./failing >failing.txt || code=$?
+[[ $code == 1 ]] || fail "exit code $code where a run fails in the check"
+grep -q "failed, exit code 3" failing.txt || fail "no failure in the check: $(cat failing.txt)"
 exit $((fails > 0))

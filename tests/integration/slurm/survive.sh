@@ -43,8 +43,8 @@ wait_for_step 12
 # lose NODE STARTS: kills the node; the run starts for the STARTS-th time, from the memory of the nodes that are left
 lose() {
   local killed=$EPOCHREALTIME before resumed
+  kill_node "$1" # before steps begin again: the run could finish meanwhile
   hold_at 1000
-  kill_node "$1"
   wait_for_start "$2"
   hold_at 1
   before=$(sed -n "$(($(wc -l <steps.txt)))p" steps.txt)

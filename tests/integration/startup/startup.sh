@@ -11,3 +11,5 @@ if [ "$opened" -lt 1 ] || [ "$opened" -ge 300 ]; then echo 'failed: expected 1 t
 awk -v s="$(field launcher_cpu_s)" 'BEGIN { exit !(s > 0 && s < 0.05) }' || { echo 'failed: the launcher itself takes 50 ms of processor time or more'; exit 1; }
 # it does not sleep either
 awk -v s="$(field launcher_wall_s)" 'BEGIN { exit !(s < 0.05) }' || { echo 'failed: the launcher itself takes 50 ms or more'; exit 1; }
+# nor does a program without a launcher start a daemon of MPI
+OPAL_BINDIR=/nonexistent "$folder/first_step" >/dev/null || { echo 'failed: a plain start needs programs of MPI'; exit 1; }

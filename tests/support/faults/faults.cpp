@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -30,6 +31,7 @@ struct State {
   std::array<char, 512> part = {};
   Fault fault;
   std::atomic<long> calls = 0;
+  std::atomic<const char*> hit = "";
 };
 State state;
 std::mutex recording;
@@ -73,6 +75,7 @@ CallOutcome outcome_of(File file, const char* what, const char* to = "") {
   if (fault.kind == Kind::count || fault.kind == Kind::record || call < fault.at || (call > fault.at && !fault.on))
     return CallOutcome::succeed;
   if (fault.kind == Kind::kill) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+  state.hit = what;
   if (fault.kind == Kind::shorter) return CallOutcome::shorten;
   if (fault.kind == Kind::delay) {
     wait(fault.seconds);
@@ -95,11 +98,18 @@ std::size_t shortened(CallOutcome outcome, std::size_t bytes) {
   return outcome == CallOutcome::shorten && bytes > 1 ? bytes / 2 : bytes;
 }
 
+/// The outcome of a call that only reads: a fault only if Fault::reads.
+template <typename File>
+CallOutcome outcome_of_reading(File file, const char* what) {
+  return state.armed && state.fault.reads ? outcome_of(file, what) : CallOutcome::succeed;
+}
+
 bool changes_files(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
   if (changes_files(flags) && outcome_of(path, (flags & O_CREAT) != 0 ? "create" : "open") == CallOutcome::fail)
     return -1;
+  if (!changes_files(flags) && outcome_of_reading(path, "open") == CallOutcome::fail) return -1;
   return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
 }
 
@@ -156,6 +166,7 @@ void arm(std::string_view part, const Fault& fault) {
   part.copy(state.part.data(), state.part.size() - 1);
   state.fault = fault;
   state.calls = 0;
+  state.hit = "";
   calls_seen.clear();
   state.armed = true;
 }
@@ -165,12 +176,15 @@ long disarm() {
   return state.calls;
 }
 
+std::string last_hit() { return state.hit.load(); }
+
 std::vector<Call> recorded() { return calls_seen; }
 
 }  // namespace hortator::faults
 
 using hortator::faults::CallOutcome;
 using hortator::faults::outcome_of;
+using hortator::faults::outcome_of_reading;
 
 // NOLINTBEGIN(readability-identifier-naming, cert-dcl50-cpp): names and forms are the C library's.
 #pragma GCC visibility push(default)
@@ -212,6 +226,29 @@ ssize_t write(int file, const void* data, size_t bytes) {
   const auto outcome = outcome_of(file, "write");
   if (outcome == CallOutcome::fail) return -1;
   return syscall(SYS_write, file, data, hortator::faults::shortened(outcome, bytes));
+}
+
+ssize_t read(int file, void* data, size_t bytes) {
+  const auto outcome = outcome_of_reading(file, "read");
+  if (outcome == CallOutcome::fail) return -1;
+  return syscall(SYS_read, file, data, hortator::faults::shortened(outcome, bytes));
+}
+
+ssize_t pread(int file, void* data, size_t bytes, off_t offset) {
+  const auto outcome = outcome_of_reading(file, "read");
+  if (outcome == CallOutcome::fail) return -1;
+  return syscall(SYS_pread64, file, data, hortator::faults::shortened(outcome, bytes), offset);
+}
+
+ssize_t pread64(int file, void* data, size_t bytes, off64_t offset) { return pread(file, data, bytes, offset); }
+
+void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  if (file >= 0 && outcome_of_reading(file, "map") == CallOutcome::fail) return MAP_FAILED;
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
+}
+
+void* mmap64(void* address, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
+  return mmap(address, bytes, protection, flags, file, offset);
 }
 
 ssize_t writev(int file, const iovec* parts, int count) {

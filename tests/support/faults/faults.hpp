@@ -25,6 +25,7 @@ struct Fault {
   int error = 0;    ///< an errno
   bool on = false;  ///< also at every later call: a disk that is full stays full
   double seconds = 0;
+  bool reads = false;  ///< also count "read", "map", and "open" for reading
 };
 
 /// Starts to count calls on files whose paths contain `part`, and injects `fault`. A preloaded program is configured by
@@ -35,12 +36,14 @@ void arm(std::string_view part, const Fault& fault);
 long disarm();
 
 /// A call that changes files, or makes changes durable: "create", "open", "write", "sync", "resize", "rename", "make",
-/// "remove".
+/// "remove". With Fault::reads also "read" and "map".
 struct Call {
   std::string what;
   std::string path;
   std::string to;  ///< of a rename
 };
+/// What the last call was that was made to fail since arm() ("write", ...); empty if none was.
+std::string last_hit();
 /// The calls since Kind::record was armed, in order.
 std::vector<Call> recorded();
 

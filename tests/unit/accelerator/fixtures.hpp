@@ -10,6 +10,10 @@
 
 namespace hortator::test {
 
+/// The length of a training that is compared with that of one rank: fifty steps. Fewer on more than two ranks, which
+/// wait for each other in each step where there are fewer cores.
+inline std::int64_t many_steps() { return State().num_processes() > 2 ? 20 : 50; }
+
 /// A data set: row i is `width` times the number 0.1 (i + 1); its target is the sum of the row.
 struct Rows {
   std::int64_t count;

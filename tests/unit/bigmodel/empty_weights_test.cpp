@@ -10,7 +10,7 @@
 #include <hortator/bigmodel/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "paging/interception/storage_state.hpp"
+#include "interception/storage_memory.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -85,7 +85,7 @@ TEST_CASE("a model much larger than memory can be constructed and planned") {
 
 TEST_CASE("reading an empty parameter throws with the reason") {
   const auto net = init_empty_weights([] { return torch::nn::Linear(wide, wide); });
-  if constexpr (paging::AccessCanBeForbidden<c10::StorageImpl>) {
+  if constexpr (interception::AccessCanBeForbidden<c10::StorageImpl>) {
     CHECK_THROWS_WITH(net->weight.data_ptr(), ContainsSubstring("init_empty_weights"));
     CHECK_THROWS_WITH(net->bias.data_ptr<float>(), ContainsSubstring("init_empty_weights"));
   } else {  // the reason is LibTorch's own

@@ -10,6 +10,7 @@
 #include "core/text/text.hpp"
 #include "formats/hdf5/handle.hpp"
 #include "formats/tensor/tensor_spec.hpp"
+#include "mpi/native.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -92,7 +93,7 @@ TEST_CASE("all ranks read it together through HDF5's MPI driver") {
   const auto saved = snapshot(comm.rank(), 3);
   checkpoint::save(comm, root / "checkpoint", saved);
   const formats::PropertyList access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL);
+  H5Pset_fapl_mpio(access.get(), mpi::native(comm), MPI_INFO_NULL);
   const auto path = root / "checkpoint" / "state.h5";
   const formats::File file(formats::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"));
   const formats::Dataset dataset(formats::check(H5Dopen2(file.get(), "models/0/fc1.weight", H5P_DEFAULT), "open"));

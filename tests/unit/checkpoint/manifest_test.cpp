@@ -62,6 +62,16 @@ TEST_CASE("a manifest without updates and metadata is read") {
   CHECK(back.metadata.empty());
 }
 
+TEST_CASE("a number that is not whole, or too large to be, is refused where a whole one is expected") {
+  for (const auto* number : {"1.5", "218446744073709551615"}) {
+    auto json = to_json(Manifest{});
+    json.erase(json.rfind(",\n\"crc32c\": "));
+    json.replace(json.find("\"world_size\": 0"), 15, text::concat("\"world_size\": ", number));
+    const auto whole = text::concat(json, ",\n\"crc32c\": ", core::crc32c(json.data(), json.size()), "}\n");
+    CHECK_THROWS_WITH(checkpoint::parse_manifest(whole), ContainsSubstring("expected a whole number, got "));
+  }
+}
+
 TEST_CASE("every number and text is restored bit for bit") {
   Manifest manifest;
   const auto nan_with_payload = std::bit_cast<double>(0x7ff8000000000123ULL);

@@ -44,11 +44,11 @@ TEST_CASE("in debug mode ranks that call differently on host values all get the 
 
   const auto counts = table_of([&] {
     std::vector<float> values(last ? 3 : 2);
-    mpi::all_reduce(world, std::span(values), MPI_SUM);
+    mpi::all_reduce(world, std::span(values), mpi::Op::sum);
   });
   CHECK_THAT(counts, ContainsSubstring(odd + "all_reduce (sum) of 12 B on the host"));
 
-  const auto operations = table_of([&] { mpi::all_reduce(world, 1, last ? MPI_MAX : MPI_SUM); });
+  const auto operations = table_of([&] { mpi::all_reduce(world, 1, last ? mpi::Op::max : mpi::Op::sum); });
   CHECK_THAT(operations, ContainsSubstring(odd + "all_reduce (max)"));
 
   const auto roots = table_of([&] { mpi::broadcast(world, std::string_view("words"), last ? 1 : 0); });
@@ -70,7 +70,7 @@ TEST_CASE("in debug mode texts may differ in length, and agreements and comparis
   CHECK_THROWS_WITH(mpi::agree(world, {.failed = world.rank() == 1, .problem = "no room"}),
                     ContainsSubstring("no room"));
   CHECK_THROWS_WITH(mpi::same_on_all(world, mine, "a word"), ContainsSubstring("a word differs"));
-  CHECK(mpi::all_reduce(world, 1, MPI_SUM) == world.size());
+  CHECK(mpi::all_reduce(world, 1, mpi::Op::sum) == world.size());
 }
 
 TEST_CASE("in debug mode a collective on host values differs from one on tensors") {
@@ -96,7 +96,7 @@ TEST_CASE("in debug mode calls that ranks may make from different call sites are
   const CallSite site(world.rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));
   {
     const AnyCallSite anywhere;
-    CHECK(mpi::all_reduce(world, 1, MPI_SUM) == world.size());
+    CHECK(mpi::all_reduce(world, 1, mpi::Op::sum) == world.size());
   }
   if (world.size() == 1) return;
   CHECK_THAT(table_of([&] { mpi::barrier(world); }),

@@ -6,6 +6,7 @@
 
 #include "comm/shm/communicator.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/native.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -19,7 +20,7 @@ class SlowSum {
  public:
   explicit SlowSum(const mpi::Communicator& comm) {
     if (comm.rank() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    mpi::check(MPI_Iallreduce(&mine_, &sum_, 1, MPI_INT, MPI_SUM, comm.get(), &request_), "MPI_Iallreduce");
+    mpi::check(MPI_Iallreduce(&mine_, &sum_, 1, MPI_INT, MPI_SUM, mpi::native(comm), &request_), "MPI_Iallreduce");
   }
   int wait() {
     mpi::check(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");

@@ -71,7 +71,7 @@ TEST_CASE("collectives on host values give what equal ranks would get") {
   CHECK(mpi::gather(all, "x", 0).empty());
   CHECK(mpi::gather(all, "x", 13).size() == 24);
   CHECK(mpi::broadcast(all, 7, 3) == 7);
-  CHECK(mpi::all_reduce(all, 7, MPI_MAX) == 7);
+  CHECK(mpi::all_reduce(all, 7, mpi::Op::max) == 7);
   CHECK(mpi::all_to_all(all, std::vector<std::string>(24, "y")) == std::vector<std::string>(24, "y"));
   CHECK(mpi::equal_on_all(all, 3));
   CHECK_THROWS_WITH(mpi::all_or_none(all, [] { throw Error({.what = "No room"}); }),

@@ -1,5 +1,7 @@
 #include "core/text/text.hpp"
 
+#include "core/text/pattern.hpp"
+
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -49,4 +51,17 @@ TEST_CASE("counts have plurals, paths have names") {
   CHECK(text::first_line("one") == "one");
   CHECK(text::first_line("\n").empty());
   CHECK(text::split("a,b,,c", ',') == std::vector<std::string>{"a", "b", "", "c"});
+}
+
+TEST_CASE("a star in a pattern stands for any text, also none") {
+  for (const auto* name : {"layers.0.mlp", "layers..mlp", "layers.0.mlp.mlp"})
+    CHECK(text::fits_pattern(name, "layers.*.mlp"));
+  for (const auto* name : {"layers.0.mlp.up", "layer.0.mlp", "layers.mlp", ""})
+    CHECK(!text::fits_pattern(name, "layers.*.mlp"));
+  CHECK(text::fits_pattern("head", "head"));
+  CHECK(!text::fits_pattern("head.weight", "head"));
+  CHECK(text::fits_pattern("", "*"));
+  CHECK(text::fits_pattern("abcabc", "*abc"));
+  CHECK(text::fits_pattern("aXbXc", "a*b*c"));
+  CHECK(!text::fits_pattern("aXbX", "a*b*c"));
 }

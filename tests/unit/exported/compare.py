@@ -87,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("families", nargs="*", default=["hand", "torchvision", "transformers", "random"])
+    parser.add_argument("families", nargs="*", default=["hand", "odd", "torchvision", "transformers", "random"])
     parser.add_argument("--only", nargs="*")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -38,6 +38,8 @@ TEST_CASE("operators that LibTorch does not have are refused by name and place")
           {"node 'gelu'", "torch.ops.mine.gelu.default", "module layers.1", "not known to LibTorch"});
   refused(changed("condition", graph_record, "torch.ops.higher_order.cond", "torch.ops.higher_order.scan"),
           {"torch.ops.higher_order.scan", "higher-order operator is not supported", "cond"});
+  refused(changed("mlp", graph_record, "torch.ops.aten.gelu.default", "torch._functorch.predispatch._add_batch_dim"),
+          {"torch._functorch.predispatch._add_batch_dim", "torch.vmap", "run_decompositions({})"});
   refused(changed("condition", graph_record, "torch.ops.aten.sin.default", "torch.ops.aten.sinn.default"),
           {"node 'sin'", "torch.ops.aten.sinn.default"});
 }

@@ -181,6 +181,18 @@ TEST_CASE("a saved model has the present parameters and buffers, in both forms")
   CHECK(exported_module(file)->named_parameters()["fc.weight"].equal(net->named_parameters()["fc.weight"]));
 }
 
+TEST_CASE("a saved model has the present values of buffers outside the state dict as well") {
+  const test::OwnFolder folder("exported-buffers");
+  std::filesystem::create_directories(folder.path);
+  const auto net = exported_module(stored_models::file("in_place"));
+  const auto x = at::rand({4, 4});
+  const auto first = net->forward(x)[0].clone();
+  net->write(folder.path / "saved.pt2");
+  const auto second = net->forward(x)[0].clone();
+  CHECK_FALSE(second.equal(first));
+  CHECK(exported_module(folder.path / "saved.pt2")->forward(x)[0].equal(second));
+}
+
 TEST_CASE("an error of an operator names the node and its module") {
   const auto net = exported_module(stored_models::file("mlp"));
   net->named_parameters()["layers.0.weight"].set_data(at::rand({8, 5}));

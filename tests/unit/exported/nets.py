@@ -8,6 +8,7 @@ from torch import nn
 from torch.export import Dim
 
 from nets_by_hand import Case, hand_written
+from nets_odd import odd_models
 
 
 def of_torchvision():
@@ -33,6 +34,17 @@ class TextModel(nn.Module):
 
     def forward(self, input_ids, attention_mask=None):
         return {"logits": self.net(input_ids=input_ids, attention_mask=attention_mask).logits}
+
+
+class TwoTexts(nn.Module):
+    """A model of transformers with an encoder and a decoder."""
+
+    def __init__(self, net, first="input_ids"):
+        super().__init__()
+        self.net, self.first = net, first
+
+    def forward(self, inputs, decoder_input_ids):
+        return self.net(**{self.first: inputs}, decoder_input_ids=decoder_input_ids).logits
 
 
 class ImageModel(nn.Module):
@@ -79,6 +91,24 @@ def of_transformers():
         lambda: causal("gpt_neox", "GPTNeoXConfig", "GPTNeoXForCausalLM"),
         lambda: causal("opt", "OPTConfig", "OPTForCausalLM", ffn_dim=32, word_embed_proj_dim=16),
         lambda: causal("albert", "AlbertConfig", "AlbertForMaskedLM", embedding_size=16),
+    ]
+    special = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
+    layers = dict(d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32)
+
+    def two_texts(name, config_class, model_class, inputs=args[0], first="input_ids", **settings):
+        net = getattr(hf, model_class)(getattr(hf, config_class)(vocab_size=64, use_cache=False, **special, **settings))
+        return Case(name, TwoTexts(net, first), (inputs, args[0][:, :5].clone()), dynamic_shapes=({0: Dim.AUTO}, {0: Dim.AUTO, 1: Dim.AUTO}), evaluates=True)
+
+    makers += [
+        lambda: causal("gemma2", "Gemma2Config", "Gemma2ForCausalLM", head_dim=8),
+        lambda: causal("phi3", "Phi3Config", "Phi3ForCausalLM", pad_token_id=0),
+        lambda: causal("falcon", "FalconConfig", "FalconForCausalLM"),
+        lambda: causal("bloom", "BloomConfig", "BloomForCausalLM", n_layer=2, n_head=2),
+        lambda: causal("mixtral", "MixtralConfig", "MixtralForCausalLM", num_local_experts=4, experts_implementation="batched_mm"),
+        lambda: two_texts("t5", "T5Config", "T5ForConditionalGeneration", d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2),
+        lambda: two_texts("bart", "BartConfig", "BartForConditionalGeneration", max_position_embeddings=32, **layers),
+        lambda: two_texts("whisper", "WhisperConfig", "WhisperForConditionalGeneration", torch.randn(2, 8, 40), "input_features", num_mel_bins=8,
+                          max_source_positions=20, max_target_positions=16, **layers),
     ]
     for make in makers:
         try:
@@ -159,7 +189,7 @@ def of_random_options(count=30):
 
 
 def each_case(families):
-    makers: dict[str, Callable] = {"hand": hand_written, "torchvision": of_torchvision, "transformers": of_transformers, "random": of_random_options}
+    makers: dict[str, Callable] = {"hand": hand_written, "odd": odd_models, "torchvision": of_torchvision, "transformers": of_transformers, "random": of_random_options}
     for family in families:
         torch.manual_seed(1)
         yield from makers[family]()

@@ -89,7 +89,7 @@ TEST_CASE("unsupported settings are refused with the alternative") {
                                   {"distributed_type", "MULTI_XPU"},
                                   {"compute_environment", "AMAZON_SAGEMAKER"},
                                   {"mixed_precision", "fp4"},
-                                  {"fsdp_config.fsdp_ignored_modules", "head"},
+                                  {"fsdp_config.fsdp_activation_checkpointing_offload", "true"},
                                   {"unheard_of", "1"}}) {
     const auto file = read(key, text);
     CHECK(file.remarks.at(0).support == Support::refused);
@@ -243,4 +243,22 @@ TEST_CASE("recipes of fp8 are those of Accelerate's file, where mixed_precision 
   CHECK(!recipe("bf16").layer.contains("fp8_scaling"));
   CHECK_FALSE(value_from_accelerate(*accelerate_flag("fp8_backend"), "MSAMP").has_value());
   CHECK(value_from_accelerate(*accelerate_flag("fp8_backend"), "AO") == "dynamic");
+}
+
+TEST_CASE("FSDP's ignored modules are names of text, .* and |, and other expressions are refused") {
+  const auto names = [](const std::string& expression) {
+    return plan_fsdp({{"fsdp_ignored_modules", {.text = expression, .origin = "f"}}}, "FSDP");
+  };
+  const auto ignored = [&](const std::string& expression) {
+    return names(expression).layer.at("zero_ignore").values.at(0);
+  };
+  CHECK(ignored("head") == "head");
+  CHECK(ignored("model\\.embed_tokens|.*\\.mlp") == "model.embed_tokens,*.mlp");
+  CHECK(ignored("layers.0.attn-in") == "layers.0.attn-in");
+  for (const auto* expression : {"hea[d]", "(a|b)", "layers\\.\\d+", "a+", "a.?", "^a$"}) {
+    INFO(expression);
+    CHECK_THAT(names(expression).refused.at("fsdp_ignored_modules"), ContainsSubstring("zero.ignore"));
+    CHECK(!names(expression).layer.contains("zero_ignore"));
+  }
+  CHECK(!names("null").layer.contains("zero_ignore"));
 }

@@ -66,9 +66,12 @@ TEST_CASE("the directives of PBS") {
   CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4:ompthreads=16"));
   CHECK(has(directives(job(pbs)), "-l select=2:ncpus=4:mpiprocs=4:ompthreads=1"));
   CHECK_FALSE(has(directives(job(pbs, {"nodes=1"})), "-l place=scatter"));
+  const auto with_spare = directives(job(pbs, {"nodes=1", "spare_nodes=1"}));
+  CHECK(has(with_spare, "-l select=2:ncpus=4:mpiprocs=4:ompthreads=1"));
+  CHECK(has(with_spare, "-l place=scatter"));
   CHECK_FALSE(has(directives(job(pbs, {"directives=-l place=scatter:excl"})), "-l place=scatter"));
   CHECK_THROWS_WITH(directives(job(pbs, {"directives=--mem=4G"})), ContainsSubstring("option of Slurm"));
-  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
+  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x"}) {
     CHECK_THROWS_AS(directives(job(pbs, {setting})), hortator::UsageError);
   }
 }

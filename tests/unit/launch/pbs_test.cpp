@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 #include <map>
 
+#include "launch/request.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::launching;
@@ -47,6 +48,24 @@ TEST_CASE("hosts and slots are read from the node file, by line or by chunk") {
   REQUIRE(by_chunk);
   CHECK(by_chunk->hosts == std::vector<std::string>{"n1", "n2"});
   CHECK(by_chunk->slots == 2);
+}
+
+TEST_CASE("the ranks of a PBS job are placed as it expects them") {
+  CHECK(read(pbs_variables, "n1\nn1\nn2\nn2\n")->slots_of_host == 2);
+  CHECK(read(pbs_variables, "n1\nn2\nn1\nn2\n")->slots_of_host == 2);
+  CHECK_FALSE(read(pbs_variables, "n1\nn1\nn1\nn2\n")->slots_of_host.has_value());
+  const auto ranks_per_node = [](LaunchRequest request, std::optional<int> slots) {
+    place_on_hosts(request, slots, /*hosts=*/2);
+    return request.ranks_per_node.value_or(0);
+  };
+  CHECK(ranks_per_node({.ranks = 2}, 1) == 1);
+  CHECK(ranks_per_node({.ranks = 4}, 2) == 2);
+  CHECK(ranks_per_node({.ranks = 1}, 2) == 1);
+  CHECK(ranks_per_node({.ranks = 5}, 2) == 0);  // more than PBS expects
+  CHECK(ranks_per_node({.ranks = 4}, {}) == 0);
+  CHECK(ranks_per_node({.ranks = 4, .hosts = "n1,n2"}, 2) == 0);
+  CHECK(ranks_per_node({.ranks = 4, .map_by = "node"}, 2) == 0);
+  CHECK(ranks_per_node({.ranks = 4, .nodes = 2, .ranks_per_node = 3}, 2) == 3);
 }
 
 TEST_CASE("there is no PBS job outside of a job") {

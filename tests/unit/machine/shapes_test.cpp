@@ -107,6 +107,11 @@ std::vector<Case> cases() {
          const auto a = large({512, 1000}, true);
          return with_gradients(at::cross_entropy_loss(a, at::zeros({512}, at::kLong)), {a});
        }},
+      {"sums of exponentials",
+       [x] {
+         const auto a = x();
+         return with_gradients(a.logsumexp(-1).unsqueeze(-1) + a.logsumexp(std::vector<std::int64_t>{0, 1}, true), {a});
+       }},
       {"dropout",
        [x] {
          const auto a = x();

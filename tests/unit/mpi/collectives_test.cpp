@@ -7,13 +7,13 @@ using namespace hortator;
 TEST_CASE("numbers are reduced in their own type") {
   const auto comm = mpi::Communicator::world();
   const int n = comm.size();
-  CHECK(mpi::all_reduce(comm, comm.rank() + 1, MPI_SUM) == n * (n + 1) / 2);
-  CHECK(mpi::all_reduce(comm, 0.5 * comm.rank(), MPI_MAX) == 0.5 * (n - 1));
-  CHECK(mpi::all_reduce(comm, std::uint64_t{1} << 63, MPI_MIN) == std::uint64_t{1} << 63);
-  CHECK(mpi::all_reduce(comm, comm.rank() == n - 1, MPI_LOR));
+  CHECK(mpi::all_reduce(comm, comm.rank() + 1, mpi::Op::sum) == n * (n + 1) / 2);
+  CHECK(mpi::all_reduce(comm, 0.5 * comm.rank(), mpi::Op::max) == 0.5 * (n - 1));
+  CHECK(mpi::all_reduce(comm, std::uint64_t{1} << 63, mpi::Op::min) == std::uint64_t{1} << 63);
+  CHECK(mpi::all_reduce(comm, comm.rank() == n - 1, mpi::Op::logical_or));
   CHECK(mpi::sum_before(comm, 2) == 2 * comm.rank());
   std::vector<std::int64_t> several = {comm.rank(), -comm.rank(), 7};
-  mpi::all_reduce(comm, std::span(several), MPI_MAX);
+  mpi::all_reduce(comm, std::span(several), mpi::Op::max);
   CHECK(several == std::vector<std::int64_t>{n - 1, 0, 7});
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("the first ranks make a communicator without the others") {
     const auto part = comm.first(count);
     CHECK(part.size() == count);
     CHECK(part.rank() == comm.rank());
-    CHECK(mpi::all_reduce(part, 1, MPI_SUM) == count);
+    CHECK(mpi::all_reduce(part, 1, mpi::Op::sum) == count);
   }
   mpi::barrier(comm);
 }

@@ -16,12 +16,12 @@ TEST_CASE("split groups ranks by color and orders them by key") {
 
 TEST_CASE("a moved communicator is empty and frees nothing") {
   auto first = mpi::Communicator::world();
-  const auto handle = first.get();
+  const auto handle = first.number();
   mpi::Communicator second = std::move(first);
-  CHECK(second.get() == handle);
+  CHECK(second.number() == handle);
   first = mpi::Communicator::world();
   second = std::move(first);
-  CHECK(mpi::all_reduce(second, 1, MPI_SUM) == second.size());
+  CHECK(mpi::all_reduce(second, 1, mpi::Op::sum) == second.size());
 }
 
 TEST_CASE("an MPI error is thrown as an exception with MPI's message") {

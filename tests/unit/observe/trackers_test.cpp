@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "observe/trackers/tracker_factory.hpp"
 #include "support/catch.hpp"
@@ -116,6 +118,45 @@ TEST_CASE("a user's tracker gets numbers of all types, on the main process only"
     CHECK(notes->records[0].time > 1.7e9);
   }
   CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "metrics.jsonl"));
+}
+
+TEST_CASE("a tracker that is not for the main process only gets each process's own numbers") {
+  const State state;
+  const test::Folder folder(state, "all_processes");
+  class OwnRows final : public Tracker {
+   public:
+    std::string name() const override { return "own_rows"; }
+    bool main_process_only() const override { return false; }
+    void start(const TrackerStart& start) override {
+      file = start.folder / ("rank_" + std::to_string(start.process_index) + ".txt");
+      last_step = start.last_step;
+    }
+    void log(const TrackerRecord& record) override {
+      std::ofstream(file, std::ios::app) << record.step << ' ' << record.values.at(0).second << '\n';
+    }
+    void rewind(std::int64_t step) override { rewound = step; }
+    std::filesystem::path file;
+    std::optional<std::int64_t> last_step, rewound;
+  };
+  const auto rows = std::make_shared<OwnRows>();
+  {
+    Accelerator accelerator({.log_with = {"jsonl", rows}, .project = {.dir = folder.path()}});
+    CHECK(accelerator.get_tracker("own_rows").name() == "own_rows");
+    CHECK(accelerator.get_tracker("jsonl").name() == (state.is_main_process() ? "jsonl" : "none"));
+    for (int i = 0; i < 3; ++i) accelerator.log({{"rank", state.process_index() + 10 * i}});
+    accelerator.save_state();
+    accelerator.load_state();
+    CHECK(rows->rewound == 2);
+    accelerator.end_training();
+  }
+  CHECK(rows->file.filename() == "rank_" + std::to_string(state.process_index()) + ".txt");
+  std::stringstream text;
+  text << std::ifstream(rows->file).rdbuf();
+  const auto rank = state.process_index();
+  std::ostringstream expected;
+  for (int i = 0; i < 3; ++i) expected << i << ' ' << rank + 10 * i << '\n';
+  CHECK(text.str() == expected.str());
+  if (state.is_main_process()) CHECK(steps_in(folder.path() / "logs" / "metrics.jsonl") == range(0, 3));
 }
 
 TEST_CASE("a tensor that changes after log() is recorded with its earlier value") {

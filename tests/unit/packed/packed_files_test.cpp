@@ -14,10 +14,10 @@
 #include <limits>
 #include <memory>
 
+#include "interception/weight_operators.hpp"
 #include "packed/packed_layers.hpp"
 #include "packed/packed_products.hpp"
 #include "packed/stored_layers.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -82,7 +82,7 @@ TEST_CASE("a quantised model is saved and loaded with the same bytes, also by a 
       for (const auto& item : again->named_parameters()) {
         INFO(item.key());
         CHECK(at::equal(item.value(), own[item.key()]));
-        CHECK(paging::is_packed(item.value()) == paging::is_packed(own[item.key()]));
+        CHECK(interception::is_packed(item.value()) == interception::is_packed(own[item.key()]));
       }
       const auto late = construct_deferred([&] { return models::from_pretrained(saved); });
       CHECK(at::equal(logits_of(*late), expected));
@@ -258,7 +258,7 @@ TEST_CASE("models that bitsandbytes has packed are read, and saved again in its 
     INFO(kind);
     const auto folder = fs::path(written) / kind;
     const auto packed = models::from_pretrained(folder / "packed"), plain = models::from_pretrained(folder / "plain");
-    CHECK(paging::is_packed(packed->named_parameters()["model.layers.0.mlp.up_proj.weight"]));
+    CHECK(interception::is_packed(packed->named_parameters()["model.layers.0.mlp.up_proj.weight"]));
     CHECK(at::allclose(logits_of(*packed), logits_of(*plain), 1e-4, 1e-4));
     models::save_pretrained(*packed, folder / "ours");
   }

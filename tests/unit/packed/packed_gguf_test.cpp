@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "paging/interception/weight_operators.hpp"
+#include "interception/weight_operators.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/gguf_file.hpp"
@@ -83,8 +83,8 @@ TEST_CASE("matrices of a GGUF file keep their bits, and have the values that the
     const auto own = packed->named_parameters(), expected = plain->named_parameters();
     for (const auto& item : own) {
       INFO(item.key());
-      CHECK(paging::is_packed(item.value()) == (item.value().dim() == 2));
-      CHECK((item.key().find("norm") != std::string::npos) != paging::is_packed(item.value()));
+      CHECK(interception::is_packed(item.value()) == (item.value().dim() == 2));
+      CHECK((item.key().find("norm") != std::string::npos) != interception::is_packed(item.value()));
     }
     CHECK(own["model.layers.0.mlp.up_proj.weight"].nbytes() * (name == "Q8_0" ? 7 : 12) / 2 <
           expected["model.layers.0.mlp.up_proj.weight"].nbytes());

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/utils.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <hortator/bigmodel/offload.hpp>
 #include <hortator/bigmodel/safetensors_file.hpp>
@@ -13,10 +14,10 @@
 #include <hortator/training/autocast.hpp>
 #include <map>
 
+#include "interception/weight_operators.hpp"
 #include "packed/packed_products.hpp"
 #include "packed/packed_rows.hpp"
 #include "packed/packing.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -157,6 +158,36 @@ TEST_CASE("products with groups that only files have, and with tiny inputs, are 
   }
 }
 
+TEST_CASE("products without unpacking hold for all lengths of rows, and for numbers that are not finite") {
+  torch::manual_seed(6);
+  for (const auto format : every_format) {
+    for (const std::int64_t group : {32, 64, 128, 256}) {
+      for (const auto inputs : {group, 3 * group, 18 * group, 19 * group}) {  // parts of blocks; more groups than lanes
+        const auto weight = at::randn({6, inputs});
+        const auto layout = layout_of(weight, format, group);
+        const auto bytes = packed::pack(weight, layout);
+        const auto values = packed::unpacked_rows(layout, bytes, 0, 6);
+        const at::NoGradGuard no_grad;
+        for (const std::int64_t rows : {1, 2, 3, 4}) {
+          INFO(static_cast<int>(format) << " by " << group << ", " << inputs << " inputs, " << rows << " rows");
+          const auto x = at::randn({rows, inputs});
+          const auto expected = at::linear(x, values);
+          CHECK((packed::product(layout, x, bytes) - expected).norm().item<double>() <=
+                1e-4 * expected.norm().item<double>());
+          for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
+            auto spoilt = x.clone();
+            spoilt[rows - 1][inputs / 2] = bad;
+            const auto found = packed::product(layout, spoilt, bytes);
+            CHECK(!found[rows - 1].isfinite().any().item<bool>());
+            if (rows > 1)
+              CHECK((found[0] - expected[0]).norm().item<double>() <= 1e-4 * expected.norm().item<double>());
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a quantised module computes with the packed values, also offloaded, in 16 bits and with adapters") {
   const auto ids = at::arange(8).view({2, 4});
   const test::OwnFolder folder("packed-module");
@@ -204,12 +235,12 @@ TEST_CASE("packed weights end with their module") {
   {
     TwoLayers net;
     quantise(net);
-    CHECK(paging::is_packed(net->up->weight));
+    CHECK(interception::is_packed(net->up->weight));
     CHECK(net->up->weight.use_count() == 2);  // its member, and its list of parameters
   }
-  paging::refresh_weights();
+  interception::refresh_weights();
   TwoLayers other;
-  CHECK(!paging::is_packed(other->up->weight));
+  CHECK(!interception::is_packed(other->up->weight));
 }
 
 TEST_CASE("what cannot be quantised, and what a quantised model cannot do, is an error") {
@@ -217,7 +248,7 @@ TEST_CASE("what cannot be quantised, and what a quantised model cannot do, is an
   CHECK_THROWS_WITH(quantise(net, {.group = 48}), Contains("a power of two from 16, got 48"));
   CHECK_THROWS_WITH(quantise(net, {.skip = {"head"}}), Contains("no layer 'head'"));
   CHECK_THROWS_WITH(quantise(net, {.skip = {"up", "down"}}), Contains("no linear layer"));
-  CHECK_THROWS_WITH(parse_weight_format("fp4"), Contains("int8, int4, nf4 or int8_groups"));
+  CHECK_THROWS_WITH(parse_weight_format("fp4"), Contains("one of int8, int4, nf4, int8_groups"));
   quantise(net, {.skip = {"up"}});
   CHECK(net->up->weight.scalar_type() == at::kFloat);
   CHECK_THROWS_WITH(quantise(net), Contains("packed already"));
@@ -228,7 +259,7 @@ TEST_CASE("what cannot be quantised, and what a quantised model cannot do, is an
   CHECK_THROWS_WITH(quantise(plain, {.scoring = WeightFormat::int8}), Contains("no layer that scores tokens"));
   CHECK(plain->up->weight.scalar_type() == at::kFloat);
   net->to(at::kBFloat16);
-  paging::refresh_weights();
+  interception::refresh_weights();
   CHECK_THROWS_WITH(net->down(at::ones({2, 96}, at::kBFloat16)),
                     Contains("'down.weight' has become") && Contains("before quantise()"));
 }

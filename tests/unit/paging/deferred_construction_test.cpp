@@ -13,9 +13,10 @@
 #include <hortator/bigmodel/offload.hpp>
 
 #include "fixtures.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/memory/recycling_allocator.hpp"
 #include "paging/deferred/construction_scope.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
 #include "support/memory.hpp"
 
@@ -71,7 +72,7 @@ std::vector<at::Tensor> reversed(const torch::nn::Module& module) {
 constexpr std::int64_t width = 1024;
 constexpr std::size_t layer = width * width * 4;
 
-bool has_memory(const at::Tensor& tensor) { return paging::memory_of(tensor.storage()) != nullptr; }
+bool has_memory(const at::Tensor& tensor) { return interception::memory_of(tensor.storage()) != nullptr; }
 
 }  // namespace
 
@@ -84,7 +85,7 @@ TEST_CASE("Values are bitwise those of immediate construction", "[deferred_const
   check_same(values(*made), expected);
   CHECK(same_bits(at::randn({3}), after));  // the generator's state is the same
   for (const auto& parameter : made->parameters()) {
-    CHECK_FALSE(paging::carries_key(parameter));
+    CHECK_FALSE(interception::carries_key(parameter));
     CHECK(parameter.requires_grad());
     CHECK(parameter.is_leaf());
   }
@@ -177,8 +178,8 @@ TEST_CASE("Small tensors can be written by pointers", "[deferred_construction]")
   const auto after = at::randn({3});
   at::manual_seed(19);
   const auto actual = construct_deferred(make);
-  CHECK_FALSE(paging::carries_key(actual[0]));
-  CHECK_FALSE(paging::carries_key(actual[1]));
+  CHECK_FALSE(interception::carries_key(actual[0]));
+  CHECK_FALSE(interception::carries_key(actual[1]));
   CHECK(same_bits(actual[5].detach().clone(), expected[5]));
   for (std::size_t i = 0; i < actual.size(); ++i) CHECK(same_bits(actual[i].detach().clone(), expected[i]));
   CHECK(same_bits(at::randn({3}), after));

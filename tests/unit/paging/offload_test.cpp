@@ -14,9 +14,10 @@
 #include <optional>
 
 #include "fixtures.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/device/recording.hpp"
 #include "machine/memory/recycling_allocator.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
 #include "unit/checkpoint/file_limit.hpp"
 
@@ -37,7 +38,7 @@ torch::nn::Sequential make_net(int layers = 6, std::int64_t width = 64) {
 
 const DiskOffloadOptions small_pages = {.resident_bytes = 60'000, .page_bytes = 20'000};
 
-bool is_absent(const at::Tensor& tensor) { return paging::memory_of(tensor.storage()) == nullptr; }
+bool is_absent(const at::Tensor& tensor) { return interception::memory_of(tensor.storage()) == nullptr; }
 
 }  // namespace
 
@@ -91,7 +92,7 @@ TEST_CASE("The destructor puts the parameters back into memory", "[offload]") {
     const auto offload = disk_offload(net, folder("offload"), small_pages);
     CHECK(is_absent(net->parameters().front()));
   }
-  CHECK_FALSE(paging::carries_key(net->parameters().front()));
+  CHECK_FALSE(interception::carries_key(net->parameters().front()));
   CHECK(same_bits(net->parameters().front(), before));
   CHECK_NOTHROW(net->parameters().front().data_ptr<float>());
   CHECK(machine::RecyclingAllocator::counters().kept_bytes == 0);
@@ -152,7 +153,7 @@ TEST_CASE("A disk that is too small leaves the module unchanged", "[offload]") {
     CHECK_THROWS_WITH(disk_offload(net, disk, small_pages), ContainsSubstring("bytes for"));
   }
   CHECK(same_bits(net->forward(input), expected));
-  CHECK_FALSE(paging::carries_key(net->parameters().front()));
+  CHECK_FALSE(interception::carries_key(net->parameters().front()));
   CHECK(std::filesystem::is_empty(disk));
 }
 
@@ -181,7 +182,7 @@ TEST_CASE("A module can be saved within a pin of its parameters", "[offload]") {
   auto net = make_net();
   const auto file = folder("offload_saved") / "net.pt";
   const auto offload = disk_offload(net, folder("offload"), small_pages);
-  if constexpr (paging::AccessCanBeForbidden<c10::StorageImpl>) CHECK_THROWS(torch::save(net, file.string()));
+  if constexpr (interception::AccessCanBeForbidden<c10::StorageImpl>) CHECK_THROWS(torch::save(net, file.string()));
   {
     const Pin pin(net->parameters());
     torch::save(net, file.string());

@@ -7,7 +7,7 @@
 
 #include "core/text/text.hpp"
 #include "fixtures.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/storage_memory.hpp"
 #include "support/catch.hpp"
 
 namespace hortator::paging {
@@ -53,7 +53,7 @@ struct Fixture {
                 {.budget_bytes = pages_in_budget * page_bytes,
                  .fetch_ahead = fetch_ahead,
                  .announced_bytes = announced_pages * page_bytes}) {
-    for (int i = 0; i < count; ++i) take_memory(storages.storage(i), "absent");
+    for (int i = 0; i < count; ++i) interception::take_memory(storages.storage(i), "absent");
   }
 
   static std::vector<NamedTensor> tensors(int count) {
@@ -68,7 +68,7 @@ struct Fixture {
     if (changes) traffic.mark_changed(page);
     traffic.unpin(page, order);
   }
-  bool is_present(int page) const { return memory_of(storages.storage(page)) != nullptr; }
+  bool is_present(int page) const { return interception::memory_of(storages.storage(page)) != nullptr; }
   std::vector<std::string> take_calls() { return std::exchange(store.calls, {}); }
 
   PagedStorages storages;

@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "fixtures.hpp"
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "support/catch.hpp"
 
 namespace hortator::paging {
@@ -44,15 +45,15 @@ TEST_CASE("Parameters are evicted, fetched for an operator, and given back uncha
   const auto input = at::randn({2, 16});
   const auto expected = net->forward(input);
   auto pager = page(net, 1024, {.budget_bytes = evict_always});
-  for (const auto& parameter : net->parameters()) CHECK(memory_of(parameter.storage()) == nullptr);
+  for (const auto& parameter : net->parameters()) CHECK(interception::memory_of(parameter.storage()) == nullptr);
   CHECK(same_bits(net->forward(input), expected));
-  for (const auto& parameter : net->parameters()) CHECK(memory_of(parameter.storage()) == nullptr);
+  for (const auto& parameter : net->parameters()) CHECK(interception::memory_of(parameter.storage()) == nullptr);
   CHECK(pager->counters().frame_bytes == 0);
   pager->release();
   const auto after = net->parameters();
   for (std::size_t i = 0; i < after.size(); ++i) {
     CHECK(same_bits(after[i], before[i]));
-    CHECK_FALSE(carries_key(after[i]));
+    CHECK_FALSE(interception::carries_key(after[i]));
     CHECK(after[i].is_leaf());
     CHECK(after[i].requires_grad());
   }
@@ -95,13 +96,13 @@ TEST_CASE("Taking the pointer of an absent parameter throws an error that names 
   CHECK_THROWS(weight.data_ptr<float>());
   CHECK_THROWS(weight.const_data_ptr<float>());
   CHECK_THROWS(weight.accessor<float, 2>());
-  if constexpr (AccessCanBeForbidden<c10::StorageImpl>) {
+  if constexpr (interception::AccessCanBeForbidden<c10::StorageImpl>) {
     CHECK_THROWS_WITH(weight.data_ptr<float>(), ContainsSubstring("1.weight"));
     CHECK_THROWS_WITH(weight.data_ptr(), ContainsSubstring("1.weight"));
     CHECK_THROWS_WITH(weight.storage().data_ptr(), ContainsSubstring("1.weight"));
   }
   const auto expected = weight.sum().item<float>();
-  const Hold hold(std::vector<at::Tensor>{weight}, Access::read);
+  const interception::Hold hold(std::vector<at::Tensor>{weight}, interception::Access::read);
   const auto* values = weight.const_data_ptr<float>();
   CHECK(at::from_blob(const_cast<float*>(values), {8, 8}).sum().item<float>() == expected);
 }
@@ -111,7 +112,7 @@ TEST_CASE("What is written within a hold is kept", "[pager]") {
   auto pager = page(net, 300, {.budget_bytes = evict_always});
   const auto weight = net->named_parameters()["1.weight"];
   {
-    const Hold hold(std::vector<at::Tensor>{weight}, Access::write);
+    const interception::Hold hold(std::vector<at::Tensor>{weight}, interception::Access::write);
     std::fill_n(weight.data_ptr<float>(), weight.numel(), 2.5F);
   }
   net->forward(at::randn({1, 8}));
@@ -174,7 +175,7 @@ TEST_CASE("Parameters that another pager has are refused, and nothing is changed
   const auto before = copies(other->parameters());
   CHECK_THROWS_AS(page_in_host(tensors, 300, {}), UsageError);
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(same_bits(other->parameters()[i], before[i]));
-  CHECK_FALSE(carries_key(other->parameters().front()));
+  CHECK_FALSE(interception::carries_key(other->parameters().front()));
   CHECK_NOTHROW(net->forward(at::randn({1, 8})));
 }
 

@@ -9,7 +9,7 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/shm/communicator.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/storage_memory.hpp"
 #include "parallel/zero/peer_arrays.hpp"
 #include "support/catch.hpp"
 
@@ -56,7 +56,7 @@ inline void with_peers(parallel::PeerArrays::Options options,
   over(plain);
 }
 
-inline bool is_absent(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }
+inline bool is_absent(const at::Tensor& tensor) { return interception::memory_of(tensor.storage()) == nullptr; }
 
 /// The error of reading an array; empty if there is none.
 inline std::string problem_of(const at::Tensor& array) {

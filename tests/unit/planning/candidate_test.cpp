@@ -12,7 +12,7 @@ bool is_possible(const Candidate& one, const Choices& choices) {
   return one.ranks() == choices.ranks && one.tensor * one.context <= choices.ranks_per_node && one.zero >= 0 &&
          one.zero <= (one.pipeline > 1 ? 1 : 3) && (one.zero == 0 || one.data > 1) &&
          (one.pipeline > 1 || one.micro_batches == 1) && one.micro_batches % one.pipeline == 0 &&
-         (!one.offload || one.zero > 0);
+         (!one.offload || one.zero > 0) && (!one.offload_parameters || (one.offload && one.zero == 3));
 }
 
 }  // namespace
@@ -57,15 +57,46 @@ TEST_CASE("an axis that the program cannot use has one rank") {
   }
 }
 
+TEST_CASE("a candidate on fewer ranks keeps all axes but data") {
+  for (const auto& one : candidates({.ranks = 24, .ranks_per_node = 8, .offload = true})) {
+    for (int ranks = 1; ranks <= 24; ++ranks) {
+      const auto fewer = on_at_most(one, ranks);
+      const int others = one.tensor * one.context * one.pipeline;
+      REQUIRE(fewer.has_value() == (others <= ranks));
+      if (!fewer) continue;
+      CHECK(fewer->ranks() <= ranks);
+      CHECK(one.data % fewer->data == 0);
+      for (int data = fewer->data + 1; data <= one.data; ++data) CHECK((one.data % data != 0 || data * others > ranks));
+      CHECK(fewer->zero == (fewer->data > 1 ? one.zero : 0));
+      CHECK((fewer->zero > 0 || !fewer->offload));
+      auto same = *fewer;
+      same.data = one.data;
+      same.zero = one.zero;
+      same.offload = one.offload;
+      same.offload_parameters = one.offload_parameters;
+      CHECK(same == one);
+    }
+  }
+}
+
 TEST_CASE("a candidate is a launch line, and variables of the program") {
   CHECK(launch_flags({}).empty());
   CHECK(variables({}).empty());
-  const Candidate one{.data = 2, .tensor = 4, .pipeline = 2, .zero = 3, .recompute = true, .micro_batches = 8};
+  const Candidate one{.data = 2,
+                      .tensor = 4,
+                      .pipeline = 2,
+                      .zero = 3,
+                      .offload = true,
+                      .offload_parameters = true,
+                      .recompute = true,
+                      .micro_batches = 8};
   CHECK(launch_flags(one) ==
-        "--tensor 4 --pipeline 2 --pipeline-schedule 1f1b --micro-batches 8 --zero-stage 3 --recompute-layers all");
+        "--tensor 4 --pipeline 2 --pipeline-schedule 1f1b --micro-batches 8 --zero-stage 3 "
+        "--offload-optimizer cpu --offload-parameters cpu --recompute-layers all");
   CHECK(variables(one) == std::vector<std::string>{"HORTATOR_TENSOR=4", "HORTATOR_PIPELINE=2",
                                                    "HORTATOR_PIPELINE_SCHEDULE=1f1b", "HORTATOR_MICRO_BATCHES=8",
-                                                   "HORTATOR_ZERO_STAGE=3", "HORTATOR_RECOMPUTE_LAYERS=all"});
+                                                   "HORTATOR_ZERO_STAGE=3", "HORTATOR_OFFLOAD_OPTIMIZER=cpu",
+                                                   "HORTATOR_OFFLOAD_PARAMETERS=cpu", "HORTATOR_RECOMPUTE_LAYERS=all"});
 }
 
 }  // namespace hortator::planning

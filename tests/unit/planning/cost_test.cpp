@@ -95,6 +95,23 @@ TEST_CASE("ZeRO divides moments, then gradients, then parameters") {
   CHECK(at(3).parameters == 5 * gib);
 }
 
+TEST_CASE("stage 3 holds layers in use, and offloaded bytes are on the host") {
+  auto facts = model();
+  facts.layers_in_use = 2 * gib;
+  for (const auto& one : candidates({.ranks = 32, .ranks_per_node = 8, .offload = true})) {
+    auto kept = one;
+    kept.offload = kept.offload_parameters = false;
+    const auto cost = memory_cost(facts, one);
+    const auto all = memory_cost(facts, kept);
+    CHECK(all.on_host == 0);
+    CHECK(cost.total() + cost.on_host == Approx(all.total()));
+    CHECK(cost.on_host == Approx((one.offload ? all.moments : 0) + (one.offload_parameters ? all.parameters : 0)));
+    CHECK(cost.buffers == Approx(one.zero == 3 ? 2 * gib / one.tensor : 0));
+  }
+  facts.layers_in_use = 1000 * gib;
+  CHECK(memory_cost(facts, {.data = 2, .zero = 3}).buffers == 40 * gib);
+}
+
 TEST_CASE("time has no negative part, and more operations cost more") {
   const auto machine = node_of_eight();
   for (const auto& one : candidates({.ranks = 32, .ranks_per_node = 8})) {

@@ -16,8 +16,8 @@ TEST_CASE("of ranks that fail at the same time exactly one reports") {
     const bool won = runtime::claim_failure(folder, run) == runtime::Claim::won;
     if (won) runtime::write_failure(folder, run, text::concat("{\"run_id\": \"", run, "\"}"));
     const bool won_again = runtime::claim_failure(folder, run) == runtime::Claim::won;
-    CHECK(mpi::all_reduce(comm, won ? 1 : 0, MPI_SUM) == 1);
-    CHECK(mpi::all_reduce(comm, won_again ? 1 : 0, MPI_SUM) == 0);
+    CHECK(mpi::all_reduce(comm, won ? 1 : 0, mpi::Op::sum) == 1);
+    CHECK(mpi::all_reduce(comm, won_again ? 1 : 0, mpi::Op::sum) == 0);
     CHECK(std::filesystem::exists(folder / "failure.json"));
   }
   mpi::barrier(comm);

@@ -14,10 +14,13 @@ namespace {
 
 using Warnings = std::vector<std::string>;
 
-Warnings in_pbs(const std::string& node_file, const runtime::Topology& topology) {
+Warnings in_pbs(const std::string& node_file, const runtime::Topology& topology,
+                std::map<std::string, std::string> values = {}) {
   std::ofstream("nodes.txt") << node_file;
-  const auto variables = [](const char* name) {
-    return std::string(name) == "PBS_NODEFILE" ? std::optional<std::string>("nodes.txt") : std::nullopt;
+  values["PBS_NODEFILE"] = "nodes.txt";
+  const auto variables = [&](const char* name) {
+    const auto found = values.find(name);
+    return found == values.end() ? std::nullopt : std::optional(found->second);
   };
   return runtime::environment_warnings(topology, variables, {});
 }
@@ -37,6 +40,7 @@ TEST_CASE("hosts of a PBS job that a run does not use are reported") {
   CHECK(in_pbs("pbs1\npbs2\n", {.size = 4, .nodes = 2}).empty());
   CHECK(in_pbs("pbs1\npbs1\n", {.size = 2, .nodes = 1}).empty());
   CHECK(in_pbs("pbs1\npbs2\n", {.size = 1, .nodes = 1}).empty());  // a tool, not a run over the job's hosts
+  CHECK(in_pbs("pbs1\npbs2\n", {.size = 2, .nodes = 1}, {{"HORTATOR_RUN_NOTE", "x"}}).empty());  // a spare host
   CHECK(in_pbs("", {.size = 2, .nodes = 1}).empty());
 }
 

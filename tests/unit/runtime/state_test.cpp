@@ -1,5 +1,8 @@
+#include <chrono>
+#include <cstdint>
 #include <hortator/error.hpp>
 #include <hortator/state.hpp>
+#include <thread>
 
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
@@ -36,6 +39,16 @@ TEST_CASE("copies share one world, and a state outlives the one that it came fro
   first.reset();
   CHECK(copy.num_processes() == mpi::Communicator::world().size());
   copy.wait_for_everyone();
+}
+
+TEST_CASE("no rank leaves wait_for_everyone before the last has entered it") {
+  const State state;
+  const auto now = []() -> std::int64_t { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  if (state.is_last_process()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto entered = now();  // by the clock of the machine, which its processes share
+  state.wait_for_everyone();
+  const auto left = now();
+  CHECK(left >= mpi::all_reduce(state.world().comm(), entered, mpi::Op::max));
 }
 
 TEST_CASE("print is once a machine, with one newline") {
@@ -84,7 +97,7 @@ TEST_CASE("the main process is first, and every process has its own result") {
   state.main_process_first([&] {
     if (!state.is_main_process()) begun = 1;
   });
-  CHECK(mpi::all_reduce(comm, begun, MPI_SUM) == comm.size() - 1);
+  CHECK(mpi::all_reduce(comm, begun, mpi::Op::sum) == comm.size() - 1);
 }
 
 TEST_CASE("an exception of the first ends all, and the others do not begin") {

@@ -7,6 +7,7 @@
 
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/native.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -33,17 +34,17 @@ class With {
 TEST_CASE("a part of the ranks can be a world, as a Fortran handle") {
   const auto all = mpi::Communicator::world();
   const auto half = all.split(all.rank() % 2, all.rank());
-  const World world({.communicator = MPI_Comm_c2f(half.get())});
+  const World world({.communicator = MPI_Comm_c2f(mpi::native(half))});
   CHECK(world.topology().size == half.size());
   CHECK(world.topology().rank == all.rank() / 2);
-  CHECK(mpi::all_reduce(world.comm(), 1, MPI_SUM) == half.size());
+  CHECK(mpi::all_reduce(world.comm(), 1, mpi::Op::sum) == half.size());
 }
 
 TEST_CASE("worlds are created and destroyed, also two at a time") {
   for (int round = 0; round < 3; ++round) {
     const World one({});
     const World two({});
-    CHECK(mpi::all_reduce(one.comm(), 1, MPI_SUM) == mpi::all_reduce(two.comm(), 1, MPI_SUM));
+    CHECK(mpi::all_reduce(one.comm(), 1, mpi::Op::sum) == mpi::all_reduce(two.comm(), 1, mpi::Op::sum));
   }
 }
 

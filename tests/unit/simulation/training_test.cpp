@@ -271,3 +271,29 @@ TEST_CASE("a run logs, has a time limit only in a job, and ends with code 0", "[
   CHECK(code == 0);
   run.forget();
 }
+
+TEST_CASE("an exported model of a simulation is written as a .pt2 file that has the weights of the run",
+          "[simulation]") {
+  const std::string type = "{type: exported, file: " EXPORTED_MODELS "/mlp.pt2, optimizer: {type: sgd, lr: 0.5}}";
+  std::vector<float> inputs(12), targets(6, 1), before(6), after(6);
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = std::sin(static_cast<float>(i));
+  const auto results_of = [&](const std::string& model_settings, bool trains, std::vector<float>& outputs) {
+    CRun run(settings_file("program", "models: {net: " + model_settings + "}\n"));
+    CBatch batch(run);
+    batch.add(HORTATOR_INPUT, Array(inputs, {2, 6})).add(HORTATOR_TARGET, Array(targets, {2, 3}));
+    batch.add(HORTATOR_OUTPUT, Array(outputs, {2, 3}));
+    auto* model = run.model("net");
+    if (trains) REQUIRE(hortator_train(model, batch, nullptr) == HORTATOR_OK);
+    if (trains) REQUIRE(hortator_export(model, "trained/net.pt2") == HORTATOR_OK);
+    REQUIRE(hortator_infer(model, batch) == HORTATOR_OK);
+  };
+  results_of(type, true, before);
+  const auto trained = std::filesystem::absolute("trained/net.pt2").string();
+  results_of("{type: exported, file: " + trained + "}", false, after);
+  CHECK(after == before);
+  results_of(type, false, after);
+  CHECK(after != before);
+  CRun plain(settings_file("plain", one_model));
+  CHECK(hortator_export(plain.model("sum"), "sum.pt2") == HORTATOR_USAGE);
+  CHECK(error_has("no .pt2 file was read for"));
+}

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/training/reduce_on_plateau.hpp>
+#include <hortator/training/schedules.hpp>
 #include <nlohmann/json.hpp>
 
 #include "step/schedule/course.hpp"
@@ -57,6 +58,52 @@ OneCycle one_cycle_options(const json& o) {
           .three_phase = o.at("three_phase")};
 }
 
+CyclicLr cyclic_options(const json& o) {
+  const auto& mode = o.at("mode");
+  CyclicLr options{.base_lr = per_group(o.at("base_lr")),
+                   .max_lr = per_group(o.at("max_lr")),
+                   .step_size_up = o.at("step_size_up"),
+                   .mode = mode == "triangular"    ? CycleMode::triangular
+                           : mode == "triangular2" ? CycleMode::triangular2
+                                                   : CycleMode::exp_range,
+                   .gamma = o.at("gamma"),
+                   .cycle_momentum = o.at("cycle_momentum"),
+                   .base_momentum = per_group(o.at("base_momentum")),
+                   .max_momentum = per_group(o.at("max_momentum"))};
+  if (!o.at("step_size_down").is_null()) options.step_size_down = o.at("step_size_down").get<std::int64_t>();
+  return options;
+}
+
+Schedule make_further(const json& kind, const json& o, torch::optim::Optimizer& optimizer) {
+  if (kind == "cosine_warm_restarts") {
+    return cosine_warm_restarts(
+        optimizer, {.first_period = o.at("first_period"), .factor = o.at("factor"), .eta_min = o.at("eta_min")});
+  }
+  if (kind == "constant_lr")
+    return constant_lr(optimizer, {.factor = o.at("factor"), .total_steps = o.at("total_steps")});
+  if (kind == "linear_lr") {
+    return linear_lr(
+        optimizer,
+        {.start_factor = o.at("start_factor"), .end_factor = o.at("end_factor"), .total_steps = o.at("total_steps")});
+  }
+  if (kind == "polynomial_lr")
+    return polynomial_lr(optimizer, {.total_steps = o.at("total_steps"), .power = o.at("power")});
+  if (kind == "cyclic_lr") return cyclic_lr(optimizer, cyclic_options(o));
+  if (kind == "sequential_lr") {
+    return sequential_lr(optimizer, {.parts = {LinearLr{.start_factor = 0.1, .total_steps = 4},
+                                               CosineAnnealing{.half_period = 6}, ExponentialLr{.gamma = 0.8}},
+                                     .milestones = o.at("milestones")});
+  }
+  if (kind == "sequential_cycle") {
+    return sequential_lr(optimizer, {.parts = {OneCycle{.max_lr = {0.4, 0.02}, .total_steps = 6, .div_factor = 1},
+                                               StepLr{.step_size = 3, .gamma = 0.5}},
+                                     .milestones = o.at("milestones")});
+  }
+  REQUIRE(kind == "chained_lr");
+  return chained_lr(optimizer, {ConstantLr{.factor = 0.5, .total_steps = 4}, ExponentialLr{.gamma = 0.9},
+                                StepLr{.step_size = 3, .gamma = 0.5}});
+}
+
 Schedule make_schedule(const json& one, torch::optim::Optimizer& optimizer) {
   const auto& o = one.at("options");
   const auto& kind = one.at("kind");
@@ -75,8 +122,9 @@ Schedule make_schedule(const json& one, torch::optim::Optimizer& optimizer) {
     return multi_step_lr(optimizer, {.milestones = o.at("milestones"), .gamma = o.at("gamma")});
   }
   if (kind == "exponential_lr") return exponential_lr(optimizer, {.gamma = o.at("gamma")});
-  REQUIRE(kind == "cosine_annealing");
-  return cosine_annealing(optimizer, {.half_period = o.at("half_period"), .eta_min = o.at("eta_min")});
+  if (kind == "cosine_annealing")
+    return cosine_annealing(optimizer, {.half_period = o.at("half_period"), .eta_min = o.at("eta_min")});
+  return make_further(kind, o, optimizer);
 }
 
 PlateauOptions plateau_options(const json& o) {
@@ -153,6 +201,41 @@ TEST_CASE("every schedule gives PyTorch's rates and momenta, also if it is resum
     plateau ? check_plateau(one) : check_course(one);
     ++(plateau ? plateaus : courses);
   }
-  CHECK(courses > 25);
+  CHECK(courses > 40);
   CHECK(plateaus > 10);
+}
+
+TEST_CASE("a sequence of schedules refuses parts and milestones that do not fit, by name") {
+  const auto optimizer = make_optimizer("sgd");
+  const std::vector<SchedulePart> two = {LinearLr{}, ExponentialLr{}};
+  CHECK_THROWS_WITH(sequential_lr(*optimizer, {.parts = two}), ContainsSubstring("2 parts and the milestones []"));
+  CHECK_THROWS_WITH(sequential_lr(*optimizer, {.parts = two, .milestones = {0}}), ContainsSubstring("milestones [0]"));
+  CHECK_THROWS_WITH(sequential_lr(*optimizer, {.parts = {LinearLr{}, StepLr{3}, LinearLr{}}, .milestones = {5, 5}}),
+                    ContainsSubstring("[5, 5]"));
+  CHECK_THROWS_WITH(sequential_lr(*optimizer, {}), ContainsSubstring("0 parts"));
+  CHECK_THROWS_WITH(
+      sequential_lr(*optimizer, {.parts = {OneCycle{.max_lr = 1.0, .total_steps = 3}, LinearLr{}}, .milestones = {4}}),
+      ContainsSubstring("one_cycle has 3 total_steps, but its part has 4 steps"));
+  CHECK_THROWS_WITH(chained_lr(*optimizer, {}), ContainsSubstring("no parts"));
+  CHECK_THROWS_WITH(chained_lr(*optimizer, {CosineAnnealing{.half_period = 3, .eta_min = 0.1}}),
+                    ContainsSubstring("cannot take cosine_annealing"));
+  CHECK_THROWS_WITH(chained_lr(*optimizer, {std::function<double(std::int64_t)>()}), ContainsSubstring("empty"));
+  CHECK_THROWS_WITH(cosine_warm_restarts(*optimizer, {.first_period = 4, .factor = 0}),
+                    ContainsSubstring("factor = 0"));
+  CHECK_THROWS_WITH(cyclic_lr(*optimizer, {.step_size_up = 0}), ContainsSubstring("step_size_up = 0"));
+  CHECK_THROWS_WITH(polynomial_lr(*optimizer, {.total_steps = 0}), ContainsSubstring("total_steps is 0"));
+}
+
+TEST_CASE("a sequence ends with its last part, and functions of the step may be parts") {
+  const auto optimizer = make_optimizer("sgd");
+  const std::function<double(std::int64_t)> halves = [](std::int64_t step) { return std::pow(0.5, step); };
+  auto schedule = sequential_lr(
+      *optimizer,
+      {.parts = {halves, OneCycle{.max_lr = 1.0, .total_steps = 2, .cycle_momentum = false}}, .milestones = {3}});
+  CHECK(schedule.last_lrs() == std::vector{0.4, 0.02});
+  schedule.step();
+  schedule.step();
+  CHECK(schedule.last_lrs() == std::vector{0.1, 0.005});
+  for (int i = 0; i < 3; ++i) schedule.step();
+  CHECK_THROWS_WITH(schedule.step(), ContainsSubstring("its total_steps are 5"));
 }

@@ -79,7 +79,7 @@ TEST_CASE("errors in sections and lists have their own line numbers") {
   CHECK_THROWS_WITH(read_file(write("words.yaml", "modules:\n  - gcc\n  - ''\n")), ContainsSubstring("words.yaml:3: "));
   CHECK_THROWS_WITH(read_file(write("section.yaml",
                                     "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n"
-                                    "  fsdp_version: 2\n  fsdp_ignored_modules: head\n")),
+                                    "  fsdp_version: 2\n  fsdp_ignored_modules: hea[d]\n")),
                     ContainsSubstring("section.yaml:5: fsdp_config.fsdp_ignored_modules"));
 }
 

@@ -540,7 +540,7 @@ SH
 program bin/pbs_tmrsh <<'SH'
 host=$1; shift
 export REMOTE=$host
-exec env -i PATH=/usr/bin:/bin REMOTE="$host" HOME="$HOME" "$@"
+exec env -i PATH=/usr/bin:/bin REMOTE="$host" SLURMD_NODENAME="$host" HOME="$HOME" "$@"
 SH
 program bin/mpirun <<'SH'
 [ "$1" != --version ] || { echo 'mpirun (Open MPI) 4.1.4'; exit; }
@@ -548,11 +548,13 @@ while [ $# -gt 0 ]; do
   case $1 in
     --mca) agent=$3; shift 3 ;;
     --hostfile) hosts=$2; shift 2 ;;
-    -n | --map-by | --bind-to | -x) shift 2 ;;
+    -n) count=$2; shift 2 ;;
+    --map-by | --bind-to | -x) shift 2 ;;
     -*) shift ;;
     *) break ;;
   esac
 done
+echo "$count" >>"$HOME/counts"
 case $agent in /*) ;; *) echo "orted: $agent is not found"; exit 1 ;; esac
 printf '%q ' "$@" >"$HOME/remote"
 for host in $(sort -u "$hosts"); do
@@ -568,7 +570,31 @@ printf 'pbs1\npbs2\n' >two
 two() { PBS_JOBID=3.server PBS_O_WORKDIR=$work PBS_NODEFILE=$work/two bash job.sh >out 2>&1; }
 two || wrong "two hosts: $(<out)"
 [ "$(xargs <starts)" = 'pbs1 pbs2' ] || wrong "two hosts started $(cat starts): $(<out)"
-# the same with `hortator launch` in a script of the user's own, which asks PBS when the job ends and passes it to the ranks
+# A host that PBS has lost is left out of the restart: a spare one takes its place, otherwise there are fewer ranks.
+program bin/pbsnodes <<'SH'
+[ "$1" = -l ] && printf '%-20s %s\n' pbs2 state-unknown,down pbs7 offline
+SH
+program train <<'SH'
+echo "$REMOTE" >>starts
+[ -e failed ] || { touch failed; exit 205; }
+SH
+# lost WANTED OPTION...: WANTED has the hosts of all starts, and the ranks of all mpiruns
+lost() {
+  local wanted=$1
+  shift
+  rm -rf runs starts counts failed
+  job --scheduler pbs --ranks-per-node 1 --max-restarts 1 "$@" -- ./train >job.sh
+  two || wrong "a lost host: $(<out)"
+  [ "$(xargs <starts) $(xargs <counts)" = "$wanted" ] || wrong "a lost host: started on $(xargs <starts), ranks $(xargs <counts): $(<out)"
+}
+lost 'pbs1 pbs1 2 2 1' --nodes 2
+grep -q 'lost nodes: pbs2. Ranks of the next start: 1, nodes: 1' out || wrong "fewer ranks: $(<out)"
+printf 'pbs1\npbs2\npbs3\n' >two
+lost 'pbs1 pbs1 pbs3 3 2 2' --nodes 2 --spare-nodes 1
+grep -q 'lost nodes: pbs2. Ranks of the next start: 2, nodes: 2' out || wrong "a spare host: $(<out)"
+printf 'pbs1\npbs2\n' >two
+rm bin/pbsnodes
+# the same as at first with `hortator launch` in a script of the user's own, which asks PBS when the job ends and passes it to the ranks
 program bin/qstat <<'SH'
 printf '    Resource_List.walltime = 00:10:00\n    stime = %s\n' "$(LC_ALL=C date '+%a %b %d %H:%M:%S %Y')"
 SH

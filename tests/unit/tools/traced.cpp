@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     auto [model, optimizer] = accelerator.prepare(net, sgd);
     const auto step = [&](int number) {
       if (number % accelerator.num_processes() == accelerator.process_index())
-        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
       accelerator.backward(model(at::ones({64, 256})).pow(2).mean());
       optimizer.step();
       optimizer.zero_grad();

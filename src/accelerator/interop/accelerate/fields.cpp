@@ -19,7 +19,7 @@ std::string PythonFields::path(std::string_view name) const { return text::conca
 
 const PickleValue* PythonFields::find(std::string_view name) {
   const auto* found = dict_.find(name);
-  if (found != nullptr) used_.emplace(name);
+  if (found != nullptr) used_.note(name);
   return found;
 }
 

@@ -2,11 +2,11 @@
 
 #include <hortator/training/state_dict.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/text/read_keys.hpp"
 #include "formats/torch/pickle/source.hpp"
 #include "step/moments/optimizer_fields.hpp"
 
@@ -40,7 +40,7 @@ class PythonFields final : public step::FieldVisitor {
   const formats::PickleValue& dict_;
   std::string prefix_;
   StateDict& out_;
-  std::set<std::string, std::less<>> used_;
+  core::ReadKeys used_;
 };
 
 /// Throws Error: the file's optimizer state does not fit, since `what`.

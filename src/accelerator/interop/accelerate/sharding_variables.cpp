@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/text/pattern.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::accelerator {
@@ -78,9 +79,6 @@ constexpr auto unsupported = std::to_array<UnsupportedVariable>({
      "layers are not gathered as a whole by their class",
      "set ddp.find_unused_parameters in the program where ranks use different experts"},
     {"ACCELERATE_FP8_BACKEND", "ACCELERATE_USE_DEEPSPEED", "MSAMP", "MS-AMP is a library for Python", "use bf16"},
-    {"FSDP_IGNORED_MODULES", "ACCELERATE_USE_FSDP", "", "all parameters of a prepared model are sharded",
-     "zero.keep_resident keeps the parameters of modules in memory as a whole, and shards only their gradients and "
-     "moments"},
     {"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "ACCELERATE_USE_FSDP", "true",
      "the program decides where saved tensors are",
      "create hortator::SavedTensors with on_host around the forward pass"},
@@ -132,6 +130,20 @@ std::optional<SetVariable> accelerate_recomputation(const core::Variables& varia
     return std::nullopt;
   const auto classes = set_in_accelerate(variables, "FSDP_TRANSFORMER_CLS_TO_WRAP");
   return SetVariable{"FSDP_ACTIVATION_CHECKPOINTING", classes ? classes->value : "all"};
+}
+
+std::optional<SetVariable> accelerate_ignored(const core::Variables& variables) {
+  if (!is_true(variables, "ACCELERATE_USE_FSDP")) return std::nullopt;
+  auto set = set_in_accelerate(variables, "FSDP_IGNORED_MODULES");
+  if (!set) return set;
+  const auto names = text::names_of_expression(set->value);
+  if (!names) {
+    throw UsageError({.what = text::concat("FSDP_IGNORED_MODULES: expected names of modules with .* and |, got ",
+                                           text::quote(set->value)),
+                      .hint = "name the modules in zero.ignore, or in HORTATOR_ZERO_IGNORE with * for any text"});
+  }
+  set->value = *names;
+  return set;
 }
 
 std::optional<SetVariable> accelerate_variable(const core::Variables& variables, const char* name) {

@@ -34,12 +34,16 @@ std::optional<core::SetVariable> accelerate_clipping(const core::Variables& vari
 /// The layers of FSDP_ACTIVATION_CHECKPOINTING: "all", or the classes of FSDP_TRANSFORMER_CLS_TO_WRAP.
 std::optional<core::SetVariable> accelerate_recomputation(const core::Variables& variables);
 
+/// The modules of FSDP_IGNORED_MODULES, a regular expression, as names in which * is any text. Throws UsageError for
+/// one with other operators than .* and |.
+std::optional<core::SetVariable> accelerate_ignored(const core::Variables& variables);
+
 /// A variable of SettingKey::accelerate; PARALLELISM_CONFIG_TP_SIZE and the like only with
 /// ACCELERATE_USE_PARALLELISM_CONFIG.
 std::optional<core::SetVariable> accelerate_variable(const core::Variables& variables, const char* name);
 
-/// Throws UsageError if Accelerate's variables ask for what does not exist here: Megatron-LM, FSDP's ignored modules,
-/// another device.
+/// Throws UsageError if Accelerate's variables ask for what does not exist here, such as Megatron-LM or another
+/// device.
 void refuse_unsupported(const core::Variables& variables);
 
 }  // namespace hortator::accelerator

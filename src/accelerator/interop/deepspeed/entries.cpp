@@ -1,6 +1,5 @@
 #include "accelerator/interop/deepspeed/entries.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <hortator/error.hpp>
 
@@ -63,20 +62,12 @@ std::string DeepspeedEntries::text(const std::string& path, const char* expected
 const formats::JsonValue* DeepspeedEntries::take(const std::string& path) {
   const auto found = values_.find(path);
   if (found == values_.end()) return nullptr;
-  read_.push_back(path);
+  read_.note(path);
   return &found->second;
 }
 
 void DeepspeedEntries::refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const {
   throw UsageError({.what = text::concat(file_, ": ", path, " is ", value.described()), .hint = expected});
-}
-
-std::vector<std::string> DeepspeedEntries::unread() const {
-  std::vector<std::string> rest;
-  for (const auto& [path, value] : values_) {
-    if (std::find(read_.begin(), read_.end(), path) == read_.end()) rest.push_back(path);
-  }
-  return rest;
 }
 
 void DeepspeedEntries::add(const formats::JsonValue& value, const std::string& path) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text/read_keys.hpp"
 #include "formats/safetensors/strict_json.hpp"
 
 namespace hortator::accelerator {
@@ -28,14 +29,14 @@ class DeepspeedEntries {
   const formats::JsonValue* take(const std::string& path);
   [[noreturn]] void refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const;
 
-  std::vector<std::string> unread() const;  ///< the paths of all entries that were not read
+  std::vector<std::string> unread() const { return read_.unread(values_); }  ///< their paths
 
  private:
   void add(const formats::JsonValue& value, const std::string& path);
 
   std::string file_;
   std::map<std::string, formats::JsonValue> values_;
-  std::vector<std::string> read_;
+  core::ReadKeys read_;
 };
 
 }  // namespace hortator::accelerator

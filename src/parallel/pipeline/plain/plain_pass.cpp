@@ -97,10 +97,10 @@ void PlainPass::follow(const c10::OperatorHandle& op) const {
 void PlainPass::compute(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto number = next_++;
   if (border_.seed && unseeded == 0 && op.hasTag(at::Tag::nondeterministic_seeded)) {
-    const paging::ThreadOperators::Inside inside;
+    const interception::ThreadOperators::Inside inside;
     border_.seed(number);
   }
-  paging::ThreadOperators::run_as_always(op, keys, stack);
+  interception::ThreadOperators::run_as_always(op, keys, stack);
   if (route_ == nullptr) return;
   ValueId id{.op = number};
   for (const auto& result : tensors_of(torch::jit::last(*stack, op.schema().returns().size()))) {
@@ -110,7 +110,7 @@ void PlainPass::compute(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 }
 
 void PlainPass::enter() {
-  const paging::ThreadOperators::Inside inside;
+  const interception::ThreadOperators::Inside inside;
   const auto& message = route_->messages[static_cast<std::size_t>(stage_)];
   StageTensors values;
   for (const auto& id : message) values.push_back(values_.at(id));
@@ -128,7 +128,7 @@ void PlainPass::enter() {
 }
 
 void PlainPass::leave() {
-  const paging::ThreadOperators::Inside inside;
+  const interception::ThreadOperators::Inside inside;
   StageTensors results;
   for (const auto& id : route_->messages[static_cast<std::size_t>(stage_) + 1]) results.push_back(values_.at(id));
   border_.send(results);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "paging/interception/thread_operators.hpp"
+#include "interception/thread_operators.hpp"
 #include "parallel/pipeline/plain/route.hpp"
 #include "parallel/pipeline/plain/staged_values.hpp"
 #include "parallel/pipeline/plain/tensor_stages.hpp"
@@ -52,7 +52,7 @@ class PlainSurvey {
   ReadsInTurn reads_;
   StagedValues values_;
   PlainSurvey* former_;
-  paging::ThreadOperators operators_;
+  interception::ThreadOperators operators_;
 };
 
 /// One forward pass of a micro-batch through one stage: while it lives, the operators of this thread run for the
@@ -81,7 +81,7 @@ class PlainPass {
   std::int64_t next_ = 0;
   StagedValues values_;
   PlainPass* former_;
-  paging::ThreadOperators operators_;
+  interception::ThreadOperators operators_;
 };
 
 }  // namespace hortator::parallel

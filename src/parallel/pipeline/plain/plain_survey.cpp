@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/text/text.hpp"
-#include "paging/interception/operator_use.hpp"
+#include "interception/operator_use.hpp"
+#include "interception/thread_operators.hpp"
 #include "parallel/pipeline/plain/plain_pass.hpp"
 
 namespace hortator::parallel {
@@ -71,7 +72,7 @@ void PlainSurvey::begin(const TensorStages::Entry& entry, int stage) const {
 }
 
 int PlainSurvey::stage_of(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
-  const auto& use = paging::use_of(op);
+  const auto& use = interception::use_of(op);
   int stage = builder_.stage();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     for (const auto& tensor : tensors_of(arguments.slice(i, 1))) {
@@ -87,7 +88,7 @@ int PlainSurvey::stage_of(const c10::OperatorHandle& op, c10::ArrayRef<c10::IVal
 
 void PlainSurvey::note(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-  const auto& use = paging::use_of(op);
+  const auto& use = interception::use_of(op);
   bool is_staged = false;
   std::vector<ValueId> uses, written;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -104,7 +105,7 @@ void PlainSurvey::note(const c10::OperatorHandle& op, c10::DispatchKeySet keys, 
   is_staged |= !uses.empty();
   const auto number = builder_.next_op();
   builder_.add({.op = &op.schema(), .is_staged = is_staged}, stage_of(op, arguments), uses);
-  if (!is_staged) return paging::ThreadOperators::run_as_always(op, keys, stack);
+  if (!is_staged) return interception::ThreadOperators::run_as_always(op, keys, stack);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_tensor = use.writes(i) && arguments[i].isTensor() && arguments[i].toTensor().defined();
     if (is_tensor && !values_.find(arguments[i].toTensor()) && tensors_.find(arguments[i].toTensor()) == nullptr)

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "interception/dispatch_keys.hpp"
+#include "interception/storage_memory.hpp"
 #include "machine/shapes/shape_operators.hpp"
 
 namespace hortator::parallel {
@@ -44,8 +46,8 @@ std::vector<StagedValues::View> StagedValues::run_on_shapes(const c10::OperatorH
   const auto arguments = tensors_of(torch::jit::last(*stack, op.schema().arguments().size()));
   try {
     const at::NoGradGuard no_grad;
-    const c10::impl::ExcludeDispatchKeyGuard unseen(c10::DispatchKeySet(paging::recording_key) |
-                                                    c10::DispatchKeySet(paging::paged_key));
+    const c10::impl::ExcludeDispatchKeyGuard unseen(c10::DispatchKeySet(interception::recording_key) |
+                                                    c10::DispatchKeySet(interception::paged_key));
     const machine::ShapesAlone alone;
     const at::DisableRecordFunctionGuard uncounted;  // nothing is computed
     op.callBoxed(stack);
@@ -70,7 +72,7 @@ std::vector<StagedValues::View> StagedValues::run_on_shapes(const c10::OperatorH
       if (viewed != arguments.end()) {
         if (const auto of = find(*viewed)) views.push_back({.view = id, .of = *of});
       } else if (result.has_storage()) {
-        paging::take_memory(result.storage(), message);
+        interception::take_memory(result.storage(), message);
       }
       add(result, id);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 
@@ -10,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "paging/interception/thread_operators.hpp"
 #include "parallel/pipeline/plain/route.hpp"
 
 namespace hortator::parallel {

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "core/text/text.hpp"
+#include "interception/operator_handlers.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "paging/interception/operator_handlers.hpp"
 #include "parallel/pipeline/work/stage_work.hpp"
 
 namespace hortator {
@@ -55,7 +55,7 @@ StagesOfModule::~StagesOfModule() {
 }
 
 void agree(const StageWork& work, const mpi::Communicator& host) {
-  if (mpi::all_reduce(host, work.has_failed() ? 1 : 0, MPI_MAX) == 0) return;
+  if (mpi::all_reduce(host, work.has_failed() ? 1 : 0, mpi::Op::max) == 0) return;
   mpi::all_or_none(host, [&] {
     if (work.error()) std::rethrow_exception(work.error());
   });
@@ -65,7 +65,7 @@ void agree(const StageWork& work, const mpi::Communicator& host) {
 at::Tensor from_last(const at::Tensor& tensor, const RankGroup& ranks, c10::Device device) {
   const int last = ranks.size() - 1;
   const bool is_last = ranks.index() == last;
-  auto whole = is_last && tensor.defined() ? paging::whole_values(tensor).detach().contiguous() : at::Tensor();
+  auto whole = is_last && tensor.defined() ? interception::whole_values(tensor).detach().contiguous() : at::Tensor();
   std::string spec;
   if (whole.defined()) spec = text::concat(static_cast<int>(whole.scalar_type()), ",", text::join(whole.sizes(), ","));
   spec = mpi::broadcast(ranks.host, spec, last);

@@ -14,7 +14,7 @@ TEST_CASE("distributing and gathering 1000 prompts costs at most 1 % of the time
   const State state;
   const std::vector<std::string> prompts(1000, "What does the hortator say?");
   const auto seconds_of = [&](steady_clock::duration time) {
-    return mpi::all_reduce(state.world().comm(), duration<double>(time).count(), MPI_MAX);
+    return mpi::all_reduce(state.world().comm(), duration<double>(time).count(), mpi::Op::max);
   };
   double cost = 1;
   for (int attempt = 0; attempt < 8 && cost > 0.01; ++attempt) {  // another program may occupy the core

@@ -151,12 +151,12 @@ TEST_CASE("kept answers are not computed again, although the ranks get other pro
   };
   const AnswerOptions options{.batch_size = 2, .keep = folder};
   CHECK_THROWS_AS(answer_prompts(state, prompts, answer, options), IncompleteAnswers<std::string>);
-  const auto before = mpi::all_reduce(state.world().comm(), answered, MPI_SUM);
+  const auto before = mpi::all_reduce(state.world().comm(), answered, mpi::Op::sum);
   CHECK(before == 6 * state.num_processes());
   answered = 0;
   fails = false;
   CHECK(answer_prompts(state, prompts, answer, options) == answer_all(prompts));
-  CHECK(mpi::all_reduce(state.world().comm(), answered, MPI_SUM) == 60 - before);
+  CHECK(mpi::all_reduce(state.world().comm(), answered, mpi::Op::sum) == 60 - before);
   state.wait_for_everyone();
   CHECK_FALSE(fs::exists(folder));  // removed, because all prompts are answered
 }

@@ -69,7 +69,7 @@ struct Texts {
 
 struct Plan {
   std::int64_t length = 24;
-  int steps = 50;
+  std::int64_t steps = test::many_steps();
   bool by_counts = false;
   bool recomputes = false;
 };
@@ -92,7 +92,7 @@ Course train(AcceleratorOptions options, const Plan& plan) {
   auto [model, optimizer, loader] =
       accelerator.prepare(net, sgd, data_loader(Texts{plan.length}, {.batch_size = 2, .shuffle = true}));
   Course course;
-  for (int step = 0; step < plan.steps;) {
+  for (std::int64_t step = 0; step < plan.steps;) {
     for (auto batch : loader) {
       if (step++ >= plan.steps) break;
       const auto divided = accelerator.maybe_context_parallel({{&batch.data, 1}, {&batch.target, 1}});

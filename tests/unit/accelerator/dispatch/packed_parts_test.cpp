@@ -7,8 +7,8 @@
 #include <hortator/models/pretrained.hpp>
 #include <map>
 
+#include "interception/weight_operators.hpp"
 #include "packed/packed_rows.hpp"
-#include "paging/interception/weight_operators.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "unit/accelerator/fixtures.hpp"
@@ -45,14 +45,14 @@ TEST_CASE("layers that a checkpoint fills are packed by the source, and others i
   const auto own = weight_of(net, "1.weight").detach().clone();
   const accelerator::Loading loading(*net, file, {.strict = false});
   const auto source = accelerator::packing_source(loading, *net, {.format = WeightFormat::int8});
-  CHECK(paging::is_packed(weight_of(net, "0.weight")));
+  CHECK(interception::is_packed(weight_of(net, "0.weight")));
   const auto expected = weight_of(stored, "0.weight").detach();
   CHECK(at::allclose(unpacked(*source, weight_of(net, "0.weight"), "0.weight"), expected, 0, 0.002));
   CHECK(at::equal(source->tensor("0.bias"), weight_of(stored, "0.bias").detach()));
   const auto x = at::ones({1, 16});
   const auto found = (*net)[1]->as<torch::nn::Linear>()->forward(x);
   CHECK(at::allclose(found, at::linear(x, own, weight_of(net, "1.bias")), 0, 0.02));
-  CHECK(paging::is_packed(weight_of(net, "1.weight")));
+  CHECK(interception::is_packed(weight_of(net, "1.weight")));
 }
 
 TEST_CASE("packed weights stay on the host, and on disk only with a folder") {

@@ -21,7 +21,7 @@ namespace hortator::test {
 struct ExpertRun {
   bool is_mixtral = true;
   AcceleratorOptions options = {};
-  std::int64_t first = 0, steps = 50, rows = expert_rows;
+  std::int64_t first = 0, steps = many_steps(), rows = expert_rows;
   std::filesystem::path load = {}, save = {};
   bool recomputes = false, by_counts = false;
 };

@@ -216,3 +216,44 @@ TEST_CASE("fp8 along parallel.tensor is an error that names both") {
   CHECK_THROWS_WITH(accelerator.prepare(net),
                     Catch::Matchers::Contains("mixed_precision fp8 was asked for with parallel.tensor"));
 }
+
+TEST_CASE("results and buffers have the types of the policy, and gradients travel in that of reduce") {
+  struct WithBuffer : torch::nn::Module {
+    WithBuffer() {
+      weight = register_parameter("weight", at::ones({2, 2}));
+      mean = register_buffer("mean", at::full({2}, 0.5));
+      count = register_buffer("count", at::zeros({1}, at::kLong));
+    }
+    Outputs forward(const at::Tensor& x) {
+      const auto product = x.matmul(weight) + mean;
+      return {.product = product, .integers = count + 1, .more = {{"twice", {product.to(at::kDouble)}}}};
+    }
+    at::Tensor weight, mean, count;
+  };
+  Accelerator accelerator(
+      {.mixed_precision = Precision::bf16,
+       .mixed_precision_policy = {.reduce = at::kBFloat16, .output = at::kHalf, .buffer = at::kBFloat16},
+       .cpu = true});
+  CHECK(accelerator.options().ddp.comm_hook == DDPCommunicationHookType::bf16);
+  WithBuffer net;
+  auto model = accelerator.prepare(net);
+  CHECK(net.mean.scalar_type() == at::kBFloat16);
+  CHECK(net.count.scalar_type() == at::kLong);
+  const auto outputs = model(x());
+  CHECK(outputs.product.scalar_type() == at::kHalf);
+  CHECK(outputs.more.at("twice")[0].scalar_type() == at::kHalf);
+  CHECK(outputs.integers->scalar_type() == at::kLong);
+  accelerator.backward(outputs.product.sum());
+  CHECK(net.weight.grad().scalar_type() == at::kFloat);
+  CHECK(test::same_on_all_ranks(accelerator, net.weight.grad()));
+}
+
+TEST_CASE("a policy of types that does not fit is refused by name") {
+  using Hook = DDPCommunicationHookType;
+  CHECK_THROWS_WITH(Accelerator({.mixed_precision_policy = {.reduce = at::kLong}}),
+                    ContainsSubstring("mixed_precision_policy.reduce is Long"));
+  CHECK_THROWS_WITH(Accelerator({.mixed_precision = Precision::no, .mixed_precision_policy = {.output = at::kHalf}}),
+                    ContainsSubstring("mixed_precision_policy.output is set without mixed_precision"));
+  CHECK_THROWS_WITH(Accelerator({.mixed_precision_policy = {.reduce = at::kHalf}, .ddp = {.comm_hook = Hook::bf16}}),
+                    ContainsSubstring("mixed_precision_policy.reduce and ddp.comm_hook are both set"));
+}

@@ -186,3 +186,48 @@ TEST_CASE("a file of tensors is written once, or once a node, and loads again") 
   CHECK_THROWS_WITH(accelerator.save(state, file), ContainsSubstring("'epoch', which is not a tensor"));
   CHECK_THROWS_AS(accelerator.save({}, "/proc/nowhere/weights.bin"), std::exception);
 }
+
+TEST_CASE("nested objects are saved with numbers, texts and tensors, and load again") {
+  const Accelerator all;
+  const Folder folder(all, "saved_object");
+  Accelerator accelerator;
+  const auto file = folder.path() / "object.pt";
+  const auto weight = at::arange(6.0F).view({2, 3}).t();
+  const std::map<std::string, at::Tensor> weights = {{"fc.weight", weight}, {"fc.bias", at::ones({3}, at::kBFloat16)}};
+  accelerator.save(SavedObject::dict({{"epoch", 3},
+                                      {"best", -0.5},
+                                      {"done", true},
+                                      {"name", "r\u00e9sum\u00e9"},
+                                      {"none", nullptr},
+                                      {"scores", std::vector<double>{0.25, 0.5}},
+                                      {7, std::tuple("a", 1)},
+                                      {"weights", weights}}),
+                   file);
+  const auto loaded = load(file);
+  CHECK(loaded.size() == 8);
+  CHECK(loaded["epoch"].as<int>() == 3);
+  CHECK(loaded["best"].as<double>() == -0.5);
+  CHECK(loaded["done"].as<bool>());
+  CHECK(loaded["name"].as<std::string>() == "r\u00e9sum\u00e9");
+  CHECK(loaded["none"].is_none());
+  CHECK(loaded["scores"].as<std::vector<double>>() == std::vector{0.25, 0.5});
+  CHECK(at::equal(loaded["weights"]["fc.weight"].as<at::Tensor>(), weight));
+  const auto tensors = loaded["weights"].as<std::map<std::string, at::Tensor>>();
+  CHECK(tensors.at("fc.bias").scalar_type() == at::kBFloat16);
+  CHECK_THROWS_WITH(loaded["epochs"], ContainsSubstring("did you mean 'epoch'?"));
+  CHECK_THROWS_WITH(loaded["name"].as<int>(), ContainsSubstring("is text, expected a whole number"));
+  CHECK_THROWS_WITH(loaded["scores"].at(2), ContainsSubstring("2 items has none at 2"));
+  CHECK_THROWS_AS(SavedObject(300).as<std::int8_t>(), UsageError);
+
+  const TorchFile by_name(file);
+  CHECK(by_name.names() == std::vector<std::string>{"weights.fc.bias", "weights.fc.weight"});
+  CHECK(by_name.shape("weights.fc.weight") == std::vector<std::int64_t>{3, 2});
+  CHECK(at::equal(by_name.get("weights.fc.weight"), weight));
+  CHECK(at::equal(by_name.get_rows("weights.fc.weight", 1, 2), weight.slice(0, 1)));
+  CHECK_THROWS_WITH(by_name.get("weights.fc.wight"), ContainsSubstring("did you mean"));
+  const auto bad = SavedObject::dict({{0.5, 1}});
+  CHECK_THROWS_WITH(accelerator.save(bad, file), ContainsSubstring("neither text nor a whole number"));
+  CHECK(load(file).size() == 8);  // the old file stays
+  accelerator.save(std::vector<std::string>{"one", "two"}, file);
+  CHECK(load(file).as<std::vector<std::string>>() == std::vector<std::string>{"one", "two"});
+}

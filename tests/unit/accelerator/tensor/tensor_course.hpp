@@ -25,7 +25,7 @@ namespace hortator::test {
 struct TensorRun {
   std::string family = "llama";  ///< of tensor_models.hpp, or "user": user_transformer()
   AcceleratorOptions options = {};
-  std::int64_t first = 0, steps = 50;
+  std::int64_t first = 0, steps = many_steps();
   std::int64_t length = tensor_length;  ///< of the sequences of a language model
   std::filesystem::path load = {}, save = {}, export_to = {};
   bool recomputes = false;

@@ -143,6 +143,9 @@ TEST_CASE("what the launcher asks to offload applies where the program says noth
   CHECK(with({{"HORTATOR_INT8_GATHERS", "true"}}, {.zero = {.stage = 3}}).zero.int8_gathers);
   CHECK(!with({{"HORTATOR_INT8_GATHERS", "0"}}).zero.int8_gathers);
   CHECK(with({{"HORTATOR_INT8_GATHERS", "0"}}, {.zero = {.int8_gathers = true}}).zero.int8_gathers);
+  using Names = std::vector<std::string>;
+  CHECK(with({{"HORTATOR_ZERO_IGNORE", "head,*.norm,"}}).zero.ignore == Names{"head", "*.norm"});
+  CHECK(with({{"HORTATOR_ZERO_IGNORE", "head"}}, {.zero = {.ignore = {"own"}}}).zero.ignore == Names{"own"});
   CHECK(with({{"HORTATOR_RECORD_OPERATORS", "runs/two"}, {"HORTATOR_RECORD_STEP", "3"}}).record.step == 3);
   CHECK(with({{"HORTATOR_RECORD_OPERATORS", "runs/two"}}, {.record = {.operators = "own"}}).record.operators == "own");
   CHECK_THROWS_WITH(with({{"HORTATOR_INT8_GATHERS", "8"}}), ContainsSubstring("HORTATOR_INT8_GATHERS"));
@@ -304,9 +307,6 @@ TEST_CASE("what Accelerate's launcher asks for and does not exist is an error th
   CHECK_NOTHROW(with({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_FP8_BACKEND", "TE"}}));
   CHECK_THROWS_WITH(with({{"ACCELERATE_USE_DEEPSPEED", "true"}, {"ACCELERATE_FP8_BACKEND", "MSAMP"}}),
                     ContainsSubstring("ACCELERATE_FP8_BACKEND"));
-  CHECK_NOTHROW(with({{"FSDP_IGNORED_MODULES", "head"}}));
-  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_IGNORED_MODULES", "head"}}),
-                    ContainsSubstring("FSDP_IGNORED_MODULES"));
   CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "true"}}),
                     ContainsSubstring("FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD"));
 }
@@ -322,4 +322,19 @@ TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the p
   CHECK(hybrid.stage == 3);
   CHECK(hybrid.shard_group == ZeroConfig::node);
   CHECK(with({{"HORTATOR_ZERO_STAGE", "HYBRID_SHARD_ZERO2"}}, {.zero = {.shard_group = 2}}).zero.shard_group == 2);
+}
+
+TEST_CASE("the modules that Accelerate's launcher ignores are left out of ZeRO, by names for a regular expression") {
+  using Names = std::vector<std::string>;
+  std::map<std::string, std::string> fsdp = {{"FSDP_IGNORED_MODULES", R"(head|layers\..*\.norm)"}};
+  CHECK(with(fsdp).zero.ignore.empty());
+  fsdp["ACCELERATE_USE_FSDP"] = "true";
+  CHECK(with(fsdp).zero.ignore == Names{"head", "layers.*.norm"});
+  CHECK(with(fsdp, {.zero = {.ignore = {"own"}}}).zero.ignore == Names{"own"});
+  fsdp["HORTATOR_ZERO_IGNORE"] = "tail";
+  CHECK(with(fsdp).zero.ignore == Names{"tail"});
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_IGNORED_MODULES", "(head|tail)[0-9]+"}}),
+                    ContainsSubstring("FSDP_IGNORED_MODULES: expected") && ContainsSubstring("zero.ignore"));
+  for (const char* unset : {"", "none", "None"})
+    CHECK(with({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_IGNORED_MODULES", unset}}).zero.ignore.empty());
 }

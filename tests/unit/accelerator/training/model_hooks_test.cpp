@@ -1,4 +1,11 @@
 // Hooks around a prepared model's calls, and options of backward() and reduce().
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -84,6 +91,108 @@ TEST_CASE("hooks of results in structures, of none, and hooks that fail") {
   fails.remove();
   pair.add_hook({.after_forward = [](torch::nn::Module&, std::vector<at::Tensor>& results) { results.pop_back(); }});
   CHECK_THROWS_WITH(pair(at::ones({1, 3})), ContainsSubstring("left 2 results of 3"));
+}
+
+TEST_CASE("hooks read and replace forward's arguments, one after the other, and the caller keeps its own") {
+  Accelerator accelerator;
+  struct Inputs {
+    at::Tensor x;
+    std::vector<at::Tensor> more;
+  };
+  struct TakerImpl : torch::nn::Module {
+    TakerImpl() { register_module("linear", linear); }
+    at::Tensor forward(const at::Tensor& first, Inputs& inputs, const std::string& name, std::optional<at::Tensor> none,
+                       std::unique_ptr<int> moved) {
+      seen = name + std::to_string(*moved) + (none ? "set" : "unset");
+      auto result = linear(first + inputs.x + inputs.more.at(0));
+      inputs.more.at(0) = result;  // an output
+      return result;
+    }
+    torch::nn::Linear linear{3, 3};
+    std::string seen;
+  };
+  const auto net = std::make_shared<TakerImpl>();
+  auto model = accelerator.prepare(net);
+  std::size_t count = 0;
+  auto first = model.add_hook({.on_arguments = [&](torch::nn::Module& module, std::vector<at::Tensor>& arguments) {
+    CHECK(&module == net.get());
+    count = arguments.size();
+    arguments[0] = arguments[0] * 2;
+    arguments[1] = arguments[1] + 1;
+  }});
+  auto second = model.add_hook({.on_arguments = [](torch::nn::Module&, std::vector<at::Tensor>& arguments) {
+    arguments[0] = arguments[0] * 3;
+  }});
+  const auto x = at::ones({2, 3}), y = at::full({2, 3}, 2.0), z = at::full({2, 3}, 3.0);
+  Inputs inputs{y, {z}};
+  const auto call = [&] { return model(x, inputs, "name", std::nullopt, std::make_unique<int>(7)); };
+  const auto result = call();
+  CHECK(at::equal(result, net->linear(x * 6 + y + 1 + z)));
+  CHECK(net->seen == "name7unset");
+  CHECK(count == 3);
+  CHECK(at::equal(x, at::ones({2, 3})));
+  CHECK(inputs.x.is_same(y));
+  CHECK(inputs.more[0].is_same(result));  // what forward has written stays
+  first.remove();
+  second.remove();
+  inputs.more[0] = z;
+  CHECK(at::equal(call(), net->linear(x + y + z)));
+  auto fails = model.add_hook({.on_arguments = [](torch::nn::Module&, auto& arguments) { arguments.pop_back(); }});
+  inputs.more[0] = z;
+  CHECK_THROWS_WITH(call(), ContainsSubstring("before a model's forward left 2 arguments of 3"));
+  CHECK(inputs.x.is_same(y));
+}
+
+TEST_CASE("layers that a Sequential calls have hooks, also where they are recomputed") {
+  for (const bool recomputed : {false, true}) {
+    Accelerator accelerator;
+    torch::nn::Sequential net(torch::nn::Linear(3, 3), torch::nn::Tanh(), torch::nn::Linear(3, 3));
+    if (recomputed) recompute_layers(net, {.names = {"2"}});
+    auto model = accelerator.prepare(net);
+    const auto x = at::full({2, 3}, 0.1 * (accelerator.process_index() + 1));
+    const auto plain = model(x);
+    std::string calls;
+    auto scaled = model.add_hook(
+        "2", {.before_forward =
+                  [&](torch::nn::Module& layer) {
+                    CHECK(layer.as<torch::nn::Linear>() != nullptr);
+                    calls += 'a';
+                  },
+              .on_arguments = [](torch::nn::Module&, auto& arguments) { arguments[0] = arguments[0] * 2; }});
+    auto doubled = model.add_hook("2", {.after_forward = [&](torch::nn::Module&, auto& results) {
+                                    calls += 'b';
+                                    results[0] = results[0] * 3;
+                                  }});
+    const auto* const last = net->children().at(2)->as<torch::nn::Linear>();
+    const auto hidden = at::tanh(net->children().at(0)->as<torch::nn::Linear>()->forward(x));
+    const auto result = model(x);
+    CHECK(at::allclose(result, 3 * at::linear(hidden * 2, last->weight, last->bias)));
+    CHECK(calls == "ab");
+    accelerator.backward(result.sum());
+    CHECK(calls == "ab");  // recomputation runs the layer, not the hooks around it
+    CHECK(test::same_on_all_ranks(accelerator, last->weight.grad()));
+    CHECK(net->named_parameters().contains("2.weight"));
+    scaled.remove();
+    doubled.remove();
+    CHECK(at::equal(model(x), plain));
+    CHECK_THROWS_WITH(model.add_hook("3", {}), ContainsSubstring("has a layer '3'"));
+    CHECK_THROWS_WITH(net->clone(), ContainsSubstring("cannot be cloned"));
+  }
+  Accelerator accelerator;
+  Net net;
+  CHECK_THROWS_WITH(accelerator.prepare(net).add_hook("hidden", {}), ContainsSubstring("has a layer 'hidden'"));
+}
+
+TEST_CASE("gradients flow to what a hook has made of the arguments, and average over ranks") {
+  Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  const auto scale = at::full({}, 2.0).requires_grad_();
+  model.add_hook(
+      {.on_arguments = [&](torch::nn::Module&, auto& arguments) { arguments.at(0) = arguments[0] * scale; }});
+  accelerator.backward(model(at::full({2, 3}, 0.1 * (accelerator.process_index() + 1))).sum());
+  CHECK(scale.grad().defined());
+  CHECK(test::same_on_all_ranks(accelerator, net->hidden->weight.grad()));
 }
 
 TEST_CASE("a hook sees results in fp32 under mixed precision") {

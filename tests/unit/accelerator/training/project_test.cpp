@@ -1,5 +1,6 @@
 #include "accelerator/training/project.hpp"
 
+#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 #include <mpi.h>
+#include <torch/optim/schedulers/lr_scheduler.h>
+#include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
 #include <torch/optim/schedulers/step_lr.h>
 
 #include <deque>
@@ -35,6 +37,9 @@ struct AllSchedules {
       exponential_lr(next(), {.gamma = 0.97}),
       cosine_annealing(next(), {.half_period = 9}),
       one_cycle(next(), {.max_lr = 2.0, .total_steps = 60}),
+      cyclic_lr(next(), {.base_lr = 0.1, .max_lr = 1.0, .step_size_up = 4}),
+      sequential_lr(next(), {.parts = {LinearLr{}, CosineWarmRestarts{.first_period = 4}}, .milestones = {5}}),
+      chained_lr(next(), {ExponentialLr{}, PolynomialLr{.total_steps = 80}}),
   };
   ReduceOnPlateau plateau{next(), {.factor = 0.5, .patience = 1}};
 
@@ -60,11 +65,76 @@ struct AllSchedules {
 
 }  // namespace
 
-TEST_CASE("schedules of torch's own are recognised, so that prepare() can refuse them by name") {
+TEST_CASE("torch's plateau is recognised, so that prepare() can refuse it by name") {
   STATIC_REQUIRE(hortator::detail::is_torch_schedule<torch::optim::StepLR>);
-  STATIC_REQUIRE(hortator::detail::is_torch_schedule<torch::optim::ReduceLROnPlateauScheduler>);
+  STATIC_REQUIRE(hortator::detail::is_torch_plateau<torch::optim::ReduceLROnPlateauScheduler>);
   STATIC_REQUIRE_FALSE(hortator::detail::is_torch_schedule<Schedule>);
   STATIC_REQUIRE_FALSE(hortator::detail::is_torch_schedule<torch::optim::SGD>);
+}
+
+TEST_CASE("schedulers of torch::optim advance with their optimizer, and resume, as schedules do") {
+  // A class of the user's own, whose rate depends on the steps only.
+  class Halving final : public torch::optim::LRScheduler {
+   public:
+    using LRScheduler::LRScheduler;
+
+   private:
+    std::vector<double> get_lrs() override {
+      return std::vector<double>(get_current_lrs().size(), 0.5 / (1 << step_count_));
+    }
+  };
+  test::Folder folder(State(), "torch_schedules");
+  std::vector<std::vector<double>> whole;
+  for (const bool resumed : {false, true}) {
+    Accelerator accelerator({.gradient_accumulation_steps = 2,
+                             .schedule_step = ScheduleStep::per_update,
+                             .project = {.dir = folder.path()}});
+    Net net;
+    auto sgd = make_sgd(net), other = make_sgd(net);
+    torch::optim::StepLR decay(sgd, 3, 0.1);
+    Halving halving(other);
+    // A scheduler may come before its optimizer, which is found among those of the call.
+    auto [schedule, model, optimizer, second] = accelerator.prepare(decay, net, sgd, other);
+    STATIC_REQUIRE(std::is_same_v<decltype(schedule), TorchSchedule>);
+    auto halves = accelerator.prepare(halving);
+    CHECK(accelerator.prepare(halving).steps() == halves.steps());  // the same one: it advances once
+    if (resumed) accelerator.load_state();
+    for (int round = resumed ? 4 : 0; round < 10; ++round) {
+      for (int i = 0; i < 2; ++i) {
+        const auto micro = accelerator.accumulate(model);
+        accelerator.backward(model(at::ones({2, 3})).sum());
+        optimizer.step();
+        second.step();
+        schedule.step();
+        halves.step();
+        optimizer.zero_grad();
+      }
+      CHECK(schedule.steps() == round + 1);
+      const std::vector<double> seen = {schedule.last_lr(), halves.last_lr()};
+      if (resumed) {
+        CHECK(seen == whole[static_cast<std::size_t>(round)]);
+      } else {
+        whole.push_back(seen);
+        if (round == 3) accelerator.save_state();
+      }
+    }
+  }
+  CHECK(whole[2] == std::vector{0.5, 0.125});
+  CHECK(whole[9].at(0) == Approx(5e-4));
+}
+
+TEST_CASE("a scheduler of torch::optim advances by the number of ranks by default, and needs its optimizer") {
+  Accelerator accelerator;
+  Net net;
+  auto sgd = make_sgd(net), other = make_sgd(net);
+  torch::optim::StepLR decay(sgd, 3, 0.1);
+  CHECK_THROWS_WITH(accelerator.prepare(net, other, decay), ContainsSubstring("without its optimizer"));
+  CHECK(sgd.param_groups()[0].options().get_lr() == 0.5);
+  CHECK(other.param_groups()[0].options().get_lr() == 0.5);
+  CHECK_THROWS_WITH(TorchSchedule(decay, other), ContainsSubstring("not its own"));
+  auto [optimizer, schedule] = accelerator.prepare(sgd, decay);
+  schedule.step();
+  CHECK(schedule.steps() == accelerator.num_processes());
 }
 
 TEST_CASE("how a schedule advances is printed once, when it is prepared") {

@@ -1,5 +1,6 @@
 // A checkpoint of any number of ranks and ZeRO stage resumes at any other, bit for bit: parameters,
 // their fp32 copies, moments, buffers and the next batches. Several nodes write several files.
+#include <mpi.h>
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -195,6 +195,51 @@ TEST_CASE("what ranks write to summoned parameters is the same in all replicas o
   }
 }
 
+TEST_CASE("chosen parameters are summoned, and the values of the rank that modifies them count") {
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    Accelerator accelerator({.zero = {.stage = stage}});
+    Shardable net;
+    auto adamw = test::make_adamw(net);
+    auto [model, optimizer] = accelerator.prepare(net, *adamw);
+    const auto before = copies_of(*net);
+    const int modifier = accelerator.num_processes() - 1;
+    {
+      const at::NoGradGuard no_grad;
+      const auto gathered = accelerator.summon_full_parameters(
+          model, {.parameters = {"second", "first.bias"}, .modifier_rank = modifier});
+      if (accelerator.process_index() == modifier) net->second->weight.mul_(2).add_(1);
+      if (accelerator.process_index() == 0 && modifier != 0) net->first->bias.fill_(9);  // is lost
+    }
+    const auto after = copies_of(*net);
+    const auto names = net->named_parameters().keys();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      INFO(names[i]);
+      const bool is_modified = names[i] == "second.weight" || names[i] == "tied.weight";
+      CHECK(at::equal(after[i], is_modified ? before[i] * 2 + 1 : before[i]));
+      CHECK(test::same_on_all_ranks(accelerator, after[i]));
+    }
+    const auto kept = net->second->weight.detach().clone();
+    {
+      const auto gathered = accelerator.summon_full_parameters(model, {.writeback = false, .parameters = {"second"}});
+      const at::NoGradGuard no_grad;
+      net->second->weight.zero_();
+    }
+    CHECK(at::equal(net->second->weight.detach(), kept) == (stage > 0));
+    accelerator.wait_for_everyone();
+    accelerator.backward(model(batch(accelerator, 0)).square().mean());
+    optimizer.step();
+    CHECK_THROWS_WITH(accelerator.summon_full_parameters(model, {.parameters = {"secnd"}}),
+                      ContainsSubstring("no parameter or module 'secnd'"));
+    CHECK_THROWS_WITH(accelerator.summon_full_parameters(model, {.modifier_rank = modifier + 1}),
+                      ContainsSubstring("modifier_rank is " + std::to_string(modifier + 1)));
+    if (modifier == 0) continue;
+    const int mine = accelerator.process_index();
+    CHECK_THROWS_WITH(accelerator.summon_full_parameters(model, {.modifier_rank = mine}),
+                      ContainsSubstring("summon_full_parameters()"));
+  }
+}
+
 TEST_CASE("a step of the user's own optimizer past its handle is an error on all ranks") {
   enum class Clears { never, before_forward, before_backward };
   for (const int stage : {1, 2, 3}) {

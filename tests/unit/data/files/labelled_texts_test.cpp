@@ -83,8 +83,3 @@ TEST_CASE("files of texts that do not fit are reported with file and line") {
   CHECK_THROWS_WITH(LabelledTexts("label.tsv", {.pair = "sentence"}), ContainsSubstring("without .text"));
   CHECK_THROWS_WITH(LabelledTexts("nowhere.tsv"), ContainsSubstring("nowhere.tsv"));
 }
-
-TEST_CASE("a Parquet file is refused with a way to convert it") {
-  CHECK_THROWS_WITH(LabelledTexts(write("train.parquet", "PAR1")), ContainsSubstring("orient='records', lines=True"));
-  CHECK_THROWS_AS(LabelledTexts("nowhere.arrow"), UsageError);
-}

@@ -73,7 +73,7 @@ void check_ranks(const RankGroup& group, const std::vector<int>& ranks, int own)
   for (const int rank : ranks) expected += bit(rank);
   REQUIRE(group.size() == static_cast<int>(ranks.size()));
   CHECK(ranks[static_cast<std::size_t>(group.index())] == own);
-  CHECK(mpi::all_reduce(group.host, bit(own), MPI_SUM) == expected);
+  CHECK(mpi::all_reduce(group.host, bit(own), mpi::Op::sum) == expected);
   for (auto* communicator : {&group.on_device, &group.on_cpu}) {
     CHECK(communicator->rank() == group.index());
     CHECK(communicator->size() == group.size());

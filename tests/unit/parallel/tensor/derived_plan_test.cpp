@@ -8,6 +8,7 @@
 
 #include <hortator/error.hpp>
 #include <hortator/parallel/tensor_plan.hpp>
+#include <memory>
 
 #include "parallel/tensor/divided_module.hpp"
 #include "unit/parallel/tensor/tensor_fixture.hpp"
@@ -72,6 +73,36 @@ struct HandWrittenImpl : torch::nn::Module {
 };
 TORCH_MODULE(HandWritten);
 
+/// A layer whose weight is stored as [inputs, outputs], as in GPT-2.
+struct TransposedLayerImpl : torch::nn::Module {
+  TransposedLayerImpl(std::int64_t inputs, std::int64_t outputs) {
+    weight = register_parameter("weight", at::rand({inputs, outputs}));
+    bias = register_parameter("bias", at::rand({outputs}));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    return at::addmm(bias, x.view({-1, x.size(2)}), weight).view({x.size(0), x.size(1), -1});
+  }
+  at::Tensor weight, bias;
+};
+TORCH_MODULE(TransposedLayer);
+
+struct TransposedBlock : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const auto parts = qkv(x).split(width, 2);
+    const auto heads_of = [](const at::Tensor& part) {
+      return part.view({part.size(0), part.size(1), heads, -1}).transpose(1, 2);
+    };
+    const auto mixed = at::scaled_dot_product_attention(heads_of(parts[0]), heads_of(parts[1]), heads_of(parts[2]));
+    const auto y = x + out(mixed.transpose(1, 2).reshape(x.sizes()));
+    return last(y + down(at::gelu(up(y))));
+  }
+  TransposedLayer qkv = register_module("qkv", TransposedLayer(width, 3 * width));
+  TransposedLayer out = register_module("out", TransposedLayer(width, width));
+  TransposedLayer up = register_module("up", TransposedLayer(width, 2 * width));
+  TransposedLayer down = register_module("down", TransposedLayer(2 * width, width));
+  TransposedLayer last = register_module("last", TransposedLayer(width, width));
+};
+
 at::Tensor ids() { return at::arange(2 * tokens, at::kLong).view({2, tokens}); }
 
 TensorPlan derived(HandWritten& net, int ranks) {
@@ -88,6 +119,14 @@ TEST_CASE("the plan of a hand-written transformer is found, and layers without a
   CHECK(describe(derived(fused, 4)) ==
         "blocks.*.qkv: columns in 3 blocks\nblocks.*.out: rows\nblocks.*.gate: columns\nblocks.*.down: rows\n"
         "blocks.*.up: columns\ntable: vocabulary\nscores: vocabulary");
+}
+
+TEST_CASE("the plan of layers whose weights are stored transposed is found, without layers that have no partner") {
+  const auto block = std::make_shared<TransposedBlock>();
+  const auto x = at::rand({2, tokens, width});
+  CHECK(describe(derive_tensor_plan(*block, 2, [&] { return block->forward(x); })) ==
+        "qkv: columns in 3 blocks, stored transposed\nout: rows, stored transposed\n"
+        "up: columns, stored transposed\ndown: rows, stored transposed");
 }
 
 TEST_CASE("a derived plan divides heads only as far as there are whole ones") {

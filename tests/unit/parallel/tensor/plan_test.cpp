@@ -116,7 +116,11 @@ TEST_CASE("a rule for the sequence divides the sums of all other layers of the p
 }
 
 TEST_CASE("mistakes in a plan are errors", "[serial]") {
-  CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.upp")}, {up}, 2), ContainsSubstring("fits no parameter"));
+  CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.upp")}, {up}, 2),
+                    ContainsSubstring("The pattern 'mlp.upp' of the tensor-parallel plan fits no parameter") &&
+                        ContainsSubstring("the model has the layers"));
+  CHECK_THROWS_WITH(divisions_by_plan({columns("a"), columns("up"), columns("b")}, {up}, 2),
+                    ContainsSubstring("The patterns 'a', 'b' of the tensor-parallel plan fit no parameter"));
   CHECK_THROWS_WITH(divisions_by_plan({columns("mlp.up")}, {up}, 3), ContainsSubstring("cannot be divided"));
   const PlannedParameter kernel{.name = "conv.weight", .sizes = {4, 4, 3, 3}, .identity = "conv"};
   CHECK_THROWS_WITH(divisions_by_plan({columns("conv")}, {kernel}, 2), ContainsSubstring("4 dimensions"));

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 
-#include "paging/interception/interception.hpp"
-#include "paging/interception/storage_state.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/storage_memory.hpp"
 #include "parallel/zero/disk_arrays.hpp"
 #include "support/catch.hpp"
 #include "unit/checkpoint/file_limit.hpp"
@@ -18,7 +18,7 @@ std::vector<parallel::DiskArrays::Spec> three_arrays() {
 
 void fill_with_number(std::size_t i, const at::Tensor& array) { array.fill_(static_cast<double>(i) + 1); }
 
-bool lacks_memory(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }
+bool lacks_memory(const at::Tensor& tensor) { return interception::memory_of(tensor.storage()) == nullptr; }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ TEST_CASE("A range of an array is paged with it, and is not a view", "[disk_arra
   CHECK(lacks_memory(range));
   CHECK(arrays.array(2).narrow(0, 100, 20).eq(7).all().item<bool>());
   CHECK(arrays.array(2).sum().item<double>() == 3.0 * 1980 + 7.0 * 20);
-  const Hold held(std::span(&arrays.array(2), 1), Access::read);
+  const interception::Hold held(std::span(&arrays.array(2), 1), interception::Access::read);
   CHECK(!lacks_memory(range));
 }
 

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "comm/decorators/checked_communicator.hpp"
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
 #include "parallel/zero/disk_arrays.hpp"
 #include "unit/parallel/peer_arrays_fixture.hpp"
 
@@ -17,10 +17,10 @@ namespace hortator::paging {
 namespace {
 
 /// A store whose disk has failed.
-struct Refusing final : StorageProvider {
-  void enter(int /*number*/, Access /*access*/) override { throw Error({.what = "the disk is gone"}); }
+struct Refusing final : interception::StorageProvider {
+  void enter(int /*number*/, interception::Access /*access*/) override { throw Error({.what = "the disk is gone"}); }
   void leave(int /*number*/) noexcept override {}
-  void hand_over(int /*number*/, Content /*content*/) override {}
+  void hand_over(int /*number*/, interception::Content /*content*/) override {}
 };
 
 }  // namespace
@@ -148,7 +148,7 @@ TEST_CASE("An array that is held while parts change is dropped when it is releas
   with_peers({.resident_bytes = 1 << 20},
              [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
                {
-                 const Hold held(std::span(&arrays.array(2), 1), Access::read);
+                 const interception::Hold held(std::span(&arrays.array(2), 1), interception::Access::read);
                  parts[2].neg_();
                  arrays.parts_changed();
                  CHECK(!is_absent(arrays.array(2)));
@@ -190,11 +190,11 @@ TEST_CASE("A part that one rank cannot read is an error on all ranks, which can 
   with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
     const bool is_last = peers.rank() == peers.size() - 1;
     Refusing refusing;
-    if (is_last) claim(parts[1].storage(), {.provider = &refusing});
+    if (is_last) interception::claim(parts[1].storage(), {.provider = &refusing});
     CHECK_THROWS_WITH(arrays.array(1).sum(), ContainsSubstring(is_last ? "the disk is gone"
                                                                        : "Rank " + std::to_string(7 + peers.size()) +
                                                                              " cannot read its part"));
-    if (is_last) disclaim(parts[1].storage());
+    if (is_last) interception::disclaim(parts[1].storage());
     for (std::size_t i = 0; i < arrays_in_test; ++i)
       CHECK(arrays.array(i)[part * (peers.size() - 1)].item<double>() == value_of(i, peers.size() - 1));
   });

@@ -6,8 +6,8 @@
 #include <hortator/training/autocast.hpp>
 #include <span>
 
-#include "paging/interception/claims.hpp"
-#include "paging/interception/interception.hpp"
+#include "interception/claimed_operators.hpp"
+#include "interception/claims.hpp"
 #include "parallel/zero/int8_blocks.hpp"
 #include "unit/parallel/peer_arrays_fixture.hpp"
 
@@ -91,7 +91,7 @@ TEST_CASE("A rounded array that an operator needs whole is gathered again, in th
                CHECK(arrays.counters().fetched_again == 1);
                CHECK(at::equal(at::mm(arrays.array(2).view({-1, 10}), identity), rounded));
                CHECK(arrays.counters().fetched == 2);
-               const Hold held(std::span(&arrays.array(3), 1), Access::read);
+               const interception::Hold held(std::span(&arrays.array(3), 1), interception::Access::read);
                CHECK(arrays.counters().fetched_cast == 1);
                peers.barrier();
              });
@@ -140,10 +140,11 @@ TEST_CASE("An int8 array has exact values while it is held for them, and operato
                       if (is_used_before) CHECK(at::equal(as_used(arrays.array(1)), rounded));
                       const auto before = arrays.counters();
                       {
-                        const Hold held(std::span(&arrays.array(1), 1), Access::read_exact);
+                        const interception::Hold held(std::span(&arrays.array(1), 1), interception::Access::read_exact);
                         CHECK(at::equal(as_used(arrays.array(1)), exact));
                       }
-                      const Hold again(std::span(&arrays.array(1), 1), Access::read_exact);  // is still there
+                      const interception::Hold again(std::span(&arrays.array(1), 1),
+                                                     interception::Access::read_exact);  // is still there
                       const auto after = arrays.counters();
                       CHECK(after.fetched - before.fetched == 1);
                       CHECK(after.fetched_again - before.fetched_again == (is_used_before ? 1 : 0));
@@ -180,7 +181,8 @@ TEST_CASE("all ranks throw where one needs exact values of an int8 array, and ca
     if (peers.size() == 1) return;
     std::string problem;
     try {
-      const Hold held(std::span(&arrays.array(0), 1), peers.rank() == 0 ? Access::read : Access::read_exact);
+      const interception::Hold held(std::span(&arrays.array(0), 1),
+                                    peers.rank() == 0 ? interception::Access::read : interception::Access::read_exact);
     } catch (const UsageError& error) {
       problem = error.what();
     }

@@ -1,5 +1,6 @@
 #include "runtime/watchdog/killed_peer.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 #include "runtime/ending/last_signal.hpp"
@@ -8,6 +9,7 @@
 
 using namespace hortator;
 using namespace hortator::stalls;
+using runtime::has_killed_peer;
 using runtime::killed_peer;
 
 namespace {
@@ -55,4 +57,42 @@ TEST_CASE("ranks that end with the job or have told why are not reported") {
   CHECK_FALSE(killed_peer({alive(0), gone(1, runtime::has_reported)}, 0));
   CHECK_FALSE(killed_peer({alive(0), {.record = in_state(busy(1, 1), RankLife::left)}}, 0));
   CHECK(killed_peer({alive(0), gone(1, SIGTERM), gone(2, 0)}, 0)->party->rank == 2);
+}
+
+TEST_CASE("whatever has become of four ranks, a killed one is reported by exactly one of those that live") {
+  const auto rank_in = [](int rank, int what) -> runtime::NodeRank {
+    switch (what) {
+      case 0:
+        return alive(rank);
+      case 1:
+        return {.record = in_state(busy(rank, 1), RankLife::left)};
+      case 2:
+        return gone(rank, 0);
+      case 3:
+        return gone(rank, SIGSEGV);
+      case 4:
+        return gone(rank, SIGTERM);
+      default:
+        return gone(rank, runtime::has_reported);
+    }
+  };
+  int reported = 0;
+  for (int all = 0; all < 6 * 6 * 6 * 6; ++all) {
+    Node node;
+    for (int rank = 0, rest = all; rank < 4; ++rank, rest /= 6) node.push_back(rank_in(rank, rest % 6));
+    const bool any_lives =
+        std::ranges::any_of(node, [](const auto& one) { return one.record.life < RankLife::vanished; });
+    int reports = 0;
+    for (int own = 0; own < 4; ++own) {
+      const auto failure = killed_peer(node, own);
+      if (!failure) continue;
+      ++reports;
+      REQUIRE(node[static_cast<std::size_t>(own)].record.life < RankLife::vanished);
+      const auto& named = node[static_cast<std::size_t>(failure->party->rank)];
+      REQUIRE((named.last_signal == 0 || named.last_signal == SIGSEGV));
+    }
+    REQUIRE(reports == (any_lives && has_killed_peer(node) ? 1 : 0));
+    reported += reports;
+  }
+  CHECK(reported > 100);
 }

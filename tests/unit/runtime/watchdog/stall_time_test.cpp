@@ -15,6 +15,16 @@ TEST_CASE("no stall is reported where no rank waits long") {
   CHECK(find_stall(std::vector{waiting(0, 5, 100), busy(1, 4)}, patience));
 }
 
+TEST_CASE("where all ranks are in a collective, the time of the last one counts: its work has just begun") {
+  const auto said = [](double last) {
+    return find_stall(std::vector{waiting(0, 5, 130, "barrier", 2), waiting(1, 5, last, "barrier", 2)}, patience)
+        .has_value();
+  };
+  CHECK_FALSE(said(0));
+  CHECK_FALSE(said(99.9));
+  CHECK(said(100));
+}
+
 TEST_CASE("ranks that wait for each other in a cycle are reported soon") {
   const std::vector two = {blocked(0, world, 5), blocked(1, tensors, 1)};
   auto stall = find_stall(two, patience);

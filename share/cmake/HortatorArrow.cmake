@@ -1,0 +1,41 @@
+# Arrow and its Parquet reader, for data in Parquet and Arrow files: of Spack, EasyBuild, conda or a distribution by their CMake packages, or the
+# headers and libraries of an unpacked wheel of pyarrow. Without them, reading such a file is an error at run time.
+set(HORTATOR_WITH_ARROW AUTO CACHE STRING "Parquet and Arrow files: AUTO (on if Arrow is found), ON (an error if it is missing), OFF")
+set_property(CACHE HORTATOR_WITH_ARROW PROPERTY STRINGS AUTO ON OFF)
+set(HORTATOR_PYARROW "" CACHE PATH "The folder of a pyarrow whose headers and libraries are used (python3 -c 'import pyarrow; print(*pyarrow.__path__)')")
+
+add_library(hortator_arrow INTERFACE)
+set(HORTATOR_ARROW FALSE)
+set(arrow_folder "${HORTATOR_PYARROW}")
+if(NOT HORTATOR_PYARROW AND NOT HORTATOR_WITH_ARROW STREQUAL "OFF")
+  find_package(Arrow 12 CONFIG QUIET)
+  find_package(Parquet CONFIG QUIET)
+  if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
+    target_link_libraries(hortator_arrow INTERFACE Parquet::parquet_shared Arrow::arrow_shared)
+    set(HORTATOR_ARROW TRUE)
+    set(arrow_source "Arrow ${Arrow_VERSION} in ${Arrow_DIR}")
+  else()
+    set(arrow_folder "${PROJECT_SOURCE_DIR}/.deps/model-packages/pyarrow")  # of the set-up for tests
+  endif()
+endif()
+if(NOT HORTATOR_ARROW AND NOT HORTATOR_WITH_ARROW STREQUAL "OFF")
+  # a wheel's libraries have the release in their names
+  file(GLOB arrow_library "${arrow_folder}/libarrow.so.*")
+  file(GLOB parquet_library "${arrow_folder}/libparquet.so.*")
+  list(LENGTH arrow_library found)
+  if(found EQUAL 1 AND parquet_library AND EXISTS "${arrow_folder}/include/parquet/arrow/reader.h")
+    target_include_directories(hortator_arrow SYSTEM INTERFACE "${arrow_folder}/include")
+    target_link_libraries(hortator_arrow INTERFACE "${parquet_library}" "${arrow_library}")
+    list(APPEND CMAKE_BUILD_RPATH "${arrow_folder}")
+    set(HORTATOR_ARROW TRUE)
+    set(arrow_source "pyarrow in ${arrow_folder}")
+  elseif(HORTATOR_PYARROW)
+    message(FATAL_ERROR "HORTATOR_PYARROW: '${HORTATOR_PYARROW}' is not the folder of a pyarrow with headers and libraries. "
+                        "Expected what this prints: python3 -c 'import pyarrow; print(*pyarrow.__path__)'")
+  endif()
+endif()
+if(HORTATOR_WITH_ARROW STREQUAL "ON" AND NOT HORTATOR_ARROW)
+  message(FATAL_ERROR "HORTATOR_WITH_ARROW is ON, but Arrow with Parquet was not found. Load your site's Arrow module, set CMAKE_PREFIX_PATH to one of "
+                      "Spack or conda (arrow-cpp, libparquet), or set HORTATOR_PYARROW to the folder of a pyarrow.")
+endif()
+add_feature_info(PARQUET HORTATOR_ARROW "data in Parquet and Arrow files: ${arrow_source}")
