@@ -87,7 +87,7 @@ Course train_plain(const Make& make, const AcceleratorOptions& options, std::int
   Accelerator accelerator(options);
   set_seed(11);
   auto net = make();
-  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(0.01));
+  torch::optim::AdamW adam(net->parameters(), smooth_adamw());
   auto [model, optimizer] = accelerator.prepare(net, adam);
   const auto& data = accelerator::Training::of(accelerator).data();
   Course course;
@@ -211,7 +211,7 @@ TEST_CASE("pipeline_forward() of a plain module gives all ranks its outputs", "[
   CHECK(same_everywhere(outputs));
   const auto whole = accelerator.summon_full_parameters(model);
   const at::NoGradGuard no_grad;
-  CHECK(at::allclose(outputs, model(batch.ids), 1e-5, 1e-6));
+  CHECK(is_close(outputs, model(batch.ids)));
 }
 
 TEST_CASE("forward of a plain module that cannot be divided is refused, and what to do is said", "[pipeline]") {
