@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 #include <fstream>
+#include <string_view>
 
 namespace hortator::observe {
 namespace {
@@ -15,8 +17,6 @@ int open_in_folder(const std::filesystem::path& file, int flags) {
   return ::open(file.c_str(), flags | O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 }
 
-bool all_written(ssize_t written, const std::string& row) { return written == static_cast<ssize_t>(row.size()); }
-
 }  // namespace
 
 StatusFile::~StatusFile() {
@@ -26,14 +26,20 @@ StatusFile::~StatusFile() {
 bool StatusFile::write(const std::string& row) {
   if (descriptor_ < 0) descriptor_ = open_in_folder(path_, 0);
   const auto offset = static_cast<off_t>(row_) * static_cast<off_t>(row.size());
-  return descriptor_ >= 0 && all_written(::pwrite(descriptor_, row.data(), row.size(), offset), row);
+  return descriptor_ >= 0 && ::pwrite(descriptor_, row.data(), row.size(), offset) == std::ssize(row);
 }
 
 bool append_row(const std::filesystem::path& file, const std::string& row) {
   const int descriptor = open_in_folder(file, O_APPEND);
   if (descriptor < 0) return false;
-  const bool done = all_written(::write(descriptor, row.data(), row.size()), row);
-  return ::close(descriptor) == 0 && done;
+  // a row that ends in the middle would take the next one with it
+  auto left = std::string_view(row);
+  while (!left.empty()) {
+    const auto written = ::write(descriptor, left.data(), left.size());
+    if (written < 0 && errno != EINTR) break;
+    if (written > 0) left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return ::close(descriptor) == 0 && left.empty();
 }
 
 std::int64_t resident_bytes() {

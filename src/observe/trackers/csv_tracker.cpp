@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <hortator/error.hpp>
+#include <sstream>
 
 #include "core/text/csv.hpp"
 #include "core/text/text.hpp"
@@ -47,8 +47,9 @@ void CsvTracker::open() {
   columns_.clear();
   if (start_.last_step) {
     cut_rows(path(), FirstRow::heading, step_of_row, *start_.last_step);
-    std::string first;
-    if (std::getline(std::ifstream(path()), first)) columns_ = core::parse_csv_record(first);
+    const auto content = content_of(path());
+    if (const auto first = content.substr(0, content.find('\n')); !first.empty())
+      columns_ = core::parse_csv_record(first);
     columns_.erase(columns_.begin(), columns_.begin() + std::min<std::ptrdiff_t>(std::ssize(columns_), 2));
   } else {
     put_aside(path());
@@ -65,7 +66,7 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
   file_.reset();
   if (columns_.size() != before || !std::filesystem::exists(path())) {
     std::string content = heading(columns_);
-    std::ifstream in(path());
+    std::istringstream in(content_of(path()));
     std::string row;
     std::getline(in, row);
     // Earlier rows get empty cells for the new columns.

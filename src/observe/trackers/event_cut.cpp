@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include "core/whole_file.hpp"
 #include "observe/trackers/event.hpp"
 #include "observe/trackers/log_file.hpp"
 
@@ -59,7 +58,7 @@ std::string without_later(std::string_view records, std::int64_t last_step) {
 
 void cut_events(const fs::path& folder, std::int64_t last_step) {
   for (const auto& file : event_files_with(folder, event_file_prefix)) {
-    const auto records = core::read_whole(file).value_or("");
+    const auto records = content_of(file);
     const auto kept = without_later(records, last_step);
     if (kept != records) replace_log(file, file.parent_path() / ".cut", kept);
   }

@@ -60,15 +60,21 @@ void FileTracker::flush() {
   if (file_) file_->make_durable();
 }
 
+std::string content_of(const fs::path& file) {
+  std::error_code none;
+  if (!fs::exists(file, none) && !none) return "";
+  const auto content = core::read_whole(file);
+  if (!content) throw Error({.what = "Cannot read " + file.string(), .why = "the resumed run continues its log there"});
+  return *content;
+}
+
 void replace_log(const fs::path& file, const fs::path& aside, std::string_view content) {
   if (!core::write_whole(file, aside, content))
     throw Error({.what = "Cannot write " + aside.string(), .why = "the resumed run continues its log there"});
 }
 
 void cut_rows(const fs::path& file, FirstRow first, const StepOf& step_of, std::int64_t last_step) {
-  std::error_code none;
-  if (!fs::exists(file, none)) return;
-  const auto content = core::read_whole(file).value_or("");
+  const auto content = content_of(file);
   std::string kept;
   kept.reserve(content.size());
   for (std::size_t begin = 0, end = 0; (end = content.find('\n', begin)) != std::string::npos; begin = end + 1) {

@@ -8,6 +8,7 @@
 #include <hortator/tracker.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace hortator::observe {
@@ -47,6 +48,9 @@ class FileTracker : public Tracker {
   std::unique_ptr<LogFile> file_;
 };
 
+/// The content of a log; empty if there is none. Throws Error when it cannot be read.
+std::string content_of(const std::filesystem::path& file);
+
 /// Replaces the content of a log by what is written to `aside` first. Throws Error when it cannot be written.
 void replace_log(const std::filesystem::path& file, const std::filesystem::path& aside, std::string_view content);
 
@@ -56,7 +60,7 @@ using StepOf = std::function<std::optional<std::int64_t>(std::string_view row)>;
 enum class FirstRow { data, heading };
 
 /// Removes the rows of steps after `last_step`, unreadable rows and an unfinished last row. A heading stays. Throws
-/// Error when the file cannot be written.
+/// Error when the file cannot be read or written.
 void cut_rows(const std::filesystem::path& file, FirstRow first, const StepOf& step_of, std::int64_t last_step);
 
 /// For a run that starts from scratch: renames the file to FILE.old, replacing an earlier one.

@@ -109,6 +109,10 @@ void Trackers::write_late() {
 // A tracker that can no longer write is removed with a warning: the run is worth more than its records.
 template <typename Work>
 void Trackers::each(const Work& work) {
+  const auto remove = [&](std::size_t i, const std::exception& error) {
+    log::warn("The tracker ", text::quote(trackers_[i]->name()), " records nothing from now on: ", error.what());
+    trackers_.erase(trackers_.begin() + static_cast<std::ptrdiff_t>(i));
+  };
   for (std::size_t i = 0; i < trackers_.size();) {
     try {
       work(*trackers_[i]);
@@ -116,8 +120,9 @@ void Trackers::each(const Work& work) {
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
-      log::warn("The tracker ", text::quote(trackers_[i]->name()), " records nothing from now on: ", error.what());
-      trackers_.erase(trackers_.begin() + static_cast<std::ptrdiff_t>(i));
+      remove(i, error);
+    } catch (const std::filesystem::filesystem_error& error) {
+      remove(i, error);
     }
   }
 }

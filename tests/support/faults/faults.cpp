@@ -1,5 +1,6 @@
 #include "support/faults/faults.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -117,6 +118,12 @@ mode_t mode_of(int flags, va_list& arguments) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
 }
 
+/// The C library's function.
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 int error_named(std::string_view name) {
   if (name == "ENOSPC") return ENOSPC;
   if (name == "EDQUOT") return EDQUOT;
@@ -220,6 +227,27 @@ int open64(const char* path, int flags, ...) {
   const auto mode = hortator::faults::mode_of(flags, arguments);
   va_end(arguments);
   return hortator::faults::open_at(AT_FDCWD, path, flags, mode);
+}
+
+// Streams call the C library's own functions for files.
+FILE* fopen(const char* path, const char* mode) {
+  const bool only_reads = mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
+  const auto outcome = only_reads ? outcome_of_reading(path, "open") : outcome_of(path, "create");
+  return outcome == CallOutcome::fail ? nullptr : hortator::faults::next<decltype(fopen)>("fopen")(path, mode);
+}
+
+FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
+
+size_t fwrite(const void* data, size_t size, size_t count, FILE* file) {
+  const auto outcome = outcome_of(fileno(file), "write");
+  if (outcome == CallOutcome::fail) return 0;
+  return hortator::faults::next<decltype(fwrite)>("fwrite")(data, size, hortator::faults::shortened(outcome, count),
+                                                            file);
+}
+
+int fflush(FILE* file) {
+  if (file != nullptr && outcome_of(fileno(file), "write") == CallOutcome::fail) return EOF;
+  return hortator::faults::next<decltype(fflush)>("fflush")(file);
 }
 
 ssize_t write(int file, const void* data, size_t bytes) {

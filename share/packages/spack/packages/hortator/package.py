@@ -24,6 +24,7 @@ class Hortator(CMakePackage, CudaPackage):
 
     variant("images", default=True, description="Read folders of PNG and JPEG images")
     variant("charts", default=True, description="Draw charts as PNG and PDF, besides SVG")
+    variant("parquet", default=False, description="Read data in Parquet and Arrow files")
     variant("tests", default=False, description="Build the tests, which need Catch2")
 
     depends_on("c", type="build")
@@ -42,6 +43,7 @@ class Hortator(CMakePackage, CudaPackage):
     depends_on("libpng@1.6:", when="+images")
     depends_on("libjpeg", when="+images")
     depends_on("cairo@1.14: +png +pdf", when="+charts")
+    depends_on("arrow@12: +parquet", when="+parquet")
     depends_on("catch2@2.13:", type=("build", "test"), when="+tests")
 
     depends_on("py-torch@2.9:2.15 ~cuda", when="~cuda")
@@ -60,6 +62,7 @@ class Hortator(CMakePackage, CudaPackage):
     def cmake_args(self):
         return [
             self.define_from_variant("HORTATOR_WITH_CUDA", "cuda"),
+            self.define_from_variant("HORTATOR_WITH_ARROW", "parquet"),
             self.define_from_variant("HORTATOR_BUILD_TESTS", "tests"),
             self.define("HORTATOR_BUILD_EXAMPLES", False),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_PNG", not self.spec.satisfies("+images")),
