@@ -46,9 +46,10 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count, 
   if (const auto* reproducing = training_->control.reproducing()) reproducing->refuse_after_pipeline();
   training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
+  const auto* const apart = training_->control.among();
+  const auto& ranks = apart != nullptr ? *apart : training_->averaging();
   training_->control.loss_weights().run(
-      loss_sum, number, sync_gradients(), training_->averaging().communicator_of(loss_sum),
-      [&](const at::Tensor& scaled) {
+      loss_sum, number, sync_gradients(), ranks.communicator_of(loss_sum), [&](const at::Tensor& scaled) {
         training_->backward(scaled, {.loss = loss_sum.detach(), .count = number}, options.retain_graph);
       });
 }

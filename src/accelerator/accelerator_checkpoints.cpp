@@ -250,12 +250,12 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
 }
 
-/// Within LocalSGD, directly after an average, ranks still have optimizers' states of their own: rank 0's count, for
-/// the run that continues as well, so that one which resumes is equal to it. @collective
+/// Within LocalSGD, directly after an average, ranks still have optimizers' states of their own: rank 0's count, or
+/// those of its group, for the run that continues as well, so that one which resumes is equal to it. @collective
 void join_local_steps(Training& training) {
-  const auto& models = training.prepared.models();
   const auto is_apart = [](const auto& model) { return model->is_apart(); };
-  if (std::any_of(models.begin(), models.end(), is_apart)) accelerator::take_over_steps(training, 0);
+  if (std::ranges::any_of(training.prepared.models(), is_apart))
+    accelerator::take_over_steps(training, training.channels.along(parallel::Axis::replicate).host, 0);
 }
 
 /// Hooks write files of their own, into one folder. Throws the same on all ranks.

@@ -89,6 +89,7 @@ SummonedParameters::SummonedParameters(const ModelBase& model, SummonOptions opt
     : model_(model), options_(std::move(options)), exceptions_(std::uncaught_exceptions()) {
   auto& core = model.core();
   core.check_alive();
+  if (core.sharded() != nullptr) core.require_equal("summon_full_parameters()");
   mpi::all_or_none_alike(core.all_ranks(), "the options of summon_full_parameters()", [&] {
     check_modifier(options_, core.all_ranks().size());
     chosen_ = chosen(core.module(), options_.parameters);
@@ -120,6 +121,7 @@ StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOpt
     return state_of(core, options, keeps);
   }
   if (!joins_parts(core, options)) return state_of(core, options, keeps);
+  core.require_equal("get_state_dict()");
   StateDict state;
   training_->exchange_together([&] { state = state_of(core, options, keeps); });
   return state;

@@ -156,6 +156,10 @@ local_sgd() {
   expect_learned
   expect_line '^ranks were apart before an average, and are equal at the end'
   [ "$(loss)" != "$averages" ] || wrong 'the outer optimizer changes nothing'
+  HORTATOR_ZERO_STAGE=2 HORTATOR_REPLICATE=2 two
+  expect_learned
+  expect_line '^ranks were apart before an average, and are equal at the end'
+  expect_near "$averages" "$(loss)"
   two --local-steps 0
   expect_line '^ranks were equal before an average, and are equal at the end'
 }

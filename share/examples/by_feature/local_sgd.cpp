@@ -12,6 +12,10 @@
 // numbers only:
 //
 //     hortator launch -n 2 local_sgd --local-steps 16 --outer sparse
+//
+// With ZeRO and several groups of ranks, a group that shares one set of shards takes steps in the place of a rank:
+//
+//     hortator launch -n 4 --zero-stage 2 --replicate 2 local_sgd --local-steps 16 --outer whole
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 

@@ -40,8 +40,8 @@ class Channels {
   const mpi::Communicator& node() const { return world_.node(); }
   /// How the ranks are arranged, with the groups for code that works over some of them.
   const parallel::Mesh& mesh() const { return *mesh_; }
-  /// The ranks that have other tokens of the same batches. @collective the first time
-  const parallel::RankGroup& context() { return mesh_->connect(parallel::Axis::context); }
+  /// The ranks that differ from this one only along `axis`. @collective the first time
+  const parallel::RankGroup& along(parallel::Axis axis) { return mesh_->connect(axis); }
   /// The first `count` ranks of mesh().data(). @collective over these ranks, the first time
   const mpi::Communicator& first_ranks(int count);
   /// RankGroup::communicator_of() of all ranks.

@@ -57,13 +57,6 @@ AveragedWeights::AveragedWeights(Training& training, std::shared_ptr<step::Model
   }
 }
 
-// What this rank trains of a parameter: itself, or its slice. References to slices are counted
-// (FlatParameters::is_kept), so none is kept.
-at::Tensor AveragedWeights::held(const Average& one) const {
-  const auto found = model_->sharded() != nullptr ? model_->sharded()->find(one.parameter) : parallel::FlatParameter();
-  return found ? found.slice() : one.parameter;
-}
-
 void AveragedWeights::update() {
   model_->check_alive();
   session_->refuse_in_recording("Ema::update() was called");
@@ -73,7 +66,7 @@ void AveragedWeights::update() {
                       .hint = "end the scope of Ema::use() before you train"});
   }
   if (!training_.control.sync_gradients()) return;
-  if (model_->reducer().is_paused()) {
+  if (model_->is_apart() || model_->reducer().is_paused()) {
     throw UsageError({.what = "Ema::update() was called within LocalSGD",
                       .why = "ranks have different weights there, and the averages are those of all ranks",
                       .hint = "call it after the scope of LocalSGD"});

@@ -91,7 +91,7 @@ ContextParallel::ContextParallel(const Accelerator& accelerator, std::vector<Seq
   const auto device = buffers.front().tensor->device();
   positions_ = at::arange(length, at::TensorOptions().device(device).dtype(at::kLong));
   if (training.channels.mesh().shape().size(parallel::Axis::context) == 1) return;
-  const auto& group = training.channels.context();
+  const auto& group = training.channels.along(parallel::Axis::context);
   mpi::same_on_all(group.host, std::to_string(length), "the length of the sequences along context");
   const parallel::SequenceLayout layout(length, group.size());
   division_ = std::make_unique<Division>(

@@ -5,6 +5,7 @@
 
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/prepared/prepared.hpp"
+#include "accelerator/scopes/own_model.hpp"
 #include "accelerator/scopes/takeover.hpp"
 #include "accelerator/training/step_control.hpp"
 #include "accelerator/training/training.hpp"
@@ -19,7 +20,8 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
       models_(std::move(models)),
       uneven_(training.data().host),
       exceptions_(std::uncaught_exceptions()) {
-  check_ours();
+  for (const auto& model : models_)
+    own_model(training_, model, "join_uneven_inputs", "this Accelerator's ranks do not follow its collectives");
   if (training_.averaging().size() > training_.data().size()) {
     throw UsageError({.what = "join_uneven_inputs was called with parallel.context",
                       .why = "ranks without batches cannot follow what the others exchange in the middle of a pass",
@@ -49,17 +51,6 @@ Joining::~Joining() {
   for (const auto& model : models_) model.core().announce_by(nullptr, 0);
   if (training_.control.scaler()) training_.control.scaler()->announce_by(nullptr);
   for (auto& [loader, even] : overridden_) loader.set_even_batches(even);
-}
-
-void Joining::check_ours() const {
-  for (const auto& model : models_) {
-    model.core().check_alive();
-    const auto is_it = [&](const auto& ours) { return ours.get() == &model.core(); };
-    if (std::any_of(training_.prepared.models().begin(), training_.prepared.models().end(), is_it)) continue;
-    throw UsageError({.what = "join_uneven_inputs got a model that another Accelerator has prepared",
-                      .why = "this Accelerator's ranks do not follow its collectives",
-                      .hint = "prepare it with this Accelerator"});
-  }
 }
 
 void Joining::check_can_follow() const {
@@ -111,7 +102,7 @@ void Joining::copy_from_last(bool among_last) {
   const auto& host = training_.data().host;
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, mpi::Op::max);
   for (const auto& model : models_) model.core().copy_from(last);
-  take_over_steps(training_, last);
+  take_over_steps(training_, host, last);
   for (const auto& part : training_.prepared.parts()) {
     if (part.take_over) part.take_over(training_.data(), last);
   }

@@ -24,7 +24,6 @@ class Joining {
   int exceptions_at_begin() const { return exceptions_; }
 
  private:
-  void check_ours() const;
   void check_can_follow() const;
   void override_even_batches(bool even);
   /// Takes part in the others' collectives until none has batches left; returns whether this rank was among the last.

@@ -5,7 +5,9 @@
 #include <hortator/training/state_dict.hpp>
 #include <optional>
 
+#include "accelerator/scopes/group_training.hpp"
 #include "parallel/local_sgd/parameter_average.hpp"
+#include "parallel/mesh/rank_group.hpp"
 
 namespace hortator::accelerator {
 
@@ -13,7 +15,8 @@ class Training;
 
 class OuterStep;
 
-/// Implements LocalSGD on several ranks.
+/// Implements LocalSGD on several ranks. With ZeRO a group of ranks along shard takes steps in the place of a rank, and
+/// each rank averages its slices with those that have the same.
 class LocalSteps {
  public:
   /// @collective
@@ -32,14 +35,17 @@ class LocalSteps {
  private:
   /// Averages and returns whether all ranks are done. @collective
   bool average(bool done);
+  void end_steps();  ///< local
 
   Training& training_;
   ModelBase model_;
+  const parallel::RankGroup& others_;  ///< the ranks that have the same slices, or the same weights
   std::int64_t every_;
   std::int64_t taken_ = 0;
   std::optional<parallel::ParameterAverage> parameters_;  ///< nothing with an OuterStep
-  NoSync local_;
-  OuterStep* outer_;                ///< null: the mean of the weights is what ranks continue with
+  std::optional<NoSync> local_;                           ///< nothing with ZeRO
+  std::optional<GroupTraining> group_;                    ///< nothing without
+  OuterStep* outer_;                                      ///< null: the mean of the weights is what ranks continue with
   std::optional<StateDict> scale_;  ///< of the loss when the scope began; nothing without a scaler, and after leave()
   int exceptions_;
 };

@@ -11,17 +11,17 @@ namespace hortator {
 OuterOptimizer::OuterOptimizer(Accelerator& accelerator, const ModelBase& model, const OuterOptimizerOptions& options) {
   auto& training = accelerator::Training::of(accelerator);
   accelerator::require_own_steps(training, "OuterOptimizer");
-  accelerator::require_whole_weights(training, "OuterOptimizer");
+  accelerator::require_own_shards(training, "OuterOptimizer");
   step_ = std::make_shared<accelerator::OuterStep>(
       training,
       accelerator::own_model(training, model, "OuterOptimizer",
                              "its momentum is saved with this Accelerator's checkpoints"),
       options);
-  training.prepared.add_part({.save = [step = step_](auto& snapshot) { step->save(snapshot); },
-                              .misfits = [step = step_](const auto& reader) { return step->misfits(reader); },
+  training.prepared.add_part({.misfits = [step = step_](const auto& reader) { return step->misfits(reader); },
                               .load = [step = step_](const auto& reader) { step->load(reader); },
                               .name = text::concat("outer optimizer ", text::quote(options.name)),
-                              .remember = [step = step_] { return step->remember(); }});
+                              .remember = [step = step_] { return step->remember(); },
+                              .draft = [step = step_](auto& draft) { step->save(draft); }});
 }
 
 std::int64_t OuterOptimizer::steps() const { return step_->steps(); }

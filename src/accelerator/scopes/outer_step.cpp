@@ -4,12 +4,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 
 #include <cmath>
 #include <hortator/error.hpp>
 #include <utility>
 
 #include "accelerator/channels/channels.hpp"
+#include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
@@ -33,6 +35,8 @@ void check(const OuterOptimizerOptions& options) {
     refuse("name", text::quote(options.name), "it names the optimizer in checkpoints", "use a word without a slash");
 }
 
+constexpr auto whole_weights = "whole weights";
+
 void require_type(const std::string& name, const at::Tensor& parameter) {
   const auto type = parameter.scalar_type();
   if (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf) return;
@@ -47,18 +51,20 @@ void require_type(const std::string& name, const at::Tensor& parameter) {
 OuterStep::OuterStep(Training& training, std::shared_ptr<step::ModelCore> model, OuterOptimizerOptions options)
     : training_(training), model_(std::move(model)), options_(std::move(options)) {
   check(options_);
-  for (const auto& [name, parameter] : model_->parameters()) {
+  for (const auto& [name, parameter] : model_->stepped_parameters()) {
     if (!at::isFloatingType(parameter.scalar_type()) && !at::isComplexType(parameter.scalar_type())) continue;
     require_type(name, parameter);
-    weights_.push_back({.name = name, .parameter = parameter, .begin = elements_});
-    elements_ += parameter.numel();
+    const auto mine = model_->stepped(parameter);
+    weights_.push_back({.name = name, .parameter = parameter, .begin = elements_, .sizes = mine.sizes().vec()});
+    elements_ += mine.numel();
   }
-  if (training_.data().size() > 1)
-    exchange_.emplace(training_.data().on_device, training_.channels.node(), options_.wire);
+  const auto& others = training_.channels.along(parallel::Axis::replicate);
+  if (others.size() == 1) return;
+  exchange_.emplace(others.on_device, others.host.node(), options_.wire);
 }
 
-at::Tensor OuterStep::part(const at::Tensor& row, const Weight& weight) const {
-  return row.narrow(0, weight.begin, weight.parameter.numel()).view(weight.parameter.sizes());
+at::Tensor OuterStep::part(const at::Tensor& row, const Weight& weight) {
+  return row.narrow(0, weight.begin, c10::multiply_integers(weight.sizes)).view(weight.sizes);
 }
 
 void OuterStep::begin() {
@@ -68,13 +74,13 @@ void OuterStep::begin() {
     begun_ = at::empty({exchange_->padded(elements_)}, at::TensorOptions(training_.device()).dtype(at::kFloat));
     begun_.narrow(0, elements_, begun_.numel() - elements_).zero_();
   }
-  for (const auto& weight : weights_) part(begun_, weight).copy_(weight.parameter);
+  for (const auto& weight : weights_) part(begun_, weight).copy_(stepped(weight));
 }
 
 void OuterStep::take() {
   const at::NoGradGuard no_grad;
   auto step = begun_.clone();
-  for (const auto& weight : weights_) part(step, weight).sub_(weight.parameter);
+  for (const auto& weight : weights_) part(step, weight).sub_(stepped(weight));
   exchange_->average(step, unsent_, options_.keep);
   if (!is_sparse() && options_.momentum > 0) {
     if (!momentum_.defined()) momentum_ = at::zeros_like(begun_);
@@ -82,22 +88,38 @@ void OuterStep::take() {
     step.add_(momentum_, options_.momentum);
   }
   begun_.sub_(step, rate());
-  for (const auto& weight : weights_) weight.parameter.copy_(part(begun_, weight));
+  for (const auto& weight : weights_) stepped(weight).copy_(part(begun_, weight));
   ++steps_;
 }
 
-void OuterStep::save(checkpoint::Snapshot& snapshot) const {
-  snapshot.common.put(path_of("steps"), steps_);
+void OuterStep::save(SnapshotDraft& draft) const {
+  draft.snapshot.common.put(path_of("steps"), steps_);
   for (const auto& weight : weights_) {
-    if (momentum_.defined()) snapshot.common.put(path_of("momentum/" + weight.name), part(momentum_, weight));
+    if (momentum_.defined())
+      put_like(draft, path_of("momentum/" + weight.name), training_, weight.parameter, part(momentum_, weight));
   }
-  if (unsent_.defined()) snapshot.own.put(path_of("unsent"), unsent_.cpu());
+  if (!is_sparse()) return;
+  draft.snapshot.common.put(path_of("layout"), layout());
+  if (unsent_.defined()) draft.snapshot.own.put(path_of("unsent"), unsent_.cpu());
+}
+
+/// What the rows of numbers that were not sent hold.
+std::string OuterStep::layout() const {
+  const auto& zero = training_.channels.zero();
+  if (zero == nullptr) return whole_weights;
+  return text::concat("slices of ZeRO stage ", zero->sharding().stage, " over ",
+                      text::count(training_.channels.along(parallel::Axis::shard).size(), "rank"), " in ",
+                      text::count(training_.channels.along(parallel::Axis::replicate).size(), "group"));
 }
 
 std::vector<std::string> OuterStep::misfits(const checkpoint::Reader& reader) const {
   if (!reader.values().contains(path_of("steps")))
     return {text::concat("it holds no outer optimizer ", text::quote(options_.name))};
   std::vector<std::string> lines;
+  const bool is_named = reader.values().contains(path_of("layout"));
+  const auto saved = is_named ? reader.values().get<std::string>(path_of("layout")) : whole_weights;
+  if (is_sparse() && saved != layout())
+    lines.push_back(text::concat("what was not sent is of ", saved, ", and here of ", layout()));
   for (const auto& weight : weights_) {
     const auto found = reader.tensors().find(path_of("momentum/" + weight.name));
     if (found != reader.tensors().end() && found->second.shape != weight.parameter.sizes().vec())
@@ -121,7 +143,7 @@ void OuterStep::load(const checkpoint::Reader& reader) {
     const auto path = path_of("momentum/" + weight.name);
     if (!reader.tensors().contains(path)) continue;
     if (!momentum_.defined()) momentum_ = at::zeros_like(begun_);
-    part(momentum_, weight).copy_(reader.read(path));
+    part(momentum_, weight).copy_(read_like(reader, path, training_, weight.parameter));
   }
   load_unsent(reader);
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/state/divided_state.hpp"
 #include "checkpoint/read/reader.hpp"
-#include "checkpoint/write/save.hpp"
 #include "parallel/local_sgd/difference_exchange.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "step/model/model_core.hpp"
@@ -19,7 +19,8 @@ namespace hortator::accelerator {
 
 class Training;
 
-/// Implements OuterOptimizer: the weights from which ranks began, and how their differences become a step.
+/// Implements OuterOptimizer: the weights from which ranks began, and how their differences become a step. With ZeRO
+/// each rank does that with its slices.
 class OuterStep {
  public:
   /// Throws UsageError for options that do not fit. @collective
@@ -33,7 +34,7 @@ class OuterStep {
   /// Gives all ranks the weights after a step from the mean of their differences. @collective
   void take();
 
-  void save(checkpoint::Snapshot& snapshot) const;
+  void save(SnapshotDraft& draft) const;
   std::vector<std::string> misfits(const checkpoint::Reader& reader) const;
   void load(const checkpoint::Reader& reader);
   /// Copies what it keeps in memory, and returns a function that puts it back.
@@ -43,13 +44,16 @@ class OuterStep {
   struct Weight {
     std::string name;
     at::Tensor parameter;
-    std::int64_t begin = 0;  ///< in rows
+    std::int64_t begin = 0;           ///< in rows
+    std::vector<std::int64_t> sizes;  ///< of what this rank steps of the parameter
   };
   bool is_sparse() const { return options_.wire == OuterWire::sparse; }
   double rate() const { return options_.learning_rate.value_or(is_sparse() ? 1.0 : 0.7); }
-  at::Tensor part(const at::Tensor& row, const Weight& weight) const;
+  static at::Tensor part(const at::Tensor& row, const Weight& weight);
+  at::Tensor stepped(const Weight& weight) const { return model_->stepped(weight.parameter); }
   std::string path_of(const std::string& name) const { return "outer/" + options_.name + "/" + name; }
   void load_unsent(const checkpoint::Reader& reader);
+  std::string layout() const;
 
   Training& training_;
   std::shared_ptr<step::ModelCore> model_;

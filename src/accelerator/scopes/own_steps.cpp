@@ -3,8 +3,11 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/channels/channels.hpp"
+#include "accelerator/prepared/prepared.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/text/text.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
+#include "parallel/experts/divided_experts.hpp"
 
 namespace hortator::accelerator {
 
@@ -22,11 +25,27 @@ void require_own_steps(const Training& training, std::string_view call) {
                     .hint = text::concat("leave parallel.experts out, or train without ", call)});
 }
 
-void require_whole_weights(const Training& training, std::string_view call) {
+void require_own_shards(const Training& training, std::string_view call) {
+  const auto& shape = training.channels.mesh().shape();
+  if (!training.channels.zero() || shape.ranks() == 1 || shape.size(parallel::Axis::replicate) > 1) return;
+  throw UsageError({.what = text::concat(call, " was called under ZeRO with one group of ranks"),
+                    .why = "parameters are sharded over all ranks, so that no rank or group can train its own",
+                    .hint = "set parallel.replicate to the number of groups (--replicate 2), or use stage 0"});
+}
+
+void require_group_steps(const Training& training, const step::ModelCore& model, std::string_view call) {
   if (!training.channels.zero()) return;
-  throw UsageError({.what = text::concat(call, " was called under ZeRO"),
-                    .why = "parameters are sharded over the ranks, so that no rank can train its own",
-                    .hint = "use stage 0"});
+  const auto refuse_if = [&](bool is_used, const auto&... what) {
+    if (!is_used) return;
+    throw UsageError({.what = text::concat(call, " was called under ZeRO ", what...),
+                      .why = "that needs all ranks in each step, and groups may take different numbers of steps",
+                      .hint = "leave it out, or use stage 0"});
+  };
+  for (const auto& other : training.prepared.models())
+    refuse_if(other.get() != &model && other->sends_gradients(), "beside ", other->name(), ", which all ranks train");
+  refuse_if(training.options().ddp.comm_hook == DDPCommunicationHookType::power_sgd, "with ddp.comm_hook = power_sgd");
+  refuse_if(parallel::has_synchronized_norms(model.module()), "with SyncBatchNorm layers");
+  refuse_if(parallel::has_experts(model.module()), "with mixtures of experts");
 }
 
 }  // namespace hortator::accelerator

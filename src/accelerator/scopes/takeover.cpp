@@ -17,17 +17,15 @@ namespace hortator::accelerator {
 namespace {
 
 // Before the optimizers: rates that the user has set by hand since the last step are among their options.
-void take_over_schedules(Training& training, int rank) {
+void take_over_schedules(Training& training, const mpi::Communicator& host, int rank) {
   for (auto& schedule : training.prepared.schedules()) {
     step::broadcast_state(
-        training.data().host, rank, [&] { return schedule.state(); },
-        [&](const StateDict& state) { schedule.load(state); });
+        host, rank, [&] { return schedule.state(); }, [&](const StateDict& state) { schedule.load(state); });
   }
 }
 
-void take_over_optimizers(Training& training, int rank) {
-  const auto& host = training.data().host;
-  const auto names = training.prepared.parameter_names();
+void take_over_optimizers(Training& training, const mpi::Communicator& host, int rank) {
+  const auto names = training.prepared.stepped_names();
   training.control.settle_steps();
   for (const auto& optimizer : training.prepared.optimizers()) {
     optimizer->forget_step_ahead(mpi::broadcast(host, optimizer->step_was_skipped(), rank));
@@ -38,18 +36,16 @@ void take_over_optimizers(Training& training, int rank) {
 }
 
 // Ranks with steps of their own (LocalSGD) have scales of their own.
-void take_over_scale(Training& training, int rank) {
+void take_over_scale(Training& training, const mpi::Communicator& host, int rank) {
   auto* const scaler = training.control.scaler();
   if (scaler == nullptr) return;
   step::broadcast_state(
-      training.data().host, rank, [&] { return scaler->state(); },
-      [&](const StateDict& state) { scaler->load(state); });
+      host, rank, [&] { return scaler->state(); }, [&](const StateDict& state) { scaler->load(state); });
 }
 
 // A rank that left its pass early is still in the epoch that the others have completed. Positions that differ are
 // given up: the next pass begins at the first batch on all ranks.
-void take_over_epochs(Training& training, int rank) {
-  const auto& host = training.data().host;
+void take_over_epochs(Training& training, const mpi::Communicator& host, int rank) {
   for (auto& loader : training.prepared.loaders()) {
     struct Position {
       std::int64_t epoch;
@@ -73,7 +69,7 @@ bool holds_tensors(const StateDict& state) {
 
 // Checkpoints keep one copy of an object's tensors, so they must be equal. The numbers beside them (a count of updates)
 // belong to them.
-void take_over_objects(Training& training, int rank) {
+void take_over_objects(Training& training, const mpi::Communicator& host, int rank) {
   for (const auto& object : training.prepared.objects()) {
     const auto save = [&] {
       StateDict state;
@@ -83,7 +79,7 @@ void take_over_objects(Training& training, int rank) {
     const auto load = [&](const StateDict& state) {
       if (!state.empty()) object.load(state);
     };
-    step::broadcast_state(training.data().host, rank, save, load);
+    step::broadcast_state(host, rank, save, load);
   }
 }
 
@@ -97,14 +93,14 @@ void require_takeover(const Training& training, std::string_view scope) {
                     .hint = "override both, with empty functions if it has no state"});
 }
 
-void take_over_steps(Training& training, int rank) {
-  take_over_schedules(training, rank);
-  take_over_optimizers(training, rank);
-  take_over_scale(training, rank);
-  take_over_epochs(training, rank);
-  take_over_objects(training, rank);
+void take_over_steps(Training& training, const mpi::Communicator& host, int rank) {
+  take_over_schedules(training, host, rank);
+  take_over_optimizers(training, host, rank);
+  take_over_scale(training, host, rank);
+  take_over_epochs(training, host, rank);
+  take_over_objects(training, host, rank);
   auto& accumulation = training.control.accumulation();
-  accumulation.resume_at(mpi::broadcast(training.data().host, accumulation.position(), rank));
+  accumulation.resume_at(mpi::broadcast(host, accumulation.position(), rank));
 }
 
 }  // namespace hortator::accelerator

@@ -63,8 +63,7 @@ using parallel::FlatParameter;
 /// The parameter in the sharded models; empty if no model has it.
 FlatParameter find_sharded(const Training& training, const at::Tensor& parameter) {
   for (const auto& model : training.prepared.models()) {
-    if (model->sharded() == nullptr) continue;
-    if (const auto found = model->sharded()->find(parameter)) return found;
+    if (const auto found = model->find_sharded(parameter)) return found;
   }
   return {};
 }

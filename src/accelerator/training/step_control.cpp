@@ -155,7 +155,13 @@ void StepControl::refuse_protection_in(std::string_view scope) const {
 
 // Ranks without batches are not here: the others announce to them what they send.
 void StepControl::agree_on_models() const {
-  if (!prepared_.may_lack_ranks() && prepared_.any_sends_gradients()) common_pass_->agree();
+  if (prepared_.may_lack_ranks() || !prepared_.any_sends_gradients()) return;
+  (pass_among_ != nullptr ? *pass_among_ : *common_pass_).agree();
+}
+
+bool StepControl::abandon_passes(std::string_view reason) const noexcept {
+  const bool others_are_free = pass_among_ == nullptr || pass_among_->abandon(reason);
+  return common_pass_->abandon(reason) && others_are_free;
 }
 
 bool StepControl::is_between_steps() const {

@@ -19,7 +19,8 @@ class Communicator;
 }
 namespace hortator::parallel {
 class CommonPass;
-}
+struct RankGroup;
+}  // namespace hortator::parallel
 namespace hortator::step {
 class GradScaler;
 class OptimizerCore;
@@ -96,6 +97,12 @@ class StepControl {
   /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.
   /// @collective
   void agree_on_models() const;
+  /// From now on `ranks` train one replica (LocalSGD): their losses count together, and they compare passes by `pass`,
+  /// which is null where they compare none. Null: all ranks again.
+  void train_among(const parallel::RankGroup* ranks, parallel::CommonPass* pass) { among_ = ranks, pass_among_ = pass; }
+  const parallel::RankGroup* among() const { return among_; }
+  /// Takes this rank out of these comparisons: comm::Communicator::abandon.
+  bool abandon_passes(std::string_view reason) const noexcept;
 
   /// Sets this rank's trigger.
   void set_trigger() { triggered_ = true; }
@@ -108,6 +115,8 @@ class StepControl {
   std::shared_ptr<step::AcceleratorSession> session_ = std::make_shared<step::AcceleratorSession>();
   parallel::BackwardPass backward_pass_;
   std::unique_ptr<parallel::CommonPass> common_pass_;  ///< null while ranks could not be joined
+  parallel::CommonPass* pass_among_ = nullptr;
+  const parallel::RankGroup* among_ = nullptr;
   step::Accumulation accumulation_;
   step::LossCheck loss_check_;
   step::ReachCheck reach_check_;

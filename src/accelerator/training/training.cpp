@@ -282,8 +282,8 @@ at::Tensor Training::mean_loss(const at::Tensor& loss) {
 }
 
 bool Training::abandon(std::string_view reason) noexcept {
-  const bool common_pass_is_free = control.common_pass().abandon(reason);
-  return channels.abandon(reason) && common_pass_is_free;
+  const bool passes_are_free = control.abandon_passes(reason);
+  return channels.abandon(reason) && passes_are_free;
 }
 
 void Training::exchange_together(const std::function<void()>& work) {

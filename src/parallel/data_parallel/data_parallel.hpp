@@ -54,6 +54,7 @@ struct DataParallel {
   std::shared_ptr<const TensorRanks> counted = {};  ///< whose tokens count in balance losses; null: this rank's
 
   StageRanks* stages = nullptr;  ///< that have other layers; null: each rank has all
+  bool within_shards = false;    ///< these are the ranks along shard only, which train without the others (LocalSGD)
 
   const BucketHook& average() const { return own_average ? *own_average : options.bucket_hook; }
   comm::Communicator& first_weights() const { return everyone != nullptr ? everyone->on_device : communicator; }

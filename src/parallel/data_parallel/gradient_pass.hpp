@@ -36,10 +36,14 @@ class GradientPass {
   /// Begins the pass although no gradient has arrived, unless it has begun, or gradients only add up.
   virtual void join_pass() = 0;
 
+  /// From the next pass on, gradients are reduced among the ranks of `binding`, which must outlive that; null: among
+  /// all ranks again. What passes have agreed on is learned again. Local.
+  void reduce_among(const DataParallel* binding);
+
   const GradientTimes& times() const { return times_; }
 
  protected:
-  explicit GradientPass(DataParallel parallel) : parallel_(std::move(parallel)) {}
+  explicit GradientPass(DataParallel parallel) : all_(std::move(parallel)) {}
   virtual ~GradientPass() = default;
 
   /// Must be called from the hook of each gradient that belongs to the pass. Returns true for the first one.
@@ -50,7 +54,7 @@ class GradientPass {
   /// Whether gradients may travel within backward, before other ranks have sent any. Where parameters may be unused, a
   /// rank may send all of its gradients at the end of the pass, model by model: all others keep that order.
   bool may_send_early() const;
-  bool sends_signals_by_host() const { return parallel_.signals == SignalPath::from_host_to_host; }
+  bool sends_signals_by_host() const { return parallel_->signals == SignalPath::from_host_to_host; }
   /// The number of floats in a message.
   std::size_t message_size() const;
   /// This rank's signals, with its votes and its time, as the message that travels.
@@ -63,7 +67,8 @@ class GradientPass {
   /// @collective where something is missing
   void require_complete(const StepSignals& all, const std::vector<std::string>& missing) const;
 
-  const DataParallel parallel_;
+  const DataParallel all_;
+  const DataParallel* parallel_ = &all_;  ///< the ranks of this pass
   GradientTimes times_;
 
  private:
@@ -82,10 +87,13 @@ class GradientPass {
   virtual void drop() = 0;
   /// Whether the ranks agree in another way on the models that the pass has reached.
   virtual bool is_announced() const { return false; }
+  /// Forgets what the ranks have agreed on. Local.
+  virtual void learn_again() = 0;
   void finish_unasked();
 
-  bool reached_ = false;  ///< backward has reached this model
-  bool is_interrupted_ = false;
+  bool reached_ = false;                                  ///< backward has reached this model
+  const mpi::Communicator* interrupted_among_ = nullptr;  ///< null: the last pass was not interrupted
+  bool learns_again_ = false;
   PassEnd end_;
   std::function<void()> after_reduction_;
   std::function<void()> on_begin_;

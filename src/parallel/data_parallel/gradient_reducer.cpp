@@ -38,7 +38,7 @@ void check_can_travel(const NamedParameter& parameter, const DistributedDataPara
 GradientReducer::GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel)
     : GradientPass(parallel) {
   // On one rank the average is the gradient itself.
-  if (parallel_.communicator.size() > 1) hook(std::move(parameters));
+  if (parallel_->communicator.size() > 1) hook(std::move(parameters));
 }
 
 void GradientReducer::hook(std::vector<NamedParameter> parameters) {
@@ -52,12 +52,12 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
       });
       continue;
     }
-    check_can_travel(parameter, parallel_.options);
+    check_can_travel(parameter, parallel_->options);
     const auto index = parameters_.size();
     hooks_.emplace_back(parameter.tensor, [this, index] { on_gradient(index); });
     parameters_.push_back({.name = std::move(parameter.name), .tensor = std::move(parameter.tensor)});
   }
-  if (!parameters_.empty()) parallel_.common_pass.expect_gradients();
+  GradientReducer::learn_again();
 }
 
 void GradientReducer::on_gradient(std::size_t index) {
@@ -86,15 +86,15 @@ void GradientReducer::on_gradient(std::size_t index) {
   }
   start_full_buckets();
   const core::Stopwatch starting(times_.starting);
-  if (next_bucket_ > 0) parallel_.communicator.advance();
+  if (next_bucket_ > 0) parallel_->communicator.advance();
 }
 
 // Sharded optimizers step slices, which have no rows.
 void GradientReducer::check_layout(const Parameter& parameter) const {
   const auto& gradient = parameter.tensor.grad();
   const bool is_sparse = gradient.layout() != at::kStrided;
-  if (is_sparse && (parallel_.sharding != nullptr || is_divided(parameter.tensor) || gradient.layout() != at::kSparse ||
-                    gradient.sparse_dim() != 1))
+  if (is_sparse && (parallel_->sharding != nullptr || is_divided(parameter.tensor) ||
+                    gradient.layout() != at::kSparse || gradient.sparse_dim() != 1))
     check_dense(parameter.name, gradient);
   if (buckets_.empty() || is_sparse == parameter.sparse) return;
   throw UsageError({.what = text::concat("The gradient of ", text::quote(parameter.name), " is ",
@@ -109,7 +109,7 @@ void GradientReducer::join_pass() {
 }
 
 void GradientReducer::start_pass() {
-  outermost_ = parallel_.pass.outermost();
+  outermost_ = parallel_->pass.outermost();
   if (outermost_ == no_graph_task) outermost_ = current_graph_task();
   if (buckets_.empty()) return;
   for (auto& parameter : parameters_) {
@@ -129,7 +129,7 @@ void GradientReducer::learn(std::size_t index, int task) {
 }
 
 bool GradientReducer::is_of_experts(const at::Tensor& parameter) const {
-  return parallel_.holders != nullptr && is_divided(parameter);
+  return parallel_->holders != nullptr && is_divided(parameter);
 }
 
 // A rank whose first pass has not reached a parameter learns from the others whether its gradients are sparse.
@@ -137,19 +137,19 @@ bool GradientReducer::is_of_experts(const at::Tensor& parameter) const {
 void GradientReducer::agree_on_sparse() {
   std::vector<int> flags;
   for (const auto& parameter : parameters_) flags.push_back(parameter.sparse ? 1 : 0);
-  mpi::all_reduce(parallel_.host, std::span(flags), mpi::Op::max);
+  mpi::all_reduce(parallel_->host, std::span(flags), mpi::Op::max);
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].sparse = flags[i] == 1;
 }
 
 // @collective
 void GradientReducer::make_bucket(std::vector<NamedParameter> members, bool is_last) {
   const BucketFormat format{
-      .travel_type = travel_type(parallel_.options, members.front().tensor.scalar_type()),
-      .error_feedback = parallel_.options.error_feedback,
+      .travel_type = travel_type(parallel_->options, members.front().tensor.scalar_type()),
+      .error_feedback = parallel_->options.error_feedback,
       .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(message_size()) : 0,
-      .hook = &parallel_.average(),
+      .hook = &parallel_->average(),
       .index = static_cast<std::int64_t>(buckets_.size())};
-  auto& ranks = is_of_experts(members.front().tensor) ? parallel_.holders_of_experts() : parallel_.communicator;
+  auto& ranks = is_of_experts(members.front().tensor) ? parallel_->holders_of_experts() : parallel_->communicator;
   ranks_of_.push_back(&ranks);
   buckets_.emplace_back(ranks, std::move(members), format);
 }
@@ -157,16 +157,16 @@ void GradientReducer::make_bucket(std::vector<NamedParameter> members, bool is_l
 // @collective
 void GradientReducer::plan() {
   auto order = arrival_order(arrived_, static_cast<int>(parameters_.size()));
-  mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  mpi::broadcast_bytes(parallel_->host, order.data(), order.size() * sizeof(int), 0);
   agree_on_sparse();
   std::erase_if(order, [&](int index) { return parameters_[static_cast<std::size_t>(index)].sparse; });
   std::vector<BucketItem> items;
   for (auto& parameter : parameters_) {
-    items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type()),
+    items.push_back(item_of(parameter.tensor, travel_type(parallel_->options, parameter.tensor.scalar_type()),
                             is_of_experts(parameter.tensor)));
     if (parameter.task != no_graph_task && parameter.task != outermost_) parameter.late = true;
   }
-  const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
+  const auto plans = plan_buckets(items, order, bucket_limits(parallel_->options));
   for (const auto& indices : plans) {
     std::vector<NamedParameter> members;
     for (const int index : indices) {
@@ -179,17 +179,17 @@ void GradientReducer::plan() {
   }
   // Without dense gradients the signals still need a bucket.
   if (plans.empty())
-    make_bucket({{.name = "", .tensor = at::zeros({1}, at::TensorOptions(parallel_.device))}}, /*is_last=*/true);
+    make_bucket({{.name = "", .tensor = at::zeros({1}, at::TensorOptions(parallel_->device))}}, /*is_last=*/true);
 }
 
 // Ranks that leave parameters out start a bucket in finish() only, which they begin together: no rank may wait for them
 // before.
 bool GradientReducer::may_start_next() const {
-  const auto& options = parallel_.options;
+  const auto& options = parallel_->options;
   if (!options.find_unused_parameters) return true;
   const auto traits = ranks_of_[next_bucket_]->traits();
-  const bool waits =
-      traits.waits_at_once || parallel_.average() || (traits.max_under_way > 0 && next_bucket_ >= traits.max_under_way);
+  const bool waits = traits.waits_at_once || parallel_->average() ||
+                     (traits.max_under_way > 0 && next_bucket_ >= traits.max_under_way);
   return !waits && may_send_early();
 }
 
@@ -204,7 +204,7 @@ void GradientReducer::start_full_buckets() {
 // @collective
 void GradientReducer::start_next_bucket() {
   if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
-  parallel_.common_pass.note_sent(next_bucket_);
+  parallel_->common_pass.note_sent(next_bucket_);
   auto& ranks = *ranks_of_[next_bucket_];
   auto& bucket = buckets_[next_bucket_++];
   {
@@ -241,12 +241,18 @@ void GradientReducer::drop() {
   }
   next_bucket_ = 0;
   host_message_.clear();
-  if (!buckets_.empty()) return;
+  if (buckets_.empty()) learn_again();
+}
+
+void GradientReducer::learn_again() {
+  buckets_.clear();
+  ranks_of_.clear();
   arrived_.clear();
   for (auto& parameter : parameters_) {
     parameter.task = no_graph_task;
-    parameter.late = false;
+    parameter.late = parameter.sparse = false;
   }
+  if (!parameters_.empty()) parallel_->common_pass.expect_gradients();
 }
 
 bool GradientReducer::has_only_sparse() const {
@@ -282,9 +288,9 @@ std::vector<std::string> GradientReducer::unsent() const {
 
 // Where parameters may be unused, all ranks learn which ones are; otherwise only whether one is missing.
 StepSignals::Layout GradientReducer::layout() const {
-  const bool finds_unused = parallel_.options.find_unused_parameters;
+  const bool finds_unused = parallel_->options.find_unused_parameters;
   return {.missing = !finds_unused,
-          .votes = parallel_.votes != nullptr,
+          .votes = parallel_->votes != nullptr,
           .parameters = finds_unused ? parameters_.size() : 0};
 }
 
@@ -315,7 +321,7 @@ std::vector<float> GradientReducer::exchange_by_host() {
 }
 
 bool GradientReducer::learns(std::size_t index, const StepSignals& all) const {
-  const bool is_used = !parallel_.options.find_unused_parameters || all.used[index];
+  const bool is_used = !parallel_->options.find_unused_parameters || all.used[index];
   return is_used && parameters_[index].tensor.requires_grad();
 }
 
@@ -336,7 +342,7 @@ void GradientReducer::average_sparse(const StepSignals& all, bool has_own) {
     auto& parameter = parameters_[i];
     if (!parameter.sparse || !learns(i, all)) continue;
     const auto mine = has_own ? parameter.tensor.grad() : at::Tensor();
-    auto average = average_rows(parallel_.communicator, parameter.tensor, mine);
+    auto average = average_rows(parallel_->communicator, parameter.tensor, mine);
     if (has_own) parameter.tensor.mutable_grad() = std::move(average);
   }
 }
@@ -360,10 +366,10 @@ void GradientReducer::follow(UnevenInputs::Collective what) {
 
 // The averages are not used here: the model will be overwritten with that of a rank that still has batches.
 void GradientReducer::reduce_zeros() {
-  parallel_.common_pass.note_sent(next_bucket_);
+  parallel_->common_pass.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   bucket.fill_with_zeros();
-  bucket.start(parallel_.communicator);
+  bucket.start(parallel_->communicator);
   if (next_bucket_ < buckets_.size()) return;
   const auto all = wait_for_all();
   average_sparse(all, /*has_own=*/false);

@@ -89,6 +89,7 @@ class GradientReducer final : public GradientPass {
   void release() override;
   std::size_t started() const override { return next_bucket_; }
   void drop() override;
+  void learn_again() override;
   void send_signals(bool is_missing_some);
   StepSignals wait_for_all();             ///< @collective
   std::vector<float> exchange_by_host();  ///< @collective

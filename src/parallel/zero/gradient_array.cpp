@@ -81,27 +81,27 @@ void GradientArray::load_gradients() const {
   }
 }
 
-void GradientArray::start(const at::Tensor& buffer) {
+void GradientArray::start(const at::Tensor& buffer, bool with_replicas) {
+  replicas_ = with_replicas ? ranks_.replicas : nullptr;
   const bool direct = !adds_ && travel_type_ == shard_.scalar_type();
   incoming_ = direct ? shard_ : at::empty({shard_.numel()}, buffer.options());
   const auto op = travel_type_ == at::kHalf ? comm::ReduceOp::sum : comm::ReduceOp::mean;
   work_ = ranks_.group.reduce_scatter(incoming_, buffer, op);
-  if (queues_behind()) between_groups_ = ranks_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
+  if (queues_behind()) between_groups_ = replicas_->all_reduce(incoming_, comm::ReduceOp::mean);
   is_on_the_way_ = true;
   was_sent_ = true;
 }
 
 // Then backward need not wait for the first reduction in order to start the second one.
 bool GradientArray::queues_behind() const {
-  return ranks_.replicas != nullptr && ranks_.group.traits().queues_on_device &&
-         ranks_.replicas->traits().queues_on_device;
+  return replicas_ != nullptr && ranks_.group.traits().queues_on_device && replicas_->traits().queues_on_device;
 }
 
 void GradientArray::wait() {
   is_on_the_way_ = false;
   work_.wait();
-  if (ranks_.replicas == nullptr) return;
-  if (!queues_behind()) between_groups_ = ranks_.replicas->all_reduce(incoming_, comm::ReduceOp::mean);
+  if (replicas_ == nullptr) return;
+  if (!queues_behind()) between_groups_ = replicas_->all_reduce(incoming_, comm::ReduceOp::mean);
   between_groups_.wait();
 }
 

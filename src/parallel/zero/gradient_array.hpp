@@ -46,12 +46,12 @@ class GradientArray {
   bool has_leftovers() const;
   /// Whether gradients have arrived after it was sent. From then on it is sent at the end of each pass.
   bool is_late() const { return is_late_; }
-  void set_late() { is_late_ = true; }
+  void set_late(bool late) { is_late_ = late; }
 
   /// Moves the gradients that have arrived into the buffer in which they travel; sets the others to zero there.
   void pack(const at::Tensor& buffer);
-  /// Starts to reduce and scatter the buffer. @collective
-  void start(const at::Tensor& buffer);
+  /// Starts to reduce and scatter the buffer, over the array's replicas as well or not. @collective
+  void start(const at::Tensor& buffer, bool with_replicas = true);
   bool is_on_the_way() const { return is_on_the_way_; }
   void wait();  ///< @collective
   /// After wait(): sets the shard to this round's mean, or adds it.
@@ -79,6 +79,7 @@ class GradientArray {
   bool is_on_the_way_ = false;
   bool adds_ = false;  ///< this round's result is added to the shard instead of replacing it
   bool is_late_ = false;
+  comm::Communicator* replicas_ = nullptr;  ///< that average what is under way; null: none
   comm::Work work_;
   comm::Work between_groups_;  ///< under way only where it may queue behind the other one
 };

@@ -19,9 +19,8 @@ GradientScatter::GradientScatter(const ShardedModel& model, const DataParallel& 
                                  std::function<bool()> is_paused)
     : GradientPass(parallel), model_(model), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
   // Each rank has its own file: a full disk must not leave the others waiting.
-  mpi::all_or_none(parallel_.host, [this] { make_arrays(); });
+  mpi::all_or_none(parallel_->host, [this] { make_arrays(); });
   buffers_.emplace(arrays_);
-  allocate_message();
   hook();
 }
 
@@ -31,8 +30,6 @@ void GradientScatter::join_pass() {
 
 void GradientScatter::make_arrays() {
   for (const auto& [parameters, ranks] : model_.groups()) make_arrays(*parameters, ranks);
-  order_.resize(arrays_.size());
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
 void GradientScatter::make_arrays(const FlatParameters& parameters, const ShardRanks& ranks) {
@@ -41,8 +38,7 @@ void GradientScatter::make_arrays(const FlatParameters& parameters, const ShardR
     const auto first = plan.flats[flat].items.front();
     if (!parameters.is_trained(first)) continue;
     first_.push_back(parameters_);
-    arrays_.emplace_back(parameters, flat, new_shard(plan.part_elements(flat), parameters.slice(first)), parallel_,
-                         ranks);
+    arrays_.emplace_back(parameters, flat, new_shard(plan.part_elements(flat), parameters.slice(first)), all_, ranks);
     parameters_ += arrays_.back().members().size();
   }
 }
@@ -54,14 +50,8 @@ at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& l
   return paging::zeros_in_scratch(folder, elements, like.scalar_type());
 }
 
-// @collective
-void GradientScatter::allocate_message() {
-  if (sends_signals_by_host()) return;
-  message_ = parallel_.communicator.allocate(static_cast<std::int64_t>(message_size()), at::kFloat);
-}
-
 void GradientScatter::hook() {
-  if (!arrays_.empty()) parallel_.common_pass.expect_gradients();
+  GradientScatter::learn_again();
   for (std::size_t array = 0; array < arrays_.size(); ++array) {
     const auto& members = arrays_[array].members();
     for (std::size_t i = 0; i < members.size(); ++i)
@@ -88,7 +78,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
 // Ranks that leave parameters out start an array in reduce() only, which they begin together: no rank may wait for them
 // before, and not for a free buffer.
 bool GradientScatter::may_start(const GradientArray& array) const {
-  if (!parallel_.options.find_unused_parameters) return true;
+  if (!parallel_->options.find_unused_parameters) return true;
   return buffers_->is_next_free(array) && !array.group().traits().waits_at_once && may_send_early();
 }
 
@@ -103,7 +93,7 @@ void GradientScatter::start_full_arrays() {
 
 // @collective
 void GradientScatter::start(std::size_t index) {
-  parallel_.common_pass.note_sent(index);
+  parallel_->common_pass.note_sent(index);
   auto& array = arrays_[index];
   const auto buffer = take_buffer(array);
   {
@@ -111,7 +101,7 @@ void GradientScatter::start(std::size_t index) {
     array.pack(buffer);
   }
   const core::Stopwatch starting(times_.starting);
-  array.start(buffer);
+  array.start(buffer, /*with_replicas=*/!parallel_->within_shards);
 }
 
 // Waits for the array that travels in it.
@@ -178,14 +168,14 @@ std::size_t GradientScatter::count_learning() const {
 StepSignals::Layout GradientScatter::layout() const {
   return {.missing = true,
           .new_order = true,
-          .votes = parallel_.votes != nullptr,
+          .votes = parallel_->votes != nullptr,
           .parameters = parameters_,
           .arrays = arrays_.size()};
 }
 
 // @collective
 StepSignals GradientScatter::exchange_signals(bool is_missing_some) {
-  const bool compares_orders = sharding_.stage == 3 && !parallel_.options.find_unused_parameters;
+  const bool compares_orders = sharding_.stage == 3 && !parallel_->options.find_unused_parameters;
   StepSignals mine{.missing = is_missing_some, .new_order = compares_orders && arrivals_.is_new(count_learning())};
   for (const auto& array : arrays_) {
     for (const auto& member : array.members()) mine.used.push_back(member.reached);
@@ -200,8 +190,10 @@ StepSignals GradientScatter::exchange_signals(bool is_missing_some) {
 // @collective
 void GradientScatter::add_over_ranks(std::vector<float>& message) {
   if (sends_signals_by_host()) return add_by_host(message);
+  if (!message_.defined())
+    message_ = parallel_->communicator.allocate(static_cast<std::int64_t>(message.size()), at::kFloat);
   message_.copy_(at::from_blob(message.data(), {message_.numel()}, at::kFloat));
-  parallel_.communicator.all_reduce(message_, comm::ReduceOp::sum).wait();
+  parallel_->communicator.all_reduce(message_, comm::ReduceOp::sum).wait();
   const auto sum = message_.contiguous();
   std::copy_n(sum.const_data_ptr<float>(), message.size(), message.begin());
 }
@@ -210,7 +202,7 @@ void GradientScatter::add_over_ranks(std::vector<float>& message) {
 void GradientScatter::send_leftovers(const StepSignals& all) {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     if (!all.leftovers[i]) continue;
-    arrays_[i].set_late();
+    arrays_[i].set_late(true);
     start(i);
     wait(arrays_[i]);
   }
@@ -248,6 +240,16 @@ void GradientScatter::drop() {
   next_ = 0;
 }
 
+void GradientScatter::learn_again() {
+  message_.reset();
+  order_.resize(arrays_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  learned_ = false;
+  arrivals_ = {};
+  for (auto& array : arrays_) array.set_late(false);
+  if (!arrays_.empty()) parallel_->common_pass.expect_gradients();
+}
+
 // Takes rank 0's order, so that it is the same on all ranks. @collective
 void GradientScatter::learn_order() {
   std::vector<int> order;
@@ -258,7 +260,7 @@ void GradientScatter::learn_order() {
   };
   for (const auto array : completed_) take(array);
   for (std::size_t array = 0; array < arrays_.size(); ++array) take(array);
-  mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  mpi::broadcast_bytes(parallel_->host, order.data(), order.size() * sizeof(int), 0);
   order_.assign(order.begin(), order.end());
   put_late_ones_last();
   learned_ = true;
@@ -274,7 +276,7 @@ void GradientScatter::agree_on_order() {
   for (const auto& array : arrays_) {
     for (const auto& member : array.members()) names.push_back(member.name);
   }
-  arrivals_.agree(parallel_.host, names);
+  arrivals_.agree(parallel_->host, names);
 }
 
 void GradientScatter::clear() {

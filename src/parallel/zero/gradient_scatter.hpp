@@ -48,7 +48,6 @@ class GradientScatter final : public GradientPass {
   void make_arrays();
   void make_arrays(const FlatParameters& parameters, const ShardRanks& ranks);
   at::Tensor new_shard(std::int64_t elements, const at::Tensor& like) const;
-  void allocate_message();
   void hook();
   void on_gradient(std::size_t array, std::size_t member);
   bool may_start(const GradientArray& array) const;
@@ -63,6 +62,7 @@ class GradientScatter final : public GradientPass {
   void reduce() override;
   std::size_t started() const override { return next_; }
   void drop() override;
+  void learn_again() override;
   StepSignals exchange_signals(bool is_missing_some);
   void add_over_ranks(std::vector<float>& message);
   void send_leftovers(const StepSignals& all);
@@ -84,7 +84,7 @@ class GradientScatter final : public GradientPass {
   ArrivalOrder arrivals_;
   std::size_t next_ = 0;                  ///< in the order
   std::optional<TravelBuffers> buffers_;  ///< from the end of construction on
-  at::Tensor message_;                    ///< of signals, where they travel as gradients do
+  at::Tensor message_;                    ///< of signals, where they travel as gradients do; from the first pass on
   std::int64_t passes_ = 0;
   std::vector<GradientHook> hooks_;  ///< last: they call into the other members
 };

@@ -50,7 +50,22 @@ void multiply(const GradientsByType& gradients, const at::Tensor& factor) {
   for (const auto& [type, tensors] : gradients) at::_foreach_mul_(tensors, factor.to(type));
 }
 
-bool is_paused(const std::shared_ptr<ModelCore>& model) { return model->reducer().is_paused(); }
+// Within LocalSGD the total is that of the ranks that train one replica.
+void check_apart(const LossWeights::Models& models, bool is_whole) {
+  const auto is_apart = [](const auto& model) { return model->is_apart(); };
+  const auto trains_with_all = [](const auto& model) { return !model->is_apart() && model->sends_gradients(); };
+  if (std::ranges::none_of(models, is_apart) || (is_whole && std::ranges::none_of(models, trains_with_all))) return;
+  throw UsageError({.what = "backward(loss_sum, count) was called within LocalSGD, in a micro-step or beside a model "
+                            "that all ranks train",
+                    .why = "the count would be that of other ranks than the gradients'",
+                    .hint = "give backward() the mean of the losses"});
+}
+
+// Not by LocalSGD, in which the gradients of a rank that trains alone are complete.
+bool is_paused(const std::shared_ptr<ModelCore>& model) {
+  const bool trains_alone = model->is_apart() && model->sharded() == nullptr;
+  return !trains_alone && model->reducer().is_paused();
+}
 
 }  // namespace
 
@@ -59,6 +74,7 @@ void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool 
   check_not_joined(models_);
   const bool is_whole =
       !shards_ && is_last && pending_.empty() && std::none_of(models_.begin(), models_.end(), is_paused);
+  check_apart(models_, is_whole);
   if (is_whole) {
     auto total = count.clone();
     communicator.all_reduce(total, comm::ReduceOp::sum).wait();

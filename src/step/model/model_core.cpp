@@ -96,6 +96,15 @@ std::vector<at::Tensor> ModelCore::gradient_holders() const {
   return holders;
 }
 
+std::vector<parallel::NamedParameter> ModelCore::stepped_parameters() const {
+  auto stepped = parameters_;
+  std::erase_if(stepped, [this](const auto& one) {
+    const auto found = find_sharded(one.tensor);
+    return found && !found.flat->is_trained(found.number);
+  });
+  return stepped;
+}
+
 void ModelCore::zero_grad() {
   module_->zero_grad();
   if (scatter_) scatter_->clear();
@@ -180,7 +189,8 @@ void ModelCore::after_reduction() {
 // Where ranks have run out of batches, rank 0's buffers may be old: the announcement chooses the root.
 void ModelCore::send_buffers() {
   const core::Stopwatch sending(buffer_seconds_);
-  buffers_.send_from(
+  auto& buffers = buffers_among_ ? *buffers_among_ : buffers_;
+  buffers.send_from(
       uneven_ == nullptr ? 0 : uneven_->announce(parallel::UnevenInputs::Collective::broadcast_buffers, index_));
   buffers_are_stale_ = false;
 }
@@ -197,7 +207,7 @@ void ModelCore::check_replicas_when_due() {
   ++reductions_;
   const auto every = parallel_.options.check_replicas_every;
   const parallel::PartsOnly each_rank_has;
-  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_equal(parameters_, name_, parallel_);
+  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_equal(parameters_, name_, together());
 }
 
 const mpi::Communicator& ModelCore::with_same_layers() const {
@@ -265,6 +275,16 @@ std::map<const void*, at::Tensor> ModelCore::buffers_of_first_rank() {
   return buffers_.copies_from(0);
 }
 
+// Groups may take different numbers of steps, and count their own.
+void ModelCore::train_among(const parallel::DataParallel* binding, const parallel::DataParallel* of_ignored) {
+  among_ = binding;
+  buffers_among_.reset();
+  if (binding != nullptr) buffers_among_.emplace(distinct_buffers(), binding->communicator);
+  std::swap(reductions_, other_reductions_);
+  reducer_->reduce_among(scatter_ ? of_ignored : binding);
+  if (scatter_) scatter_->reduce_among(binding);
+}
+
 void ModelCore::end_apart(bool equal) {
   apart_ = false;
   if (equal || !may_differ()) equal_at_.reset();
@@ -272,12 +292,13 @@ void ModelCore::end_apart(bool equal) {
 
 void ModelCore::require_equal(std::string_view call) const {
   if (!may_differ()) return;
-  throw UsageError(
-      {.what = text::concat(call, " was called while each rank trains a replica of ", name_, " of its own"),
-       .why = "replicas differ within LocalSGD, also after an exception has ended it, and one file would "
-              "hold parts of several",
-       .hint = "call it after the scope of LocalSGD, or within it directly after a step() that has "
-               "averaged; after an exception, load a checkpoint"});
+  throw UsageError({.what = text::concat(call, " was called while each ",
+                                         parallel_.sharding == nullptr ? "rank trains" : "group of ranks trains",
+                                         " a replica of ", name_, " of its own"),
+                    .why = "replicas differ within LocalSGD, also after an exception has ended it, and one file would "
+                           "hold parts of several",
+                    .hint = "call it after the scope of LocalSGD, or within it directly after a step() that has "
+                            "averaged; after an exception, load a checkpoint"});
 }
 
 void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {

@@ -74,6 +74,17 @@ class ModelCore {
   std::vector<at::Tensor> distinct_buffers() const;
   /// Each parameter that this rank has once, including frozen ones and those of models that were prepared before.
   const std::vector<parallel::NamedParameter>& parameters() const { return parameters_; }
+  parallel::FlatParameter find_sharded(const at::Tensor& parameter) const {
+    return sharded_ ? sharded_->find(parameter) : parallel::FlatParameter();
+  }
+  /// What this rank steps of a parameter: itself, or its slice. References to slices are counted
+  /// (FlatParameters::is_kept): keep a detached one.
+  at::Tensor stepped(const at::Tensor& parameter) const {
+    const auto found = find_sharded(parameter);
+    return found ? found.slice() : parameter;
+  }
+  /// The parameters that are trained, without those that were frozen when their slices were made.
+  std::vector<parallel::NamedParameter> stepped_parameters() const;
   /// The reducer of unsharded gradients; also holds the pause count.
   parallel::GradientReducer& reducer() { return *reducer_; }
   /// Waits until all gradients of this pass are averages, or this rank's slices of them. @collective
@@ -134,15 +145,18 @@ class ModelCore {
   /// is off); otherwise nothing. @collective
   std::map<const void*, at::Tensor> buffers_of_first_rank();
 
-  /// Each rank trains a replica of its own from now on (LocalSGD).
+  /// Each rank, or each group of ranks, trains a replica of its own from now on (LocalSGD).
   void begin_apart() { apart_ = true, equal_at_ = differs; }
+  /// From the next pass on, these ranks train together, without the others; null: all ranks again. Where parameters are
+  /// in zero.ignore, their gradients have a pass of their own: `of_ignored`. Both must outlive that. Local.
+  void train_among(const parallel::DataParallel* binding, const parallel::DataParallel* of_ignored);
   /// The ranks train together again. `equal`: they have averaged; otherwise replicas may differ until they are loaded.
   void end_apart(bool equal);
   bool is_apart() const { return apart_; }
   /// All ranks have the same replica now: until the next backward pass, or for good where they train together.
-  void note_equal() { equal_at_ = apart_ ? std::optional(reducer_->arrivals()) : std::nullopt; }
+  void note_equal() { equal_at_ = apart_ ? std::optional(arrivals()) : std::nullopt; }
   /// Whether replicas may differ between ranks.
-  bool may_differ() const { return equal_at_ && *equal_at_ != reducer_->arrivals(); }
+  bool may_differ() const { return equal_at_ && *equal_at_ != arrivals(); }
   /// Throws UsageError, which names `call`, where they may. Local.
   void require_equal(std::string_view call) const;
 
@@ -177,6 +191,10 @@ class ModelCore {
   /// The ranks that have the same layers of this model: all, unless it is staged.
   const mpi::Communicator& with_same_layers() const;
   void lend_stages();  ///< @collective
+  /// How many gradients and passes have come so far.
+  std::int64_t arrivals() const { return reducer_->arrivals() + scatters(); }
+  /// The ranks that train the model together now.
+  const parallel::DataParallel& together() const { return among_ != nullptr ? *among_ : parallel_; }
   void require_stepped() const;
   void guard_slices();
   bool shares_buffers() const;
@@ -201,7 +219,10 @@ class ModelCore {
   bool apart_ = false;
   std::optional<std::int64_t> equal_at_ = {};  ///< arrivals at which replicas are equal; nothing: they always are
   std::int64_t reductions_ = 0;
-  int lends_ = 0;  ///< calls of lend_parameters() that have not ended
+  const parallel::DataParallel* among_ = nullptr;           ///< null: all ranks train together
+  std::optional<parallel::BufferBroadcast> buffers_among_;  ///< nothing unless some ranks train without the others
+  std::int64_t other_reductions_ = 0;                       ///< of all ranks while some train, and of these otherwise
+  int lends_ = 0;                                           ///< calls of lend_parameters() that have not ended
   const parallel::UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;

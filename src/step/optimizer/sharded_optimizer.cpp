@@ -87,7 +87,7 @@ void require_shardable(const torch::optim::Optimizer& optimizer) {
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
                                    const parallel::ArrayPlacement& moments, const mpi::Communicator& host)
-    : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(host) {
+    : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(&host) {
   require_shardable(optimizer);
   if (moments.is_offloaded()) {
     require_known_moments(optimizer);
@@ -214,7 +214,7 @@ bool ShardedOptimizer::before_step(std::optional<bool> flag) {
   const at::NoGradGuard no_grad;
   take_over_new_ones();
   // It may need a new file, and one rank's disk may have no space for it.
-  if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
+  if (on_disk_) mpi::all_or_none(*host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
   if (!models_.empty()) flag = of_most_ranks().arrive(flag);
   lend_slices();
@@ -252,7 +252,7 @@ void ShardedOptimizer::cut_gradients() {
 // What others have written may throw. A SlicedOptimizer exchanges within its step, where ranks cannot agree.
 void ShardedOptimizer::run_together(const std::function<void()>& step, const Abandon& abandon) const {
   if (is_exactly_one_of<AdamW, Adam, SGD, RMSprop, Adagrad>(*optimizer_)) return step();
-  if (dynamic_cast<const SlicedOptimizer*>(optimizer_) == nullptr) return mpi::all_or_none(host_, step);
+  if (dynamic_cast<const SlicedOptimizer*>(optimizer_) == nullptr) return mpi::all_or_none(*host_, step);
   try {
     step();
   } catch (...) {

@@ -30,6 +30,8 @@ class ShardedOptimizer {
   ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
                    const parallel::ArrayPlacement& moments, const mpi::Communicator& host);
 
+  /// From now on these ranks step together. Local.
+  void step_among(const mpi::Communicator& host) { host_ = &host; }
   /// Replaces those of the optimizer's parameters that are in `parameters` by slices, and its state of them too.
   void take_over(const parallel::ShardedModel& model);
   void take_over(parallel::FlatParameters& parameters);
@@ -77,7 +79,7 @@ class ShardedOptimizer {
 
   torch::optim::Optimizer* optimizer_;
   bool gradients_are_whole_;
-  const mpi::Communicator& host_;
+  const mpi::Communicator* host_;
   std::vector<parallel::FlatParameters*> models_;  ///< those that have some of the optimizer's parameters
   std::vector<std::vector<ShardedParameter>> groups_;
   std::shared_ptr<const ParameterSlices> slices_;  ///< null unless the optimizer is a SlicedOptimizer

@@ -96,11 +96,10 @@ void GradScaler::announce() const {
 
 // @collective
 void GradScaler::agree_on(const at::Tensor& not_finite) {
-  if (alone_) return;
   const at::NoGradGuard no_grad;
   std::optional<AnyCallSite> anywhere;
   if (uneven_ != nullptr) anywhere.emplace();  // ranks without batches call this from another line
-  communicator_.all_reduce(not_finite, comm::ReduceOp::max).wait();
+  (among_ != nullptr ? *among_ : communicator_).all_reduce(not_finite, comm::ReduceOp::max).wait();
 }
 
 void GradScaler::note(bool overflowed) {

@@ -53,8 +53,8 @@ class GradScaler {
   /// Drops all pending verdicts.
   void forget_expected() { expected_.clear(); }
 
-  /// While it is on, this rank's verdicts and scale are its own (LocalSGD).
-  void judge_alone(bool alone) { alone_ = alone; }
+  /// From now on verdicts and scale are those of these ranks (LocalSGD); null: of all ranks again.
+  void judge_among(comm::Communicator* ranks) { among_ = ranks; }
   /// Gradients were stepped with while they were still scaled.
   void warn_of_scaled_step();
   /// Announces further verdicts to ranks without batches. Null stops that.
@@ -81,7 +81,7 @@ class GradScaler {
   std::int64_t steps_ = 0;
   bool warned_ = false;
   bool warned_of_scaled_step_ = false;
-  bool alone_ = false;
+  comm::Communicator* among_ = nullptr;
   const parallel::UnevenInputs* uneven_ = nullptr;
 
   // For late verdicts.

@@ -135,5 +135,7 @@ TEST_CASE("outer optimizers that do not fit are errors on all ranks") {
   Accelerator sharded({.zero = {.stage = 1}});
   test::Net sliced;
   auto sliced_model = sharded.prepare(sliced);
-  CHECK_THROWS_WITH(OuterOptimizer(sharded, sliced_model), ContainsSubstring("OuterOptimizer was called under ZeRO"));
+  if (accelerator.num_processes() > 1)
+    CHECK_THROWS_WITH(OuterOptimizer(sharded, sliced_model),
+                      ContainsSubstring("OuterOptimizer was called under ZeRO with one group of ranks"));
 }
