@@ -156,6 +156,7 @@ TEST_CASE("the newest whole one of memory, nodes' disks and project is loaded, a
     CHECK(run.steps.done == 9);
   }
   CHECK(count(disks, "checkpoint_") == 2);  // a run that has taken none leaves them
+  state.wait_for_everyone();
   if (state.is_main_process()) fs::remove_all(disks);
   state.wait_for_everyone();
   if (state.is_main_process()) fs::create_directory(disks);
@@ -173,6 +174,7 @@ TEST_CASE("the newest whole one of memory, nodes' disks and project is loaded, a
   state.wait_for_everyone();
   CHECK(fs::is_empty(disks));
   CHECK(MemoryRun(project, {.every_steps = 2}, local).steps.done == 14);
+  state.wait_for_everyone();
   if (state.is_main_process()) fs::remove_all(kept);
   state.wait_for_everyone();
   CHECK(MemoryRun(project, {}, local).steps.done == 13);
