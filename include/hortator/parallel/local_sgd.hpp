@@ -31,8 +31,10 @@ struct LocalSGDOptions {
 /// Ranks may take different numbers of steps: at the end of its scope, a rank takes part in the others' averages with
 /// the parameters that it has, until all are done. Then all ranks get the optimizers, schedules and the rest that
 /// JoinUnevenInputs names from the rank that has taken the most steps. If an exception ends the scope, nothing is
-/// averaged. With fp16 each rank has a scale of its own within the scope. Throws UsageError within another such scope,
-/// within join_uneven_inputs, and with an optimizer that saves nothing.
+/// averaged. With fp16 each rank has a scale of its own within the scope. With ZeRO and parallel.replicate = N, each of
+/// N groups of ranks trains in the place of a rank: its ranks take the same steps, and each averages its slices. Throws
+/// UsageError within another such scope, within join_uneven_inputs, with an optimizer that saves nothing, under ZeRO
+/// with one group, and with ranks along other axes.
 class HORTATOR_API LocalSGD {
  public:
   LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options = {});

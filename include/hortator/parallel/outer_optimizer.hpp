@@ -36,9 +36,10 @@ struct OuterOptimizerOptions {
 /// `hortator::OuterOptimizer outer(accelerator, model);`, then `hortator::LocalSGD local_sgd(accelerator, model,
 /// {.steps = 64, .outer = &outer});`. Where LocalSGD would give all ranks the mean of their weights, the difference to
 /// the weights from which they began is the gradient of a step of SGD with Nesterov's momentum. Needs memory for two
-/// fp32 copies of the weights. Weights are of fp32, bf16 or fp16. Checkpoints hold the momentum and, with
-/// OuterWire::sparse, what was not sent, and continue on any number of ranks: make it before load_state(). Does nothing
-/// on one rank, as LocalSGD. Throws UsageError for options or weights that do not fit. The constructor is @collective.
+/// fp32 copies of the weights, or of this rank's slices with ZeRO. Weights are of fp32, bf16 or fp16. Checkpoints hold
+/// the momentum and, with OuterWire::sparse, what was not sent, and continue on any number of ranks (with ZeRO what was
+/// not sent only on the same mesh and stage): make it before load_state(). Does nothing on one rank, as LocalSGD.
+/// Throws UsageError for options or weights that do not fit. The constructor is @collective.
 class HORTATOR_API OuterOptimizer {
  public:
   OuterOptimizer(Accelerator& accelerator, const ModelBase& model, const OuterOptimizerOptions& options = {});
