@@ -59,6 +59,9 @@ enum class WeightLayer { adapters, packed, fp8 };
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
 void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
 
+/// Removes the key of a tensor that is no longer claimed, unless something is attached to it.
+void remove_key_of_claim(const at::Tensor& tensor);
+
 /// What is attached to a weight in this layer; null if nothing is.
 std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer);
 
