@@ -115,6 +115,24 @@ TEST_CASE("packed weights are near the weights, for every shape and group") {
   }
 }
 
+TEST_CASE("int4 has smaller errors than rounding between the smallest and the largest weight, and keeps exact values") {
+  torch::manual_seed(8);
+  const auto half = [](const at::Tensor& x) { return x.to(at::kHalf).to(at::kFloat); };
+  for (const std::int64_t group : {32, 64, 256}) {
+    INFO(group);
+    const auto weight = at::randn({16, 512}), rows = weight.view({-1, group});
+    const auto low = half(rows.amin(1, true)), scale = half((rows.amax(1, true) - low) / 15);
+    const auto numbers = ((rows - low) / scale).round().clamp(0, 15);
+    const auto rounded = (numbers * scale + low).view_as(weight);
+    const auto layout = layout_of(weight, WeightFormat::int4, group);
+    const auto unpacked = [&](const at::Tensor& values) {
+      return packed::unpacked_rows(layout, packed::pack(values, layout), 0, layout.outputs);
+    };
+    CHECK((unpacked(weight) - weight).norm().item<double>() < 0.95 * (rounded - weight).norm().item<double>());
+    CHECK(at::equal(unpacked(rounded), rounded));
+  }
+}
+
 TEST_CASE("products with packed weights are those with their values, and so are gradients") {
   torch::manual_seed(4);
   for (const auto format : every_format) {
