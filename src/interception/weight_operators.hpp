@@ -47,6 +47,10 @@ class WeightOperator {
   virtual bool run(const WeightCall& call) = 0;
   /// Whether products with the weight are changed: code that multiplies by the weight's memory has to use linear().
   virtual bool changes_products() const = 0;
+  /// The gradient of a product's inputs [rows, inputs], from that of its results. Packed weights have it.
+  virtual at::Tensor gradient_of_inputs(const at::Tensor& /*weight*/, const at::Tensor& /*results*/) const {
+    return {};
+  }
   /// The sizes of the layer's weight, if those of the parameter are others; otherwise empty.
   virtual std::vector<std::int64_t> sizes_of_layer() const { return {}; }
 };
