@@ -120,8 +120,13 @@ void convert_buffers(const torch::nn::Module& module, c10::ScalarType type) {
   }
 }
 
-// Once per process, so that what the user sets in the allocator later is kept.
-void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = machine::keep_freed_memory(); }
+// Once per process, so that what the user sets in the allocator later is kept. Weights are packed where memory is
+// scarce.
+void tune_freed_memory_once(const std::vector<at::Tensor>& parameters) {
+  const bool is_scarce = std::ranges::any_of(parameters, interception::is_packed);
+  [[maybe_unused]] static const bool is_tuned =
+      is_scarce ? machine::return_freed_blocks() : machine::keep_freed_memory();
+}
 
 }  // namespace
 
@@ -139,7 +144,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
     place(module, device(), !chosen.evaluation_mode && sharding != nullptr && sharding->pages_parameters());
   if (const auto type = options().mixed_precision_policy.buffer) convert_buffers(module, *type);
   // Sharded runs must hold as little memory as possible.
-  if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
+  if (device().is_cpu() && sharding == nullptr) tune_freed_memory_once(module.parameters());
   if (mixed_precision() == Precision::fp8) compute_in_fp8(module, options().parallel);
   const auto name = text::concat("model ", training_->prepared.models().size());
   auto binding = accelerator::model_binding(*training_, name);

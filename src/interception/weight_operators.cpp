@@ -201,6 +201,12 @@ void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept {
   --attached_count;
 }
 
+void remove_key_of_claim(const at::Tensor& tensor) {
+  auto& all = attached();
+  const std::lock_guard lock(all.mutex);
+  if (!all.weights.contains(tensor.unsafeGetTensorImpl())) remove_key(tensor);
+}
+
 bool changes_products(const at::Tensor& weight) {
   for (const auto& one : find_at(weight).computes)
     if (one && one->changes_products()) return true;

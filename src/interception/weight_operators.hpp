@@ -47,6 +47,10 @@ class WeightOperator {
   virtual bool run(const WeightCall& call) = 0;
   /// Whether products with the weight are changed: code that multiplies by the weight's memory has to use linear().
   virtual bool changes_products() const = 0;
+  /// The gradient of a product's inputs [rows, inputs], from that of its results. Packed weights have it.
+  virtual at::Tensor gradient_of_inputs(const at::Tensor& /*weight*/, const at::Tensor& /*results*/) const {
+    return {};
+  }
   /// The sizes of the layer's weight, if those of the parameter are others; otherwise empty.
   virtual std::vector<std::int64_t> sizes_of_layer() const { return {}; }
 };
@@ -58,6 +62,9 @@ enum class WeightLayer { adapters, packed, fp8 };
 /// (refresh_weights). Replaces what is attached in this layer. Ends with the weight, which is not kept alive.
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
 void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
+
+/// Removes the key of a tensor that is no longer claimed, unless something is attached to it.
+void remove_key_of_claim(const at::Tensor& tensor);
 
 /// What is attached to a weight in this layer; null if nothing is.
 std::shared_ptr<WeightOperator> operator_of(const at::Tensor& weight, WeightLayer layer);

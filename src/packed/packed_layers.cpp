@@ -15,6 +15,7 @@
 #include "core/text/text.hpp"
 #include "interception/dispatch_keys.hpp"
 #include "interception/weight_operators.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "packed/packed_weight.hpp"
 #include "packed/packing.hpp"
 #include "paging/deferred/construction_scope.hpp"
@@ -152,7 +153,8 @@ std::vector<PackableLayer> packable_layers(const torch::nn::Module& module, cons
 at::Tensor values_of(const PackableLayer& layer, const at::Tensor& weight) {
   const at::NoGradGuard no_grad;
   auto values = (layer.is_transposed ? weight.detach().t() : weight.detach()).to(at::kFloat).contiguous();
-  const auto largest = values.abs().max().item<float>();
+  const auto [low, high] = at::aminmax(values);  // without a copy of the matrix, as abs() makes
+  const auto largest = std::max(-low.item<float>(), high.item<float>());
   if (layer.layout.numbers().has_half_scales()) require_in_half(layer, largest);
   if (std::isfinite(largest)) return values;
   throw UsageError({.what = text::concat("quantise(): the weight ", text::quote(layer.weight_name()),
@@ -176,6 +178,7 @@ void become_packed(const PackableLayer& layer) {
 
 void pack_in_place(const PackableLayer& layer) {
   const at::NoGradGuard no_grad;
+  const machine::RecyclingAllocator blocks(0);  // float32 leaves no holes between packed weights
   paging::settle(layer.weight);
   const auto values = values_of(layer, layer.weight);
   layer.weight.requires_grad_(false);

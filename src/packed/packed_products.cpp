@@ -39,15 +39,6 @@ at::Tensor forward_product(const PackedLayout& layout, const at::Tensor& x, cons
   return y;
 }
 
-at::Tensor backward_product(const PackedLayout& layout, const at::Tensor& gradient, const at::Tensor& weight) {
-  const interception::Hold present(std::span(&weight, 1), interception::Access::read);
-  auto by_x = at::zeros({gradient.size(0), layout.inputs}, gradient.options());
-  in_unpacked_parts(layout, weight, gradient.scalar_type(), [&](const at::Tensor& rows, std::int64_t begin) {
-    by_x.addmm_(gradient.narrow(1, begin, rows.size(0)), rows);
-  });
-  return by_x;
-}
-
 struct PackedProduct : torch::autograd::Function<PackedProduct> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const PackedLayout& layout) {
@@ -74,6 +65,15 @@ at::Tensor product(const PackedLayout& layout, const at::Tensor& x, const at::Te
   const bool learns = at::GradMode::is_enabled() && rows.requires_grad();
   const auto y = learns ? PackedProduct::apply(rows, weight, layout) : forward_product(layout, rows.detach(), weight);
   return y.view(sizes);
+}
+
+at::Tensor backward_product(const PackedLayout& layout, const at::Tensor& y, const at::Tensor& weight) {
+  const interception::Hold present(std::span(&weight, 1), interception::Access::read);
+  auto sum = at::zeros({y.size(0), layout.inputs}, y.options());
+  in_unpacked_parts(layout, weight, y.scalar_type(), [&](const at::Tensor& rows, std::int64_t begin) {
+    sum.addmm_(y.narrow(1, begin, rows.size(0)), rows);
+  });
+  return sum;
 }
 
 at::Tensor rows_at(const PackedLayout& layout, const at::Tensor& weight, const at::Tensor& numbers) {

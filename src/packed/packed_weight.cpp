@@ -59,6 +59,11 @@ at::Tensor PackedWeight::looked_up(const interception::WeightCall& call) const {
   return rows_at(layer_.layout, call.weight, indices).to(layer_.type);
 }
 
+at::Tensor PackedWeight::gradient_of_inputs(const at::Tensor& weight, const at::Tensor& gradient) const {
+  const auto type = layer_.compute_type.value_or(gradient.scalar_type());
+  return backward_product(layer_.layout, gradient.to(type), weight).to(gradient.scalar_type());
+}
+
 /// Module::to(type) converts all parameters, and what becomes of the bytes is no weight.
 void PackedWeight::require_bytes(const interception::WeightCall& call) const {
   const auto& weight = call.weight;

@@ -15,6 +15,7 @@ class PackedWeight final : public interception::WeightOperator {
 
   bool run(const interception::WeightCall& call) override;
   bool changes_products() const override { return true; }
+  at::Tensor gradient_of_inputs(const at::Tensor& weight, const at::Tensor& gradient) const override;
   std::vector<std::int64_t> sizes_of_layer() const override;
 
   const PackableLayer& layer() const { return layer_; }  ///< without the weight, which it must not keep alive

@@ -10,6 +10,7 @@
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "packed/packing.hpp"
 
 namespace hortator::packed {
@@ -43,6 +44,7 @@ PackingSource::PackingSource(std::shared_ptr<const weights::WeightSource> source
 
 at::Tensor PackingSource::packed(const std::string& name) const {
   const auto& layer = layers_.at(name);
+  const machine::RecyclingAllocator blocks(0);  // float32 leaves no holes between packed weights
   return pack(values_of(layer, source_->tensor(name)), layer.layout);
 }
 

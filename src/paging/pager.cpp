@@ -158,7 +158,7 @@ void Pager::give_back(const Page& page) {
     interception::disclaim(storage);
     is_ours_[static_cast<std::size_t>(page.positions[i].storage)] = false;
   }
-  for_each_tensor_in(page, interception::remove_key);
+  for_each_tensor_in(page, interception::remove_key_of_claim);
   traffic_->forget_page(page.number);
 }
 

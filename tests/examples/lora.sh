@@ -33,6 +33,11 @@ grep -q '"peft_type": "LORA"' one/adapter/adapter_config.json || wrong 'adapter_
 run "${launcher[@]}" "$program" "${lora[@]}" --zero 3 --recompute --run-dir sharded
 expect_code 0
 close one/loss.csv sharded/loss.csv
+run "$program" "${lora[@]}" --recompute --run-dir recomputed
+expect_code 0
+close one/loss.csv recomputed/loss.csv
+run "$program" "${lora[@]}" --random-weights --recompute --run-dir recomputed-random
+expect_code 0
 if [[ " ${launcher[*]} " == *' 2 '* ]]; then
   for axis in tensor context; do
     run "${launcher[@]}" "$program" "${lora[@]}" "--$axis" 2 --run-dir "$axis"
@@ -107,6 +112,14 @@ expect_code 0
 run "${launcher[@]}" "$program" "${lora[@]}" --quantise int4 --zero 3 --run-dir quantised-sharded
 expect_code 0
 close quantised/loss.csv quantised-sharded/loss.csv
+run "$program" "${lora[@]}" --quantise int4 --quantise-scores no --run-dir whole-scores
+expect_code 0
+if cmp -s quantised/loss.csv whole-scores/loss.csv; then wrong '--quantise-scores changes nothing'; fi
+run "$program" "${lora[@]}" --quantise file --run-dir none
+expect_code 2
+expect_line "[-]-quantise file: no weight of 'base/model' is packed"
+run "$program" --model packed "${lora[@]:2}" --quantise file --run-dir from-packed
+expect_code 0
 run "$program" --model base/model --text text "${texts[@]}" --quantise int4
 expect_code 2
 expect_line 'expected --lora RANK as well'

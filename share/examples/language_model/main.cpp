@@ -8,6 +8,7 @@
 //     hortator launch -n 2 language_model --model SmolLM2-135M --text train.parquet --column text
 #include <torch/optim/adamw.h>
 
+#include <algorithm>
 #include <hortator/hortator.hpp>
 #include <hortator/models/pretrained.hpp>
 #include <optional>
@@ -32,7 +33,7 @@ struct Options {
   double learning_rate = 0, weight_decay = 0;
   std::string precision, reproducible;
   hortator::LoraOptions lora;
-  std::string quantise;
+  std::string quantise, quantise_scores;
   bool trains_adapter = false, has_adapter_options = false;
   std::filesystem::path run_dir;
 };
@@ -44,7 +45,10 @@ void parse_adapter(example::Options& options, Options& found) {
   found.lora.targets =
       options.texts("lora-targets", "layers with an adapter, by the ends of their names, or all-linear");
   found.lora.dropout = options.real("lora-dropout", 0, "of what the adapter reads");
-  found.quantise = options.choice("quantise", {"no", "int8", "int4", "nf4"}, "with --lora: bits of the frozen weights");
+  found.quantise = options.choice("quantise", {"no", "int8", "int4", "nf4", "file"},
+                                  "with --lora: format of the frozen weights; file: that of a GGUF file");
+  found.quantise_scores = options.choice("quantise-scores", {"int8", "int4", "nf4", "no"},
+                                         "with --quantise: the same for the layer that scores tokens");
   found.trains_adapter = rank > 0;
   found.lora.rank = rank;
   found.lora.alpha = alpha != 0 ? alpha : 2 * static_cast<double>(rank);
@@ -92,20 +96,32 @@ std::optional<Options> parse(int argc, char** argv) {
   return found;
 }
 
+hortator::QuantiseOptions packing(const Options& options) {
+  hortator::QuantiseOptions chosen{.format = hortator::parse_weight_format(options.quantise)};
+  if (options.quantise_scores != "no") chosen.scoring = hortator::parse_weight_format(options.quantise_scores);
+  return chosen;
+}
+
 /// Its weights are read in prepare(), one after the other, so that a rank never holds more than its part of them.
 std::shared_ptr<models::PretrainedModel> make_model(const Options& options) {
   auto net = hortator::construct_deferred([&] {
-    return options.random_weights ? models::from_config(options.text.model)
-                                  : models::from_pretrained(options.text.model);
+    return options.random_weights
+               ? models::from_config(options.text.model)
+               : models::from_pretrained(options.text.model, {.keep_packed = options.quantise == "file"});
   });
   const auto& config = net->config();
+  const auto parameters = net->parameters();
+  const auto is_packed = [](const at::Tensor& weight) { return weight.scalar_type() == at::kByte; };
+  if (options.quantise == "file" && std::none_of(parameters.begin(), parameters.end(), is_packed))
+    throw hortator::UsageError({.what = "--quantise file: no weight of '" + options.text.model.string() + "' is packed",
+                                .hint = "expected a GGUF file with matrices of Q8_0, Q4_0 or Q4_1, or a packed model"});
   if (!config.is_causal)
     throw hortator::UsageError({.what = "--model: a " + config.architecture + " does not predict the next token"});
   if (config.has_learned_positions && options.context > config.max_positions)
     throw hortator::UsageError(
         {.what = "--context-length: the model has only " + std::to_string(config.max_positions) + " positions"});
   if (options.recompute) net->set_recompute_layers(true);
-  if (options.quantise != "no") hortator::quantise(net, {.format = hortator::parse_weight_format(options.quantise)});
+  if (options.quantise != "no" && options.quantise != "file") hortator::quantise(net, packing(options));
   if (options.trains_adapter) hortator::lora(net, options.lora);
   net->train();
   return net;

@@ -32,9 +32,12 @@ bool keep_freed_memory() {
   return !is_tuned_by_user() && mallopt(M_MMAP_THRESHOLD, max_kept) == 1 && mallopt(M_TRIM_THRESHOLD, never) == 1;
 }
 
+bool return_freed_blocks() { return !is_tuned_by_user() && mallopt(M_MMAP_THRESHOLD, 256 << 10) == 1; }
+
 void return_freed_memory() noexcept { malloc_trim(0); }
 #else
 bool keep_freed_memory() { return false; }
+bool return_freed_blocks() { return false; }
 
 void return_freed_memory() noexcept {}
 #endif

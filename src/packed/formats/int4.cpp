@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "packed/formats/int4_product.hpp"
 #include "packed/formats/nibbles.hpp"
@@ -10,20 +12,87 @@
 namespace hortator::packed {
 namespace {
 
-float rounded_to_half(float value) { return static_cast<float>(static_cast<c10::Half>(value)); }
-std::uint32_t bits_of(float half) { return static_cast<c10::Half>(half).x; }
+/// What the numbers of a group stand for: number * scale + smallest. Both are exact in 16 bits.
+struct Int4Scale {
+  float scale = 0, smallest = 0;
+};
 
-void pack_int4_group(const float* values, std::int64_t count, std::int64_t first, std::uint32_t& pair,
-                     std::uint8_t* numbers) {
-  const auto [low, high] = std::minmax_element(values, values + count);
-  const auto smallest = rounded_to_half(*low);
-  const auto scale = rounded_to_half((*high - smallest) / 15);
-  pair = bits_of(scale) << 16U | bits_of(smallest);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto number = scale > 0 ? std::nearbyint((values[i] - smallest) / scale) : 0.0F;
-    put_nibble(numbers, first + i, static_cast<unsigned>(std::clamp(number, 0.0F, 15.0F)));
-  }
+Int4Scale in_half(float scale, float smallest) {
+  const auto rounded = [](float value) { return static_cast<float>(static_cast<c10::Half>(value)); };
+  return {.scale = rounded(scale), .smallest = rounded(smallest)};
 }
+
+/// Finds the scale of a group: that of rounding between its smallest and largest value, or one of least squares for a
+/// range that is a little smaller or larger. Values that rounding keeps exactly stay exact.
+class Int4ScaleSearch {
+ public:
+  Int4Scale scale_of(const float* values, std::int64_t count) {
+    const auto [low, high] = std::minmax_element(values, values + count);
+    const auto smallest = in_half(0, *low).smallest;
+    auto best = in_half((*high - smallest) / 15, smallest);
+    if (!(best.scale > 0)) return best;
+    take(values, count);
+    auto least = error_of(best);
+    for (const float steps : {14.0F, 14.5F, 15.0F, 15.5F, 16.0F}) {
+      if (least == 0) break;
+      const auto found = fitted({.scale = (*high - *low) / steps, .smallest = *low});
+      const auto error = found.scale > 0 ? error_of(found) : least;
+      if (error < least) least = error, best = found;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr std::int64_t width = 4;
+  using Lanes [[gnu::vector_size(16)]] = float;
+
+  static float sum_of(const Lanes& all) { return (all[0] + all[1]) + (all[2] + all[3]); }
+  static Lanes numbers_of(const Lanes& x, const Int4Scale& by) {
+    constexpr float whole = 12582912, largest = 15;  // 1.5 * 2^23: a sum with it has no fraction
+    const Lanes number = (x - by.smallest) / by.scale, from_0 = number > 0 ? number : Lanes{};
+    return ((from_0 < largest ? from_0 : Lanes{} + largest) + whole) - whole;
+  }
+
+  // Errors of large values count more, as in llama.cpp, which costs less perplexity than equal weights.
+  void take(const float* values, std::int64_t count) {
+    const auto blocks = static_cast<std::size_t>((count + width - 1) / width);
+    values_.assign(blocks, Lanes{});
+    weights_.assign(blocks, Lanes{});
+    const auto squares = std::inner_product(values, values + count, values, 0.0F);
+    const auto size = std::sqrt(squares / static_cast<float>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      values_[static_cast<std::size_t>(i / width)][i % width] = values[i];
+      weights_[static_cast<std::size_t>(i / width)][i % width] = size + std::abs(values[i]);
+    }
+  }
+
+  /// Least squares for the numbers that `by` gives the values.
+  Int4Scale fitted(const Int4Scale& by) const {
+    Lanes weight = {}, x = {}, q = {}, qq = {}, qx = {};
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Lanes number = numbers_of(values_[i], by), weighed = number * weights_[i], above = values_[i] - by.smallest;
+      weight += weights_[i], x += weights_[i] * above;
+      q += weighed, qq += weighed * number, qx += weighed * above;
+    }
+    const auto spread = sum_of(weight) * sum_of(qq) - sum_of(q) * sum_of(q);
+    if (!(spread > 0)) return {};
+    const auto scale = (sum_of(weight) * sum_of(qx) - sum_of(q) * sum_of(x)) / spread;
+    return in_half(scale, by.smallest + (sum_of(x) - scale * sum_of(q)) / sum_of(weight));
+  }
+
+  float error_of(const Int4Scale& by) const {
+    Lanes sum = {};
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Lanes error = numbers_of(values_[i], by) * by.scale + by.smallest - values_[i];
+      sum += weights_[i] * error * error;
+    }
+    return sum_of(sum);
+  }
+
+  std::vector<Lanes> values_, weights_;  ///< of the group, and how much an error of each value counts
+};
+
+std::uint32_t bits_of(float half) { return static_cast<c10::Half>(half).x; }
 
 #ifdef __x86_64__
 template <std::int64_t rows>
@@ -72,8 +141,9 @@ class Int4 final : public NumberFormat {
     auto* pairs = reinterpret_cast<std::uint32_t*>(bytes);
     auto* numbers = bytes + layout.scale_bytes();
     at::parallel_for(0, layout.outputs, 16, [&](std::int64_t begin, std::int64_t end) {
+      Int4ScaleSearch search;
       for (auto row = begin; row < end; ++row)
-        pack_row(layout, values + row * layout.inputs, pairs + row * layout.groups_of_row(),
+        pack_row(layout, search, values + row * layout.inputs, pairs + row * layout.groups_of_row(),
                  numbers + row * layout.row_bytes());
     });
   }
@@ -95,10 +165,16 @@ class Int4 final : public NumberFormat {
   }
 
  private:
-  static void pack_row(const PackedLayout& layout, const float* row, std::uint32_t* pairs, std::uint8_t* numbers) {
-    for (std::int64_t group = 0; group < layout.groups_of_row(); ++group) {
-      const auto first = group * layout.group;
-      pack_int4_group(row + first, std::min(layout.group, layout.inputs - first), first, pairs[group], numbers);
+  static void pack_row(const PackedLayout& layout, Int4ScaleSearch& search, const float* row, std::uint32_t* pairs,
+                       std::uint8_t* numbers) {
+    for (std::int64_t first = 0; first < layout.inputs; first += layout.group) {
+      const auto end = std::min(first + layout.group, layout.inputs);
+      const auto [scale, smallest] = search.scale_of(row + first, end - first);
+      *pairs++ = bits_of(scale) << 16U | bits_of(smallest);
+      for (auto i = first; i < end; ++i) {
+        const auto number = scale > 0 ? std::nearbyint((row[i] - smallest) / scale) : 0.0F;
+        put_nibble(numbers, i, static_cast<unsigned>(std::clamp(number, 0.0F, 15.0F)));
+      }
     }
   }
 };

@@ -7,6 +7,7 @@
 #include "interception/claimed_operators.hpp"
 #include "interception/dispatch_keys.hpp"
 #include "interception/storage_memory.hpp"
+#include "interception/weight_operators.hpp"
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/deferred/deferred_provider.hpp"
 #include "paging/deferred/plainly.hpp"
@@ -50,7 +51,7 @@ class LateValues final : public DeferredProvider {
 
   void release() {
     if (!storage_) return;
-    if (const auto tensor = tensor_.lock()) interception::remove_key(at::Tensor(tensor));
+    if (const auto tensor = tensor_.lock()) interception::remove_key_of_claim(at::Tensor(tensor));
     alias_ = at::Tensor();
     fill_ = nullptr;
     interception::disclaim(std::exchange(storage_, at::Storage()));

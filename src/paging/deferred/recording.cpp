@@ -13,6 +13,7 @@
 #include "interception/dispatch_keys.hpp"
 #include "interception/operator_use.hpp"
 #include "interception/storage_memory.hpp"
+#include "interception/weight_operators.hpp"
 #include "paging/deferred/plainly.hpp"
 
 namespace hortator::paging {
@@ -191,7 +192,7 @@ void Recording::run(Step& step) {
 
 void Recording::release_tensor(int storage) {
   auto& target = deferred(storage);
-  if (const auto tensor = target.tensor.lock()) interception::remove_key(at::Tensor(tensor));
+  if (const auto tensor = target.tensor.lock()) interception::remove_key_of_claim(at::Tensor(tensor));
   interception::disclaim(std::exchange(target.storage, at::Storage()));
 }
 

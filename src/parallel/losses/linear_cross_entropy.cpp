@@ -110,15 +110,17 @@ at::Tensor with_all_scores(const at::Tensor& hidden, const at::Tensor& weight, c
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& target,
                                 const LinearCrossEntropyOptions& options) {
   const auto part = parallel::operand_of(weight);
-  if (interception::is_packed(part.tensor)) return with_all_scores(hidden, weight, target, options);
-  refuse_shapes(hidden, target, part.whole_sizes());
+  const bool is_adapted = interception::operator_of(part.tensor, interception::WeightLayer::adapters) != nullptr;
+  const auto packed = is_adapted ? nullptr : interception::operator_of(part.tensor, interception::WeightLayer::packed);
+  const auto sizes = part.is_divided() ? part.whole_sizes() : interception::sizes_of_weight(part.tensor);
+  refuse_shapes(hidden, target, sizes);
   refuse_options(options);
   const bool is_divided = part.is_divided();
   const bool has_other_classes = is_divided && (part.division->dim != 0 || part.division->blocks != 1);
-  if (has_other_classes || interception::changes_products(part.tensor))
+  if (has_other_classes || (!packed && interception::changes_products(part.tensor)))
     return with_all_scores(hidden, weight, target, options);
 
-  const auto classes = part.whole_sizes()[0];
+  const auto classes = sizes[0];
   const auto targets = target.flatten();
   const auto is_ignored = targets.eq(options.ignore_index);
   const auto checked = targets.masked_fill(is_ignored, 0);
@@ -134,6 +136,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
   const auto wants = [&](const at::Tensor& tensor) {
     return has_gradients && tensor.defined() && tensor.requires_grad();
   };
+  const auto present = packed ? classes : own_weight.size(0);
   const ChunkedScores scores({.target = checked,
                               .is_ignored = is_ignored,
                               .classes = classes,
@@ -141,8 +144,9 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
                               .ranks = part.ranks,
                               .smoothing = options.label_smoothing,
                               .type = type_of_products(rows),
-                              .rows_at_once = rows_at_once(rows, own_weight.size(0), options.rows_at_once),
+                              .rows_at_once = rows_at_once(rows, present, options.rows_at_once),
                               .multiple = multiple_of_classes(rows),
+                              .packed = packed,
                               .wants_rows = wants(rows),
                               .wants_weight = wants(own_weight),
                               .wants_bias = wants(own_bias)});

@@ -54,9 +54,9 @@ class Adding {
   Adding(const ScoresOptions& options, const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias)
       : options_(options),
         loss_type_(at::toOpMathType(options.type)),
-        own_(weight.size(0)),
+        own_(options.packed ? options.classes : weight.size(0)),
         filling_((options.multiple - own_ % options.multiple) % options.multiple),
-        weight_(filled(weight.to(options.type), {0, 0, 0, filling_})),
+        weight_(options.packed ? weight : filled(weight.to(options.type), {0, 0, 0, filling_})),
         bias_(bias.defined() ? filled(bias.to(options.type), {0, filling_}) : bias),
         found_{.sum = at::zeros({}, rows.options().dtype(loss_type_))} {
     const auto sums = weight.options().dtype(loss_type_);
@@ -67,7 +67,7 @@ class Adding {
 
   void add(const at::Tensor& rows, std::int64_t begin) {
     const auto chunk = chunk_of(rows, options_, begin, loss_type_);
-    auto scores = bias_.defined() ? at::addmm(bias_, chunk.rows, weight_.t()) : at::mm(chunk.rows, weight_.t());
+    auto scores = scores_of(chunk.rows);
     if (filling_ > 0) scores.narrow(1, own_, filling_).fill_(-std::numeric_limits<double>::infinity());
     auto logarithms = log_probabilities(scores, loss_type_, options_.ranks);
     scores.reset();
@@ -88,6 +88,13 @@ class Adding {
  private:
   static at::Tensor filled(const at::Tensor& tensor, at::IntArrayRef filling) {
     return filling.back() > 0 ? at::constant_pad_nd(tensor, filling) : tensor;
+  }
+  at::Tensor scores_of(const at::Tensor& rows) const {
+    if (options_.packed) return at::linear(rows, weight_, bias_);  // which its operator computes
+    return bias_.defined() ? at::addmm(bias_, rows, weight_.t()) : at::mm(rows, weight_.t());
+  }
+  at::Tensor gradient_of_rows(const at::Tensor& gradient) const {
+    return options_.packed ? options_.packed->gradient_of_inputs(weight_, gradient) : at::mm(gradient, weight_);
   }
   at::Tensor of_own_classes(const at::Tensor& scores) const { return scores.narrow(1, 0, own_); }
   double smoothing_of_a_class() const { return options_.smoothing / static_cast<double>(options_.classes); }
@@ -111,7 +118,7 @@ class Adding {
   void add_gradients(const Chunk& chunk, const at::Tensor& gradient, std::int64_t begin) {
     if (found_.of_rows.defined()) {
       found_.of_rows.narrow(0, begin, gradient.size(0))
-          .copy_(at::mm(gradient, weight_).masked_fill_(chunk.is_ignored, 0));
+          .copy_(gradient_of_rows(gradient).masked_fill_(chunk.is_ignored, 0));
     }
     if (found_.of_weight.defined())
       add_product(found_.of_weight, gradient.t(), chunk.rows.masked_fill(chunk.is_ignored, 0));
@@ -141,7 +148,7 @@ LossOfScores ChunkedScores::compute(const at::Tensor& rows, const at::Tensor& we
   const at::NoGradGuard no_grad;
   Adding adding(options_, rows, weight, bias);
   for (std::int64_t begin = 0; begin < rows.size(0); begin += options_.rows_at_once) adding.add(rows, begin);
-  return std::move(adding).result(weight.scalar_type());
+  return std::move(adding).result(options_.packed ? rows.scalar_type() : weight.scalar_type());
 }
 
 }  // namespace hortator::parallel::losses

@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 
+#include "interception/weight_operators.hpp"
 #include "parallel/tensor/conjugates.hpp"
 
 /// The loss of scores whose rows exist some at a time.
@@ -25,6 +27,7 @@ struct ScoresOptions {
   at::ScalarType type = at::kFloat;  ///< of the products
   std::int64_t rows_at_once = 0;
   std::int64_t multiple = 1;  ///< classes are filled up to a multiple of it, so that the products are fast
+  std::shared_ptr<interception::WeightOperator> packed = {};          ///< of a packed weight, which has no gradient
   bool wants_rows = false, wants_weight = false, wants_bias = false;  ///< gradients
 };
 

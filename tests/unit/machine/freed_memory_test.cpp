@@ -43,6 +43,7 @@ TEST_CASE("memory freed in a step stays with the process, unless the user has tu
   for (const auto& [name, value] : variables) {
     setenv(name, value, 1);
     CHECK_FALSE(machine::keep_freed_memory());
+    CHECK_FALSE(machine::return_freed_blocks());
     unsetenv(name);
   }
   CHECK(kept() < step_bytes / 4);
@@ -52,5 +53,8 @@ TEST_CASE("memory freed in a step stays with the process, unless the user has tu
 
   machine::return_freed_memory();
   CHECK(test::memory_status("VmRSS:") - before < step_bytes / 4);
+
+  CHECK(machine::return_freed_blocks());
+  CHECK(kept() < step_bytes / 4);
 }
 #endif

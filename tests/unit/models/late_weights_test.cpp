@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <hortator/bigmodel/deferred_construction.hpp>
+#include <hortator/lora.hpp>
 #include <hortator/models/pretrained.hpp>
 
 #include "paging/deferred/construction_scope.hpp"
@@ -96,4 +97,23 @@ TEST_CASE("weights that do not fit are errors at once, not when they are needed"
   REQUIRE(at != std::string::npos);
   std::ofstream(checkpoint.path() / "config.json") << config.replace(at, 4, "1201");
   CHECK_THROWS_WITH(read_later(checkpoint.path()), ContainsSubstring("unlike"));
+}
+
+TEST_CASE("an adapter of a weight that is read later computes at each use, the first included") {
+  const Checkpoint checkpoint("llama");
+  for (const bool is_random : {false, true}) {
+    auto net = is_random ? construct_deferred([&] { return models::from_config(checkpoint.path()); })
+                         : read_later(checkpoint.path());
+    net->eval();
+    lora(net, {.rank = 2, .targets = {"gate_proj"}});
+    CHECK(count_absent(*net) > 0);
+    const at::NoGradGuard no_grad;
+    for (const auto& item : net->named_parameters())
+      if (item.key().find("lora_") != std::string::npos) item.value().normal_(0, 0.2);
+    const auto ids = at::arange(8).view({1, 8});
+    const auto first = net->forward({.input_ids = ids}).logits;
+    CHECK(at::equal(net->forward({.input_ids = ids}).logits, first));
+    const AdaptersDisabled base(net);
+    CHECK(!at::allclose(net->forward({.input_ids = ids}).logits, first, 1e-2, 1e-2));
+  }
 }

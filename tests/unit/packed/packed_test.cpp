@@ -10,6 +10,7 @@
 #include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/lora.hpp>
 #include <hortator/models/pretrained.hpp>
+#include <hortator/nn/linear_cross_entropy.hpp>
 #include <hortator/quantise.hpp>
 #include <hortator/training/autocast.hpp>
 #include <map>
@@ -70,6 +71,14 @@ TwoLayers with_rounded_weights(const QuantiseOptions& options) {
   return net;
 }
 
+/// The same random values for the adapters of both.
+void randomise_adapters(TwoLayers& one, TwoLayers& other) {
+  const at::NoGradGuard no_grad;
+  const auto others = other->named_parameters();
+  for (const auto& item : one->named_parameters())
+    if (item.key().find("lora_") != std::string::npos) others[item.key()].copy_(item.value().normal_(0, 0.2));
+}
+
 }  // namespace
 
 TEST_CASE("int8 and nf4 have the bytes, scales and values of bitsandbytes") {
@@ -112,6 +121,24 @@ TEST_CASE("packed weights are near the weights, for every shape and group") {
       CHECK((unpacked - weight).abs().max().item<double>() <= bound);
       if (rows > 2) CHECK(at::equal(packed::unpacked_rows(layout, bytes, 1, 3), unpacked.narrow(0, 1, 2)));
     }
+  }
+}
+
+TEST_CASE("int4 has smaller errors than rounding between the smallest and the largest weight, and keeps exact values") {
+  torch::manual_seed(8);
+  const auto half = [](const at::Tensor& x) { return x.to(at::kHalf).to(at::kFloat); };
+  for (const std::int64_t group : {32, 64, 256}) {
+    INFO(group);
+    const auto weight = at::randn({16, 512}), rows = weight.view({-1, group});
+    const auto low = half(rows.amin(1, true)), scale = half((rows.amax(1, true) - low) / 15);
+    const auto numbers = ((rows - low) / scale).round().clamp(0, 15);
+    const auto rounded = (numbers * scale + low).view_as(weight);
+    const auto layout = layout_of(weight, WeightFormat::int4, group);
+    const auto unpacked = [&](const at::Tensor& values) {
+      return packed::unpacked_rows(layout, packed::pack(values, layout), 0, layout.outputs);
+    };
+    CHECK((unpacked(weight) - weight).norm().item<double>() < 0.95 * (rounded - weight).norm().item<double>());
+    CHECK(at::equal(unpacked(rounded), rounded));
   }
 }
 
@@ -207,12 +234,7 @@ TEST_CASE("a quantised module computes with the packed values, also offloaded, i
     }
     lora(net, {.rank = 2, .targets = {"up", "down"}});
     lora(expected, {.rank = 2, .targets = {"up", "down"}});
-    {
-      const at::NoGradGuard no_grad;
-      const auto others = expected->named_parameters();
-      for (const auto& item : net->named_parameters())
-        if (item.key().find("lora_") != std::string::npos) others[item.key()].copy_(item.value().normal_(0, 0.2));
-    }
+    randomise_adapters(net, expected);
     CHECK(at::allclose(net(ids), expected(ids), 1e-4, 1e-5));
     net(ids).square().sum().backward();
     expected(ids).square().sum().backward();
@@ -228,6 +250,39 @@ TEST_CASE("a quantised module computes with the packed values, also offloaded, i
     const at::NoGradGuard no_grad;
     CHECK(at::equal(net(ids), before));
   }
+}
+
+TEST_CASE(
+    "the loss of scores with a packed weight is that with its values, for some rows at a time and with adapters") {
+  torch::manual_seed(7);
+  for (const auto format : every_format) {
+    for (const bool is_adapted : {false, true}) {
+      INFO(static_cast<int>(format) << (is_adapted ? ", with an adapter" : ""));
+      TwoLayers net;
+      quantise(net, {.format = format, .group = 32});
+      auto expected = with_rounded_weights({.format = format, .group = 32});
+      if (is_adapted) {
+        lora(net, {.rank = 2, .targets = {"up"}});
+        lora(expected, {.rank = 2, .targets = {"up"}});
+        randomise_adapters(net, expected);
+      }
+      auto x = at::randn({7, 64}).requires_grad_(), same = x.detach().clone().requires_grad_();
+      const auto target = at::tensor({3, 95, -100, 0, 64, -100, 17}, at::kLong);
+      const auto loss = nn::linear_cross_entropy(x, net->up->weight, target,
+                                                 {.bias = net->up->bias, .label_smoothing = 0.1, .rows_at_once = 3});
+      const auto wanted = at::cross_entropy_loss(at::linear(same, expected->up->weight, expected->up->bias), target, {},
+                                                 at::Reduction::Mean, -100, 0.1);
+      CHECK(at::allclose(loss, wanted, 1e-5, 1e-6));
+      loss.backward();
+      wanted.backward();
+      CHECK(at::allclose(x.grad(), same.grad(), 1e-4, 1e-6));
+      if (!is_adapted) CHECK(at::allclose(net->up->bias.grad(), expected->up->bias.grad(), 1e-4, 1e-6));
+    }
+  }
+  TwoLayers net;
+  quantise(net);
+  CHECK_THROWS_WITH(nn::linear_cross_entropy(at::ones({2, 63}), net->up->weight, at::zeros({2}, at::kLong)),
+                    Contains("got hidden states [2, 63], a weight [96, 64]"));
 }
 
 TEST_CASE("packed weights end with their module") {
