@@ -37,7 +37,6 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   training.control.refuse_protection_in("LocalSGD");
   if (training.data().size() == 1) return;
   training.prepared.require_together("LocalSGD");
-  accelerator::require_own_shards(training, "LocalSGD");
   accelerator::require_group_steps(training, model.core(), "LocalSGD");
   accelerator::require_takeover(training, "LocalSGD");
   auto* const outer = options.outer != nullptr ? options.outer->step_.get() : nullptr;

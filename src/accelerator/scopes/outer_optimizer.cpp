@@ -11,12 +11,10 @@ namespace hortator {
 OuterOptimizer::OuterOptimizer(Accelerator& accelerator, const ModelBase& model, const OuterOptimizerOptions& options) {
   auto& training = accelerator::Training::of(accelerator);
   accelerator::require_own_steps(training, "OuterOptimizer");
-  accelerator::require_own_shards(training, "OuterOptimizer");
-  step_ = std::make_shared<accelerator::OuterStep>(
-      training,
-      accelerator::own_model(training, model, "OuterOptimizer",
-                             "its momentum is saved with this Accelerator's checkpoints"),
-      options);
+  const auto ours = accelerator::own_model(training, model, "OuterOptimizer",
+                                           "its momentum is saved with this Accelerator's checkpoints");
+  accelerator::require_group_steps(training, *ours, "OuterOptimizer");
+  step_ = std::make_shared<accelerator::OuterStep>(training, ours, options);
   training.prepared.add_part({.misfits = [step = step_](const auto& reader) { return step->misfits(reader); },
                               .load = [step = step_](const auto& reader) { step->load(reader); },
                               .name = text::concat("outer optimizer ", text::quote(options.name)),

@@ -25,22 +25,16 @@ void require_own_steps(const Training& training, std::string_view call) {
                     .hint = text::concat("leave parallel.experts out, or train without ", call)});
 }
 
-void require_own_shards(const Training& training, std::string_view call) {
-  const auto& shape = training.channels.mesh().shape();
-  if (!training.channels.zero() || shape.ranks() == 1 || shape.size(parallel::Axis::replicate) > 1) return;
-  throw UsageError({.what = text::concat(call, " was called under ZeRO with one group of ranks"),
-                    .why = "parameters are sharded over all ranks, so that no rank or group can train its own",
-                    .hint = "set parallel.replicate to the number of groups (--replicate 2), or use stage 0"});
-}
-
 void require_group_steps(const Training& training, const step::ModelCore& model, std::string_view call) {
-  if (!training.channels.zero()) return;
+  const auto& shape = training.channels.mesh().shape();
+  if (!training.channels.zero() || shape.ranks() == 1) return;
   const auto refuse_if = [&](bool is_used, const auto&... what) {
     if (!is_used) return;
     throw UsageError({.what = text::concat(call, " was called under ZeRO ", what...),
-                      .why = "that needs all ranks in each step, and groups may take different numbers of steps",
-                      .hint = "leave it out, or use stage 0"});
+                      .why = "all ranks would have to take the same steps, and groups of ranks take their own",
+                      .hint = "leave it out, or use stage 0; parallel.replicate (--replicate 2) makes groups"});
   };
+  refuse_if(shape.size(parallel::Axis::replicate) == 1, "with one group of ranks, which share all shards");
   for (const auto& other : training.prepared.models())
     refuse_if(other.get() != &model && other->sends_gradients(), "beside ", other->name(), ", which all ranks train");
   refuse_if(training.options().ddp.comm_hook == DDPCommunicationHookType::power_sgd, "with ddp.comm_hook = power_sgd");

@@ -11,9 +11,6 @@ class Training;
 /// Throws UsageError, which names `call`, if ranks train one model together, so that none can take steps of its own.
 void require_own_steps(const Training& training, std::string_view call);
 
-/// Throws UsageError, which names `call`, if all ranks share one set of shards: no group of them can train its own.
-void require_own_shards(const Training& training, std::string_view call);
-
 /// Throws UsageError, which names `call`, if the ranks along shard cannot train `model` without the others.
 void require_group_steps(const Training& training, const step::ModelCore& model, std::string_view call);
 
