@@ -32,7 +32,8 @@ bool write_whole(const std::filesystem::path& file, const std::filesystem::path&
   {
     std::ofstream out(aside, std::ios::binary);
     out << content;
-    if (!out.flush()) return false;
+    out.close();  // which reports what a file system of a network could not write
+    if (!out) return false;
   }
   std::filesystem::rename(aside, file, error);
   return !error;

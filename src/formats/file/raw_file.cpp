@@ -174,7 +174,9 @@ void RawFile::sync() const {
 }
 
 void RawFile::close() {
-  if (::close(std::exchange(descriptor_, -1)) != 0) throw_system_error(text::concat("close ", path_), errno);
+  // Linux closes a file also where a signal interrupts that.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR)
+    throw_system_error(text::concat("close ", path_), errno);
 }
 
 std::string read_text(const std::filesystem::path& path, std::uint64_t max_bytes) {

@@ -105,6 +105,19 @@ CallOutcome outcome_of_reading(File file, const char* what) {
   return state.armed && state.fault.reads ? outcome_of(file, what) : CallOutcome::succeed;
 }
 
+/// The outcome of closing a file: file systems of networks report there what they could not write.
+CallOutcome outcome_of_closing(int file) {
+  const auto flags = syscall(SYS_fcntl, file, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY ? outcome_of(file, "close") : CallOutcome::succeed;
+}
+
+/// What closing returns: the file is closed in any case.
+int closed(int result, CallOutcome outcome) {
+  if (outcome != CallOutcome::fail) return result;
+  errno = state.fault.error;
+  return -1;
+}
+
 bool changes_files(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
@@ -248,6 +261,16 @@ size_t fwrite(const void* data, size_t size, size_t count, FILE* file) {
 int fflush(FILE* file) {
   if (file != nullptr && outcome_of(fileno(file), "write") == CallOutcome::fail) return EOF;
   return hortator::faults::next<decltype(fflush)>("fflush")(file);
+}
+
+int fclose(FILE* file) {
+  const auto outcome = hortator::faults::outcome_of_closing(fileno(file));
+  return hortator::faults::closed(hortator::faults::next<decltype(fclose)>("fclose")(file), outcome);
+}
+
+int close(int file) {
+  const auto outcome = hortator::faults::outcome_of_closing(file);
+  return hortator::faults::closed(static_cast<int>(syscall(SYS_close, file)), outcome);
 }
 
 ssize_t write(int file, const void* data, size_t bytes) {

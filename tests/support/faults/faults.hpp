@@ -35,8 +35,8 @@ void arm(std::string_view part, const Fault& fault);
 /// Stops counting and injecting; returns the number of calls.
 long disarm();
 
-/// A call that changes files, or makes changes durable: "create", "open", "write", "sync", "resize", "rename", "make",
-/// "remove". With Fault::reads also "read" and "map".
+/// A call that changes files, or makes changes durable: "create", "open", "write", "close", "sync", "resize", "rename",
+/// "make", "remove". With Fault::reads also "read" and "map".
 struct Call {
   std::string what;
   std::string path;

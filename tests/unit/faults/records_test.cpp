@@ -115,7 +115,9 @@ TEST_CASE("a row that cannot be appended is reported, and the rows before and af
                    std::vector<std::string> rows;
                    for (std::string row; std::getline(in, row);) rows.push_back(row);
                    using Rows = std::vector<std::string>;
-                   CHECK(rows == (is_written ? Rows{"first", "second", "third"} : Rows{"first", "third"}));
+                   const Rows all{"first", "second", "third"};
+                   const bool may_be_missing = !is_written;  // whether it is there is not known if closing fails
+                   CHECK((rows == all || (may_be_missing && rows == Rows{"first", "third"})));
                  });
   fs::remove_all(root());
   observe::append_row(file, "first\n");
