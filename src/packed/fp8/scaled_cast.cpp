@@ -33,7 +33,13 @@ ScaledTensor scaled(const at::Tensor& tensor, at::ScalarType type, std::int64_t 
   return {.values = (values * factor).clamp(-largest, largest).to(type).contiguous(), .scale = factor.reciprocal()};
 }
 
+// On CPUs in float32: LibTorch computes with a loop of oneDNN there that is a thousand times slower where the processor
+// has matrix tiles, and that some settings of oneDNN refuse.
 at::Tensor product_with_transposed(const ScaledTensor& a, const ScaledTensor& b, at::ScalarType type) {
+  if (a.values.is_cpu()) {
+    const auto products = at::mm(a.values.to(at::kFloat), b.values.to(at::kFloat).t());
+    return products.mul_(a.scale * b.scale).to(type);
+  }
   return at::_scaled_mm(a.values, b.values.t(), a.scale, b.scale, {}, {}, type, /*use_fast_accum=*/false);
 }
 

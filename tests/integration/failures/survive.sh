@@ -154,7 +154,9 @@ case $drill in
     hold_at 13
     launch $steps
     wait_for_steps 13
-    kill -KILL "$launcher" "$(keeper)"
+    victim=$(keeper)
+    kill -STOP "$victim"  # it would clean up between the two kills
+    kill -KILL "$launcher" "$victim"
     wait "$launcher" 2>/dev/null
     [ -n "$(find memory -name 'checkpoint_*')" ] || complain 'there is no checkpoint in memory'
     until [ -z "$(marked_processes)" ]; do sleep 0.1; done
