@@ -40,9 +40,9 @@ concept Fp8Module = Module<std::remove_const_t<M>>;
 HORTATOR_API std::vector<std::string> fp8(torch::nn::Module& module, const Fp8Options& options);
 }  // namespace detail
 
-/// Lets a model's linear layers compute in 8 bits: forward and both products of backward through at::_scaled_mm, with
-/// one scale a tensor. Parameters, gradients and optimizers stay as they are, and so does all else. Returns the names
-/// of the layers. Layers with sizes that are no multiples of 16, which GPUs do not multiply, stay in their type.
+/// Lets a model's linear layers compute in 8 bits: forward and both products of backward, with one scale a tensor
+/// (at::_scaled_mm on GPUs). Parameters, gradients and optimizers stay as they are, and so does all else. Returns the
+/// names of the layers. Layers with sizes that are no multiples of 16, which GPUs do not multiply, stay in their type.
 ///
 /// Precision::fp8 does it in prepare(), with these defaults, in bf16's autocast; call it before for others:
 ///

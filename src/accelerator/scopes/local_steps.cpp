@@ -24,7 +24,11 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
   const auto& mine = training_.channels.along(parallel::Axis::shard);
   auto& core = model_.core();
   core.begin_apart();
-  core.sharded() != nullptr ? void(group_.emplace(training_, core, mine)) : void(local_.emplace(std::vector{model_}));
+  if (core.sharded() != nullptr) {
+    group_.emplace(training_, core, mine);
+  } else {
+    local_.emplace(std::vector{model_});
+  }
   training_.control.train_among(&mine, group_ ? &group_->pass() : nullptr);
   if (outer_ != nullptr) {
     outer_->begin();
