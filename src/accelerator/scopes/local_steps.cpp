@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/scopes/outer_step.hpp"
@@ -14,9 +15,9 @@
 namespace hortator::accelerator {
 
 // Where nothing is sharded, the group along shard is this rank.
-LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t steps, OuterStep* outer)
+LocalSteps::LocalSteps(Training& training, ModelBase model, std::int64_t steps, OuterStep* outer)
     : training_(training),
-      model_(model),
+      model_(std::move(model)),
       others_(training.channels.along(parallel::Axis::replicate)),
       every_(steps),
       outer_(outer),

@@ -20,7 +20,7 @@ class OuterStep;
 class LocalSteps {
  public:
   /// @collective
-  LocalSteps(Training& training, const ModelBase& model, std::int64_t steps, OuterStep* outer = nullptr);
+  LocalSteps(Training& training, ModelBase model, std::int64_t steps, OuterStep* outer = nullptr);
   ~LocalSteps();
   LocalSteps(const LocalSteps&) = delete;
   LocalSteps& operator=(const LocalSteps&) = delete;
