@@ -24,7 +24,7 @@ struct CheckpointOptions {
   /// and each node writes its own file on more.
   std::optional<int> nodes_per_file = {};
   /// save_state() returns when the state is copied and writes it in the background. The next save and
-  /// wait_for_checkpoint() wait for it and throw its errors.
+  /// wait_for_checkpoint() wait for it and throw its errors. Not with CheckpointWriter::mpio.
   bool asynchronous = false;
   /// Called on the main process with the folder of each checkpoint of save_state() that is complete on all ranks and
   /// has its name: before save_state() returns or, of an asynchronous save, in the first backward(), should_stop(),

@@ -16,6 +16,7 @@ import argparse
 import importlib.util
 import json
 import pathlib
+import sys
 import types
 
 import torch
@@ -102,6 +103,7 @@ def from_checkpoint(folder):
 
 def from_function(source):
     file, _, name = source.rpartition(":")
+    sys.path.insert(0, str(pathlib.Path(file).resolve().parent))
     spec = importlib.util.spec_from_file_location("model_to_compile", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -115,6 +117,8 @@ def main():
     parser.add_argument("-o", "--output", required=True, help="the package to write")
     parser.add_argument("--dimensions", type=int, help="leading dimensions of each input that may have other sizes (default: 1, and 2 for folders)")
     given = parser.parse_args()
+    if not pathlib.Path(given.model).is_dir() and ".py:" not in given.model:
+        parser.error(f"model: expected FILE.py:FUNCTION or a folder, got '{given.model}'")
     net, args, dimensions = from_checkpoint(given.model) if pathlib.Path(given.model).is_dir() else from_function(given.model)
     compile_model(net, args, given.output, given.dimensions if given.dimensions is not None else dimensions)
 

@@ -12,6 +12,7 @@ PyTorch 2.9 or newer, and transformers for Hugging Face folders. In a program of
 """
 import argparse
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -25,29 +26,35 @@ from torch.utils import _pytree as pytree
 WEIGHTS, EVAL_WEIGHTS = "data/weights/model_weights_config.json", "data/weights/eval_weights_config.json"
 
 
-def dynamic_rows(args, kwargs, dimensions=1):
-    """Dynamic shapes whose first dimensions may have any size, for all tensors of the arguments."""
+def dynamic_rows(net, args, kwargs, dimensions=1):
+    """Dynamic shapes whose first dimensions may have any size, for all tensors of the arguments, by the names that the
+    parameters of forward have."""
 
     def of(leaf):
         if not isinstance(leaf, torch.Tensor):
             return None
         return {dimension: Dim.AUTO for dimension in range(min(dimensions, leaf.dim()))}
 
-    return pytree.tree_map(of, (*args, *kwargs.values()))
+    bound = inspect.signature(net.forward).bind(*args, **kwargs).arguments
+    return {name: pytree.tree_map(of, value) for name, value in bound.items()}
 
 
 def export_forms(net, args, kwargs=None, dynamic_shapes=None, forms=("train", "eval")):
-    """Exports the forms of a module: {"model": program, "eval": program}. The module keeps its mode and its buffers."""
-    was_training, buffers = net.training, {name: buffer.clone() for name, buffer in net.named_buffers()}
+    """Exports the forms of a module: {"model": program, "eval": program}. All modules keep their modes, and the buffers their values."""
+    modes = {module: module.training for module in net.modules()}
+    buffers = {name: buffer.clone() for name, buffer in net.named_buffers()}
     programs = {}
-    for form in forms:
-        net.train(form == "train")
-        program = torch.export.export(net, tuple(args), kwargs or {}, dynamic_shapes=dynamic_shapes)
-        programs["eval" if programs else "model"] = program
-    net.train(was_training)
-    with torch.no_grad():
-        for name, buffer in net.named_buffers():
-            buffer.copy_(buffers[name])
+    try:
+        for form in forms:
+            net.train(form == "train")
+            program = torch.export.export(net, tuple(args), kwargs or {}, dynamic_shapes=dynamic_shapes)
+            programs["eval" if programs else "model"] = program
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+        with torch.no_grad():
+            for name, buffer in net.named_buffers():
+                buffer.copy_(buffers[name])
     return programs
 
 
@@ -89,7 +96,7 @@ def write_model(net, args, path, kwargs=None, dynamic_shapes="rows", forms=("tra
     """Exports a module and writes it. `dynamic_shapes` are those of torch.export.export; "rows": the first dimension of
     every input is free, and sizes that the model fixes are kept; None: all sizes are fixed."""
     if dynamic_shapes == "rows":
-        dynamic_shapes = dynamic_rows(args, kwargs or {})
+        dynamic_shapes = dynamic_rows(net, args, kwargs or {})
     write_forms(export_forms(net, args, kwargs, dynamic_shapes, forms), path)
 
 
@@ -189,7 +196,7 @@ def main():
         (net, args, kwargs), dimensions = made_by(options.model), 1
     else:
         parser.error(f"model: expected FILE.py:FUNCTION or a folder, got '{options.model}'")
-    shapes = None if options.static else dynamic_rows(args, kwargs, options.dynamic_dimensions or dimensions)
+    shapes = None if options.static else dynamic_rows(net, args, kwargs, options.dynamic_dimensions or dimensions)
     forms = ("train", "eval") if options.form == "both" else (options.form,)
     programs = export_forms(net, args, kwargs, shapes, forms)
     write_forms(unwrapped_names(programs) if is_folder else programs, options.output)

@@ -13,11 +13,13 @@
 #include "accelerator/state/staged_state.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/floating_type.hpp"
+#include "checkpoint/memory/node_copies.hpp"
 #include "checkpoint/write/requirements.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
 #include "formats/torch/pickle/writer.hpp"
@@ -220,16 +222,41 @@ class Saving {
   weights::WeightShards shards_;
 };
 
+/// The ranks that write a folder together: all of the run, or those of each node, where each has a folder of its own.
+struct Writers {
+  const mpi::Communicator& all;
+  const mpi::Communicator& ranks;
+  bool on_each_node = false;
+};
+
+/// Nodes begin one after the other, so that one that shares the folder with the first sees what that has begun.
+/// @collective
+void begin(const Writers& writers, const weights::WeightFolder& folder, const std::string& first_file) {
+  const auto begun = folder.aside(first_file);
+  const bool is_first = writers.all.rank() == 0;
+  mpi::all_or_none(writers.all, [&] {
+    if (!is_first) return;
+    folder.begin();
+    if (writers.on_each_node) formats::RawFile::create(begun).close();
+  });
+  if (!writers.on_each_node) return;
+  mpi::all_or_none(writers.all, [&] {
+    if (writers.ranks.rank() != 0 || is_first) return;
+    folder.begin();
+    if (fs::exists(begun)) checkpoint::refuse_shared_folder(folder.path());
+  });
+  std::error_code reported_when_it_is_created;
+  if (is_first) fs::remove(begun, reported_when_it_is_created);
+}
+
 /// Writes the files, then moves them to their names. @collective
-void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& target) {
-  weights::WeightFolder folder(target, mpi::broadcast(comm, formats::replacement_id()), saving.names());
-  const bool is_first = comm.rank() == 0;
+void save(const Writers& writers, const Saving& saving, const fs::path& target) {
+  weights::WeightFolder folder(target, mpi::broadcast(writers.all, formats::replacement_id()), saving.names());
+  const bool is_first = writers.ranks.rank() == 0;
   try {
-    mpi::all_or_none(comm, [&] {
-      if (is_first) folder.begin();
-    });
-    saving.write(comm, folder);
-    mpi::all_or_none(comm, [&] {
+    begin(writers, folder, saving.shards().files.front().name);
+    mpi::all_or_none(writers.all, [&] { saving.write(writers.ranks, folder); });
+    mpi::all_or_none(writers.all, [&] {
       if (is_first) folder.publish(saving.shards(), saving.weights());
     });
   } catch (...) {
@@ -280,13 +307,14 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   accelerator::end_rehearsal_before_writing();
   const auto& host = training_->host();
-  // A torch.save file is written by one rank, which needs all of its tensors.
+  // A torch.save file is written by one rank, which needs all of its tensors; a folder on each node by this node's.
   const auto model = accelerator::find_model(*training_, module);
   auto* divided = model != nullptr ? model->divided() : nullptr;
   const auto* staged = model != nullptr ? model->staged() : nullptr;
   const bool is_in_parts =
       divided != nullptr || staged != nullptr || accelerator::owned_shards(*training_, module).sharded != nullptr;
-  const step::WholeParameters whole(is_in_parts && !options.safe_serialization ? model.get() : nullptr);
+  const auto& node = training_->output.own_node();
+  const step::WholeParameters whole(is_in_parts && (node || !options.safe_serialization) ? model.get() : nullptr);
   auto sharded = accelerator::owned_shards(*training_, module);
   if (divided != nullptr && model->is_lent()) divided = nullptr;
   if (divided != nullptr) sharded.of_divided = accelerator::slices_of_divided(*training_, *model);
@@ -302,8 +330,10 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
     saving.emplace(module, sharded, options);
   });
   mpi::same_on_all(host, saving->outline(), "the model to save");
-  const auto folder = checkpoint::agreed_target(host, dir);
-  accelerator::save(host, *saving, folder);
+  const auto folder = node ? checkpoint::own_target(host, dir) : checkpoint::agreed_target(host, dir);
+  const auto of_node = node ? std::optional(host.split(node->number, host.rank())) : std::nullopt;
+  accelerator::save({.all = host, .ranks = of_node ? *of_node : host, .on_each_node = node.has_value()}, *saving,
+                    folder);
   if (is_main_process() && !saving->left_out().empty())
     log::info("not written to ", folder, ", as tied to what is: ", text::join(saving->left_out()));
 }

@@ -86,11 +86,23 @@ void AdaptedWeight::enable(bool on) {
 
 // Without an active adapter the layer's operators are not intercepted, and have their full speed.
 void AdaptedWeight::update_attachment() {
-  if (is_enabled_ && !active_.empty() && merged_.empty()) {
-    interception::attach_to_weight(weight(), interception::WeightLayer::adapters, shared_from_this());
+  const bool computes = std::ranges::any_of(active_, [this](const auto& name) { return !is_merged(name); });
+  if (is_enabled_ && computes) {
+    interception::attach_to_weight(weight(), place(), shared_from_this());
   } else {
-    interception::detach_from_weight(weight(), interception::WeightLayer::adapters);
+    detach();
   }
+}
+
+void AdaptedWeight::detach() noexcept { interception::detach_from_weight(weight(), place(), *this); }
+
+interception::WeightLayer AdaptedWeight::place() const {
+  using Place = interception::WeightLayer;
+  return layer_.kind == LayerKind::embedding ? Place::embedding_adapters : Place::adapters;
+}
+
+bool AdaptedWeight::is_merged(const std::string& name) const {
+  return std::ranges::find(merged_, name) != merged_.end();
 }
 
 /// Whether the operator computes what the layer's forward does, and not x W of a layer that computes x W^T.
@@ -118,7 +130,8 @@ bool AdaptedWeight::run(const interception::WeightCall& call) {
   call.plain();
   auto result = call.stack.back().toTensor();
   const auto type = result.scalar_type();
-  for (const auto& adapter : active_) result = added(*find(adapter), inputs, result);
+  for (const auto& adapter : active_)
+    if (!is_merged(adapter)) result = added(*find(adapter), inputs, result);
   call.stack.back() = result.to(type);
   return true;
 }

@@ -52,6 +52,8 @@ class AdaptedWeight final : public interception::WeightOperator, public std::ena
   void merge(const std::vector<std::string>& names);
   void unmerge();
   const std::vector<std::string>& merged() const { return merged_; }
+  /// Ends what the active adapters compute.
+  void detach() noexcept;
 
   bool run(const interception::WeightCall& call) override;
   bool changes_products() const override { return layer_.kind != LayerKind::embedding; }
@@ -66,6 +68,8 @@ class AdaptedWeight final : public interception::WeightOperator, public std::ena
   Adapter& named(const std::string& name);
   bool is_training() const { return module_ != nullptr && module_->is_training(); }
   void update_attachment();
+  interception::WeightLayer place() const;
+  bool is_merged(const std::string& name) const;
 
   Layer layer_;
   const torch::nn::Module* module_ = nullptr;

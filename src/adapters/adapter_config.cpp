@@ -197,7 +197,8 @@ std::string config_json(const LoraOptions& options, bool is_transposed) {
        options.exclude_pattern.empty() ? list_or_null(options.exclude) : Json(options.exclude_pattern)},
       {"fan_in_fan_out", is_transposed},
       {"inference_mode", true},
-      {"init_lora_weights", options.init == LoraInit::gaussian ? Json("gaussian") : Json(true)},
+      // peft has no bias beside gaussian values
+      {"init_lora_weights", options.init == LoraInit::gaussian && !options.lora_bias ? Json("gaussian") : Json(true)},
       {"layers_pattern", list_or_null(options.layers_pattern)},
       {"layers_to_transform", list_or_null(options.layers_to_transform)},
       {"lora_alpha", number(options.alpha)},

@@ -15,7 +15,7 @@ AdapterFactors::AdapterFactors(std::string name, std::shared_ptr<AdaptedWeight> 
     : Module(std::move(name)), adapted_(std::move(adapted)) {}
 
 AdapterFactors::~AdapterFactors() {
-  if (adapted_) interception::detach_from_weight(adapted_->weight(), interception::WeightLayer::adapters);
+  if (adapted_) adapted_->detach();
 }
 
 void AdapterFactors::add(const std::string& name, const at::Tensor& weight, bool is_direct, const at::Tensor& bias) {

@@ -77,8 +77,14 @@ at::Tensor own_parameter(const torch::nn::Module& model, std::string name) {
     name.erase(at, std::string(".base_layer").size());
   const auto parameters = model.named_parameters();
   if (const auto* found = parameters.find(name)) return *found;
-  for (const auto& layer : layers_of(model).layers)
+  for (const auto& layer : layers_of(model).layers) {
     if (layer.name + ".weight" == name) return layer.weight;  // a tied one
+    if (layer.module || layer.name + ".bias" != name) continue;
+    // BERT's tied scores share the bias of the module around them.
+    const auto dot = layer.name.rfind('.');
+    const auto around = dot == std::string::npos ? std::string("bias") : layer.name.substr(0, dot) + ".bias";
+    if (const auto* found = parameters.find(around)) return *found;
+  }
   return {};
 }
 
@@ -126,6 +132,9 @@ void read_values(const torch::nn::Module& model, const std::string& adapter, con
   for (const auto& name : source->names()) stored.emplace(canonical(name), name);
   std::map<std::string, at::Tensor> targets;
   for (const auto& [name, own] : stored) {
+    // peft's own copies of a saved module, which it writes beside the module for the biases of all layers
+    if (name.find(".original_module.") != std::string::npos || name.find(".modules_to_save.") != std::string::npos)
+      continue;
     const auto found = wanted.find(name);
     const auto target = found != wanted.end() ? found->second : own_parameter(model, name);
     if (!target.defined()) {
@@ -137,8 +146,11 @@ void read_values(const torch::nn::Module& model, const std::string& adapter, con
       targets.emplace(own, target);
     }
   }
+  // peft up to 0.20 leaves the biases of "lora_only" out of its files, and keeps the model's when it reads them.
+  const bool may_lack_biases = options_of(adapted_layers(model), adapter).bias == LoraBias::lora_only;
   for (const auto& [name, tensor] : wanted)
-    if (!stored.contains(name)) faults.push_back(text::concat(text::quote(name), " is missing"));
+    if (!stored.contains(name) && !(may_lack_biases && name.ends_with(".base_layer.bias")))
+      faults.push_back(text::concat(text::quote(name), " is missing"));
   require_no_faults(faults, file);
   const at::NoGradGuard no_grad;
   for (const auto& [name, target] : targets) target.detach().copy_(source->tensor(name));

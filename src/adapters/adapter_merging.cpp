@@ -60,7 +60,7 @@ at::Tensor row_lengths(const Layer& layer, const Adapter& adapter) {
 void AdaptedWeight::merge(const std::vector<std::string>& names) {
   const at::NoGradGuard no_grad;
   for (const auto& name : names) {
-    if (find(name) == nullptr || std::ranges::find(merged_, name) != merged_.end()) continue;
+    if (find(name) == nullptr || is_merged(name)) continue;
     auto& adapter = named(name);
     require_mergeable(layer_, adapter);
     auto values = weight().detach();

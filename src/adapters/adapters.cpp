@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <hortator/error.hpp>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -177,6 +178,54 @@ void add_to(torch::nn::Module& model, const Layer& layer, const std::shared_ptr<
   weight.add(std::move(adapter));
 }
 
+/// A weight, and whether it is read as the table of an embedding.
+using ReadWeight = std::pair<const c10::TensorImpl*, bool>;
+
+/// Throws if another layer of `known` reads the weight in the same way: operators on it belong to one of them.
+void require_own_weight(std::map<ReadWeight, std::string>& known, const Layer& layer) {
+  const ReadWeight read(layer.weight.unsafeGetTensorImpl(), layer.kind == LayerKind::embedding);
+  const auto [other, is_new] = known.emplace(read, layer.name);
+  if (is_new || other->second == layer.name) return;
+  throw UsageError({.what = text::concat("The layers ", text::quote(other->second), " and ", text::quote(layer.name),
+                                         " share one weight, and both were to have active adapters"),
+                    .why = "products with it would be given the adapters of one of them",
+                    .hint = "target one of the two, or give each a weight of its own"});
+}
+
+/// peft trains a copy of a module of modules_to_save, and a layer that is tied to it keeps its weight; here there is
+/// one.
+void require_untied(const LoraOptions& options, const torch::nn::Module& model) {
+  if (options.modules_to_save.empty()) return;
+  const auto own = own_parameters(model, options);
+  for (const auto& layer : layers_of(model).layers) {
+    if (layer.module) continue;  // its weight is its own
+    const auto is_its = [&](const auto& item) { return item.second.is_same(layer.weight); };
+    if (std::ranges::none_of(own, is_its) && !is_trained_as_whole(options, layer.name)) continue;
+    throw UsageError({.what = text::concat("modules_to_save of the adapter ", text::quote(options.name),
+                                           " has the weight of ", text::quote(layer.name), ", which is tied"),
+                      .why = "peft trains a copy of one of the layers, and the other keeps its weight",
+                      .hint = "give both layers weights of their own (tie_word_embeddings), or target them"});
+  }
+}
+
+/// peft names the heads of all families, "classifier" and "score", while a model has one.
+void require_saved_modules(const LoraOptions& options, const torch::nn::Module& model) {
+  const auto modules = model.named_modules("", /*include_self=*/false);
+  std::vector<std::string> unknown;
+  for (const auto& module : options.modules_to_save) {
+    const auto fits = [&](const auto& item) { return item.key().ends_with(module); };
+    if (std::ranges::none_of(modules, fits)) unknown.push_back(module);
+  }
+  if (unknown.empty()) return;
+  if (unknown.size() < options.modules_to_save.size()) {
+    log::warn("the model has no module ", text::join(unknown), " of modules_to_save of the adapter ", options.name);
+    return;
+  }
+  throw UsageError({.what = text::concat("The model has no module ", text::quote(unknown.front()),
+                                         ", which is in modules_to_save of the adapter ", text::quote(options.name)),
+                    .why = "it is trained and saved as a whole"});
+}
+
 void require_alone(const std::vector<AdaptedLayer>& layers, const LoraOptions& added) {
   const auto trains_model = [](const LoraOptions& one) {
     return one.bias != LoraBias::none || !one.modules_to_save.empty();
@@ -246,7 +295,7 @@ std::map<std::string, at::Tensor> own_parameters(const torch::nn::Module& model,
     const bool is_bias = name.substr(dot == std::string::npos ? 0 : dot + 1) == "bias";
     const bool is_trained_bias =
         is_bias && (options.bias == LoraBias::all || (options.bias == LoraBias::lora_only && adapted.contains(module)));
-    if (is_trained_bias || is_saved_as_whole(options, module)) own.emplace(name, item.value());
+    if (is_trained_bias || is_trained_as_whole(options, module)) own.emplace(name, item.value());
   }
   return own;
 }
@@ -255,18 +304,15 @@ LoraOptions add(torch::nn::Module& model, LoraOptions options) {
   require_valid(options);
   require_alone(adapted_layers(model), options);
   const auto chosen = chosen_layers(options, model);
-  for (const auto& layer : chosen) require_possible(options, layer);
+  std::map<ReadWeight, std::string> known;
+  for (const auto& layer : chosen) {
+    require_possible(options, layer);
+    require_own_weight(known, layer);
+  }
+  require_untied(options, model);
+  require_saved_modules(options, model);
   const auto shared = std::make_shared<const LoraOptions>(options);
   for (const auto& layer : chosen) add_to(model, layer, shared);
-  for (const auto& module : options.modules_to_save) {
-    const auto modules = model.named_modules("", /*include_self=*/false);
-    const auto fits = [&](const auto& item) { return ends_with_name(item.key(), module); };
-    if (std::ranges::any_of(modules, fits)) continue;
-    remove(model, options.name);
-    throw UsageError({.what = text::concat("The model has no module ", text::quote(module),
-                                           ", which is in modules_to_save of the adapter ", text::quote(options.name)),
-                      .why = "it is trained and saved as a whole"});
-  }
   return options;
 }
 
@@ -295,6 +341,11 @@ void remove(torch::nn::Module& model, const std::string& name) {
 void activate(torch::nn::Module& model, const std::vector<std::string>& names, bool trains) {
   const auto layers = adapted_layers(model);
   for (const auto& name : names) require_known(layers, name);
+  std::map<ReadWeight, std::string> known;
+  for (const auto& layer : layers) {
+    const auto has = [&](const std::string& name) { return layer.weight->find(name) != nullptr; };
+    if (std::ranges::any_of(names, has)) require_own_weight(known, layer.weight->layer());
+  }
   for (const auto& parameter : model.parameters()) parameter.requires_grad_(false);
   for (const auto& layer : layers) {
     layer.weight->set_active(names);

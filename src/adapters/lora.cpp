@@ -4,10 +4,10 @@
 
 #include "adapters/adapter_files.hpp"
 #include "adapters/adapters.hpp"
+#include "adapters/layers.hpp"
 #include "core/text/text.hpp"
-#include "core/whole_file.hpp"
-#include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/file/replaced_file.hpp"
 #include "formats/safetensors/writer.hpp"
 #include "interception/claims.hpp"
 #include "interception/dispatch_keys.hpp"
@@ -63,6 +63,36 @@ void require_switchable(const torch::nn::Module& module) {
   }
 }
 
+/// Throws if an adapter that is not among `names` is merged: the model would compute with it.
+void require_merged_among(const torch::nn::Module& module, const std::vector<std::string>& names) {
+  for (const auto& layer : adapters::adapted_layers(module)) {
+    for (const auto& merged : layer.weight->merged()) {
+      if (std::ranges::find(names, merged) != names.end()) continue;
+      throw UsageError({.what = text::concat("The adapter ", text::quote(merged),
+                                             " was to be switched off, and is merged into the weights"),
+                        .why = "the model computes with it until it is subtracted again",
+                        .hint = "call unmerge_adapters() before"});
+    }
+  }
+}
+
+/// Throws if the weight of an adapted layer is also that of another one, whose results would change as well.
+void require_unshared(const torch::nn::Module& module, const std::vector<std::string>& names) {
+  const auto all = adapters::layers_of(module).layers;
+  for (const auto& adapted : adapters::adapted_layers(module)) {
+    const auto has = [&](const std::string& name) { return adapted.weight->find(name) != nullptr; };
+    if (std::ranges::none_of(names, has)) continue;
+    for (const auto& other : all) {
+      if (other.name == adapted.name || !other.weight.is_same(adapted.weight->weight())) continue;
+      throw UsageError(
+          {.what = text::concat("merge_adapters() was called on a model whose layers ", text::quote(adapted.name),
+                                " and ", text::quote(other.name), " share one weight"),
+           .why = "the results of both would change",
+           .hint = "use the model with the adapter as it is"});
+    }
+  }
+}
+
 }  // namespace
 
 void detail::add_lora(torch::nn::Module& module, const LoraOptions& options) {
@@ -89,17 +119,21 @@ void detail::save_adapter(const torch::nn::Module& module, const fs::path& folde
   for (const auto& [stored, tensor] : tensors) require_whole_parameter(stored, tensor);
   formats::make_folder_durably(folder);
   write_adapter_weights(folder, tensors);
-  const auto config = folder / adapters::config_name;
-  if (!core::write_whole(config, folder / ".adapter_config.new", adapters::config_of(module, name)))
-    throw formats::FileError({.what = text::concat("Cannot write ", config)});
+  const auto config = adapters::config_of(module, name);
+  formats::replace_file(folder / adapters::config_name,
+                        [&](const formats::RawFile& file) { file.write_at(0, config.data(), config.size()); });
 }
 
 void detail::set_adapters(torch::nn::Module& module, const std::vector<std::string>& names) {
   if (names.empty()) require_switchable(module);
+  require_merged_among(module, names);
   adapters::activate(module, names, trains_any(module));
 }
 
 void detail::delete_adapter(torch::nn::Module& module, const std::string& name) {
+  auto others = adapter_names(module);
+  std::erase(others, name);
+  require_merged_among(module, others);
   const bool trains = trains_any(module);
   auto active = active_adapters(module);
   adapters::remove(module, name);
@@ -111,6 +145,7 @@ void detail::merge_adapters(torch::nn::Module& module, const std::vector<std::st
   const auto layers = adapters::adapted_layers(module);
   const auto chosen = names.empty() ? active_adapters(module) : names;
   for (const auto& name : chosen) adapters::require_known(layers, name);
+  require_unshared(module, chosen);
   for (const auto& layer : layers) layer.weight->merge(chosen);
 }
 
@@ -141,7 +176,10 @@ std::vector<std::string> detail::adapted_layers(const torch::nn::Module& module,
 }
 
 bool detail::enable_adapters(const torch::nn::Module& module, bool on) {
-  if (!on) require_switchable(module);
+  if (!on) {
+    require_switchable(module);
+    require_merged_among(module, {});
+  }
   bool was_on = true;
   for (const auto& layer : adapters::adapted_layers(module)) {
     was_on = layer.weight->is_enabled();

@@ -95,8 +95,13 @@ void require_valid(const LoraOptions& options) {
            "it becomes a part of parameters' names", "'default' is peft's");
   if (!options.targets.empty() && !options.target_pattern.empty())
     refuse("LoraOptions has both targets and target_pattern", "each chooses the layers", "leave out one of them");
-  if (!options.layers_to_transform.empty() && !options.target_pattern.empty())
-    refuse("LoraOptions has layers_to_transform and target_pattern",
+  if (options.lora_bias && options.use_dora)
+    refuse("LoraOptions has lora_bias and use_dora", "peft has no bias in DoRA", "leave out one of them");
+  if (!options.layers_pattern.empty() && options.layers_to_transform.empty())
+    refuse("LoraOptions has layers_pattern without layers_to_transform", "it says where the numbers of layers stand",
+           "give the numbers of the layers as well");
+  if (!options.layers_to_transform.empty() && (!options.target_pattern.empty() || means_all_linear(options)))
+    refuse("LoraOptions has layers_to_transform, and target_pattern or all-linear",
            "peft applies numbers of layers to lists of names only", "put the numbers into the pattern");
 }
 
@@ -114,6 +119,15 @@ bool is_saved_as_whole(const LoraOptions& options, const std::string& name) {
     return ends_with_name(name, module) || name.starts_with(module + ".") ||
            name.find("." + module + ".") != std::string::npos;
   });
+}
+
+bool is_trained_as_whole(const LoraOptions& options, std::string_view name) {
+  for (;;) {
+    if (std::ranges::any_of(options.modules_to_save, [&](const auto& end) { return name.ends_with(end); })) return true;
+    const auto dot = name.rfind('.');
+    if (dot == std::string_view::npos) return false;
+    name = name.substr(0, dot);
+  }
 }
 
 bool is_target(const LoraOptions& options, const std::string& name) {

@@ -19,8 +19,11 @@ bool means_all_linear(const LoraOptions& options);
 /// Whether the options choose a module of this name. Throws UsageError for a pattern that is not a regular expression.
 bool is_target(const LoraOptions& options, const std::string& name);
 
-/// Whether a module of this name is one of modules_to_save, or within one.
+/// Whether a module of this name is one of modules_to_save, or within one: no layer of it gets an adapter.
 bool is_saved_as_whole(const LoraOptions& options, const std::string& name);
+/// Whether it is trained and saved for modules_to_save, whose names peft takes as ends of any kind: "classifier" means
+/// "pre_classifier" as well.
+bool is_trained_as_whole(const LoraOptions& options, std::string_view name);
 
 /// Whether `name` is `end`, or ends with it from a dot on.
 bool ends_with_name(std::string_view name, std::string_view end);

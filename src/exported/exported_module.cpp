@@ -20,8 +20,10 @@ constexpr const char* evaluation_program = "eval";
 /// The program to train: "model", or the only one.
 std::string main_program(const exported::Archive& archive) {
   const auto& programs = archive.programs();
-  if (programs.size() == 1 || std::ranges::find(programs, "model") == programs.end()) return programs.front();
-  return "model";
+  if (std::ranges::find(programs, "model") != programs.end()) return "model";
+  if (programs.size() == 1) return programs.front();
+  throw ExportFault(text::concat("it holds several programs, and none is named 'model': ", text::join(programs)),
+                    "write each in a file of its own with torch.export.save");
 }
 
 std::unique_ptr<exported::Forms> forms_of(const std::shared_ptr<const exported::OpenArchive>& file) {

@@ -38,6 +38,17 @@ torch::nn::Module& child(torch::nn::Module& module, const std::string& name, con
   return *module.register_module(name, std::make_shared<torch::nn::Module>(type));
 }
 
+std::int64_t elements_of(const Payload& payload) {
+  std::int64_t count = 1;
+  for (const auto size : payload.sizes) count *= size;
+  return count;
+}
+
+/// Whether two dense tensors of a record have no element in common.
+bool are_apart(const Payload& a, const Payload& b) {
+  return a.type == b.type && (a.offset + elements_of(a) <= b.offset || b.offset + elements_of(b) <= a.offset);
+}
+
 }  // namespace
 
 std::shared_ptr<const OpenArchive> open_archive(const std::filesystem::path& path) {
@@ -67,16 +78,18 @@ void ModuleTensors::add(const std::string& name, const Payload& payload) {
 }
 
 at::Tensor ModuleTensors::parameter(const std::string& name, const Payload& payload) {
+  const bool is_empty = elements_of(payload) == 0;  // all of a type lie at the same place, and are no ties
   for (const auto& other : state_) {
-    if (other.payload.record != payload.record) continue;
+    if (is_empty || other.payload.record != payload.record) continue;
     if (other.payload == payload) return other.tensor;  // tied
+    if (are_apart(other.payload, payload)) continue;    // as the weights of an LSTM that was on a GPU
     refuse_tensor(name, text::concat("shares memory with ", text::quote(other.name), " and is another part of it"));
   }
   if (!paging::defers_construction()) {
     auto tensor = reader_.read(payload);
     if (!tensor.is_non_overlapping_and_dense())
       refuse_tensor(name, "is a parameter with strides that overlap or have gaps");
-    return tensor;
+    return tensor.storage().nbytes() == tensor.nbytes() ? tensor : tensor.clone();
   }
   auto tensor = at::empty_strided(payload.sizes, payload.strides, payload.type);
   if (!tensor.is_non_overlapping_and_dense())

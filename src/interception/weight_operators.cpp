@@ -22,7 +22,7 @@
 namespace hortator::interception {
 namespace {
 
-constexpr std::size_t layers = 3;
+constexpr std::size_t layers = 4;
 using Computes = std::array<std::shared_ptr<WeightOperator>, layers>;
 
 /// A storage by its address, which stays taken while this lives.
@@ -187,13 +187,15 @@ void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_p
   if (is_new) ++attached_count;
 }
 
-void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept {
+void detach_from_weight(const at::Tensor& weight, WeightLayer layer, const WeightOperator& computes) noexcept {
   std::shared_ptr<WeightOperator> released;  // destroyed without the lock
   auto& all = attached();
   const std::lock_guard lock(all.mutex);
   const auto found = all.weights.find(weight.unsafeGetTensorImpl());
   if (found == all.weights.end()) return;
-  released = std::move(found->second.computes[static_cast<std::size_t>(layer)]);
+  auto& present = found->second.computes[static_cast<std::size_t>(layer)];
+  if (present.get() != &computes) return;
+  released = std::move(present);
   if (!found->second.is_empty()) return;
   forget_place(all, found->second);
   if (!claim_of(weight)) remove_key(weight);

@@ -55,13 +55,15 @@ class WeightOperator {
   virtual std::vector<std::int64_t> sizes_of_layer() const { return {}; }
 };
 
-/// The order in which the operators of one weight run: each one's plain() is the next.
-enum class WeightLayer { adapters, packed, fp8 };
+/// The order in which the operators of one weight run: each one's plain() is the next. A tied weight may have adapters
+/// of the layer that multiplies by it, and of the embedding that looks up its rows.
+enum class WeightLayer { adapters, embedding_adapters, packed, fp8 };
 
 /// From now on operators on `weight`, and on views of it, are given to `computes`, wherever its memory is
 /// (refresh_weights). Replaces what is attached in this layer. Ends with the weight, which is not kept alive.
 void attach_to_weight(const at::Tensor& weight, WeightLayer layer, std::shared_ptr<WeightOperator> computes);
-void detach_from_weight(const at::Tensor& weight, WeightLayer layer) noexcept;
+/// Nothing happens unless `computes` is what is attached.
+void detach_from_weight(const at::Tensor& weight, WeightLayer layer, const WeightOperator& computes) noexcept;
 
 /// Removes the key of a tensor that is no longer claimed, unless something is attached to it.
 void remove_key_of_claim(const at::Tensor& tensor);

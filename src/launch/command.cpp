@@ -254,7 +254,12 @@ Arguments pals(const LaunchRequest& request, const LaunchEnvironment& environmen
   if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
   const auto cpus = request.threads ? request.threads : pbs_share(request, environment);
   if (!request.map_by.empty()) refuse_map_by("PALS", "use --launcher-option with an option of PALS");
+  if (!request.log_dir.empty()) {
+    throw UsageError({.what = "--log-dir does not work with PALS, which starts the ranks here",
+                      .hint = "use --prefix-output, and write the output of the launch to a file"});
+  }
   if (!request.hosts.empty()) append(arguments, {"--hosts", request.hosts});
+  if (!request.hostfile.empty()) append(arguments, {"--hostfile", request.hostfile});
   if (!request.cpu_bind.empty()) {
     append(arguments, {"--cpu-bind", request.cpu_bind});
   } else if (request.threads || cpus.value_or(1) > 1) {

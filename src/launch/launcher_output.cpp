@@ -16,7 +16,9 @@ struct Match {
 };
 using enum Match::Outcome;
 
+// Where a report ends is found within these, however many bytes come at once.
 constexpr std::size_t max_report_bytes = 4096;
+constexpr std::size_t max_first_line_bytes = 200;
 
 // The line of dashes above and below a report.
 std::string_view rule() {
@@ -42,10 +44,11 @@ Match match_framed(std::string_view text) {
   if (!text.starts_with(rule())) return {rule().starts_with(text) ? possible : none};
   const auto body = text.substr(rule().size());
   const auto line_end = body.find('\n');
-  if (line_end == body.npos) return {body.size() < 200 ? possible : none};
+  if (line_end >= max_first_line_bytes) return {body.size() < max_first_line_bytes ? possible : none};
   if (!begins_report(body.substr(0, line_end))) return {none};
   const auto below = body.find(rule(), line_end);
-  if (below == body.npos) return {body.size() < max_report_bytes ? certain : none};
+  if (below == body.npos || below + rule().size() > max_report_bytes)
+    return {body.size() < max_report_bytes ? certain : none};
   return {complete, rule().size() + below + rule().size()};
 }
 
@@ -88,7 +91,7 @@ bool is_host(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 Match whole_line(std::string_view text, Match::Outcome beginning) {
   if (beginning != certain) return {beginning};
   const auto end = text.find('\n');
-  if (end == text.npos) return {text.size() < max_report_bytes ? certain : none};
+  if (end >= max_report_bytes) return {text.size() < max_report_bytes ? certain : none};
   return {complete, end + 1};
 }
 

@@ -32,6 +32,10 @@ std::optional<Gpus> gpus_of_node(const Settings& settings, const RankPlacement& 
   if (const auto given = settings.word("gpus_per_node")) return parse_gpus(*given);
   if (const auto all = settings.word("gpus")) {
     auto gpus = *parse_gpus(*all);
+    if (gpus.types.find(',') != std::string::npos) {
+      throw UsageError({.what = "--gpus: expected one type, got " + text::quote(gpus.types),
+                        .hint = "use --gpus-per-node, which takes several"});
+    }
     const int nodes = counts.nodes.value_or(1);
     if (gpus.count % nodes != 0) {
       throw UsageError({.what = text::concat(gpus.count, " GPUs do not divide evenly over ", nodes, " nodes"),

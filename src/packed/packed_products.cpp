@@ -1,6 +1,7 @@
 #include "packed/packed_products.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ void in_unpacked_parts(const PackedLayout& layout, const at::Tensor& bytes, at::
 
 /// [rows, inputs] to [rows, outputs]
 at::Tensor forward_product(const PackedLayout& layout, const at::Tensor& x, const at::Tensor& weight) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);  // x has the chosen type
   const interception::Hold present(std::span(&weight, 1), interception::Access::read);
   const bool is_short = x.size(0) > 0 && x.size(0) <= max_direct_rows && x.scalar_type() == at::kFloat;
   if (is_short) {

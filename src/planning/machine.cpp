@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,14 @@ double positive(const Json& json, const char* name, const std::string& source, c
   return json[name].get<double>();
 }
 
+/// A whole number from 1 to `max`.
+std::int64_t whole(const Json& json, const char* name, std::int64_t max, const std::string& source) {
+  const double number = positive(json, name, source);
+  if (number != std::floor(number) || number > static_cast<double>(max))
+    refuse(source, text::quote(name), text::concat("is not a whole number up to ", max));
+  return static_cast<std::int64_t>(number);
+}
+
 Link link_in(const Json& json, const char* name, const std::string& source) {
   if (!json.contains(name) || !json[name].is_object()) refuse(source, text::quote(name), "is missing, or no object");
   const auto within = text::concat(name, '.');
@@ -52,14 +61,16 @@ std::string to_json(const Machine& machine) {
 Machine parse_machine(const std::string& text, const std::string& source) {
   const auto json = core::parse_record<Json>(text);
   if (!json.is_object()) refuse(source, "the file", "is not a JSON object");
+  constexpr std::int64_t max_ranks = 1'000'000;
+  constexpr std::int64_t max_memory = std::int64_t{1} << 50;  // bytes
   constexpr std::array known = {"name",        "ranks_per_node", "memory",        "flops_fp32",
                                 "flops_16bit", "within_node",    "between_nodes", "disk_bytes_per_second"};
   for (const auto& [name, value] : json.items()) {
     if (std::ranges::find(known, name) == known.end()) refuse(source, text::quote(name), "is not a known entry");
   }
   return {.name = json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>() : "",
-          .ranks_per_node = static_cast<int>(positive(json, "ranks_per_node", source)),
-          .memory = static_cast<std::uint64_t>(positive(json, "memory", source)),
+          .ranks_per_node = static_cast<int>(whole(json, "ranks_per_node", max_ranks, source)),
+          .memory = static_cast<std::uint64_t>(whole(json, "memory", max_memory, source)),
           .flops_fp32 = positive(json, "flops_fp32", source),
           .flops_16bit = positive(json, "flops_16bit", source),
           .within_node = link_in(json, "within_node", source),

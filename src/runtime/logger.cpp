@@ -27,7 +27,10 @@ std::string lower(std::string word) {
 
 LogLevel read_level(const char* variable, const std::string& word) {
   const auto& names = level_names();
-  const auto found = std::find(names.begin(), names.end(), lower(word));
+  // Python's logging has further names.
+  auto name = lower(word);
+  name = name == "warn" ? "warning" : name == "fatal" ? "critical" : name == "notset" ? "debug" : name;
+  const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     throw UsageError({.what = text::concat(variable, ": unknown level ", text::quote(word)),
                       .why = "it is the lowest level of lines that are written",

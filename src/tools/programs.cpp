@@ -43,8 +43,11 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>/dev/null").c_str(), "r"), pclose);
   if (!pipe) return "";
+  std::string output;
   std::array<char, 4096> buffer{};
-  return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
+  for (std::size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;)
+    output.append(buffer.data(), count);
+  return output;
 }
 
 CommandResult run_command(const std::string& command) {

@@ -12,7 +12,7 @@ namespace hortator::tools {
 /// there is no such executable file.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-/// The first 4 KiB of a command's standard output; empty if it cannot be run.
+/// A command's standard output; empty if it cannot be run.
 std::string output_of(const std::string& command);
 
 /// The exit code of a command, and its output with standard error.

@@ -164,7 +164,11 @@ void judge_remainder(Findings& findings, const json& one, const Epoch& epoch) {
   const auto& theirs = one.at("remainder");
   if (epoch.own.empty()) return;
   if (is_dispatched(one)) return findings.require("the samples in the last step", epoch.last_rows, theirs);
-  findings.require_or("the_remainder_of_a_stream_is_known", is_stream(one), "the remainder", epoch.remainder, theirs);
+  const auto of_step =
+      one.at("bs").get<std::int64_t>() * (flag(one, "split") ? 1 : one.at("world").get<std::int64_t>());
+  const auto exact = flag(one, "drop_last") ? -1 : one.at("n").get<std::int64_t>() % of_step;
+  findings.require_or("the_remainder_of_a_stream_is_known", is_stream(one) && epoch.remainder == exact, "the remainder",
+                      epoch.remainder, theirs);
 }
 
 void judge_length(Findings& findings, const json& one, const Loader& loader, const Epoch& epoch) {

@@ -53,7 +53,7 @@ module use "$(folder plain)"
 PATH=$(tr : '\n' <<<"$PATH" | awk '!seen[$0]++' | paste -sd :)
 export LD_LIBRARY_PATH=/before PATH
 before=$PATH
-version=0.1.0-torch2.15.0-cpu-openmpi5.0.7
+version=0.2.0-torch2.15.0-cpu-openmpi5.0.7
 listed=$(module -t avail hortator 2>&1)
 [[ $listed == *"hortator/$version"* ]] || wrong "the module is not listed: $listed"
 output=$(module help "hortator/$version" 2>&1)
@@ -84,7 +84,7 @@ is 'CMAKE_PREFIX_PATH after unload' "${CMAKE_PREFIX_PATH:-}" ''
 # two versions are never loaded at the same time: Lmod swaps them, Environment Modules refuses the second
 site cuda -DCUDA=ON -DFORTRAN=ON
 module use "$(folder cuda)"
-module load hortator/0.1.0-torch2.15.0-cuda13.0-openmpi5.0.7
+module load hortator/0.2.0-torch2.15.0-cuda13.0-openmpi5.0.7
 is 'the hortator on PATH' "$(hortator)" 'hortator of cuda'
 is HORTATOR_FORTRAN_INC "${HORTATOR_FORTRAN_INC:-}" "$scratch/moved/cuda/include/hortator-fortran"
 module load "hortator/$version" >"$scratch/log" 2>&1 || true

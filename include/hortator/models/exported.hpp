@@ -22,7 +22,7 @@ class Forms;
 }
 
 /// What an exported model returned: the tensors of Python's result, in order, out of all tuples, lists and dicts. None
-/// is an undefined tensor, and a number is a tensor without dimensions.
+/// or a text is an undefined tensor, and a number is a tensor without dimensions.
 struct ExportedOutputs {
   std::vector<at::Tensor> tensors = {};
   std::shared_ptr<const std::vector<std::string>> names =

@@ -18,8 +18,9 @@ namespace hortator {
 ///
 /// From stage 1 on the ranks of a node share one copy of the parameters: writing to a parameter past the optimizer is
 /// an error except within Accelerator::summon_full_parameters(). Optimizers must be torch::optim's AdamW, Adam, SGD,
-/// RMSprop or Adagrad, Hortator's (training/optimizers.hpp), or an ElementwiseOptimizer, used through their prepared
-/// handles. Modules need no wrapping, and parameters keep their names, shapes and positions in the optimizer's groups.
+/// RMSprop or Adagrad, Hortator's (training/optimizers.hpp), an ElementwiseOptimizer or a SlicedOptimizer, used through
+/// their prepared handles. Modules need no wrapping, and parameters keep their names, shapes and positions in the
+/// optimizer's groups.
 ///
 /// On devices (share/doc/gpu.md says what of this has been run on one) each rank has its part of what stage 3 shards,
 /// in the device's memory; with "cpu" in page-locked memory of the host, with a folder in a file. What operators need

@@ -59,7 +59,7 @@ class HORTATOR_API Ema {
   Ema(Accelerator& accelerator, const ModelBase& model, const EmaOptions& options = {});
 
   /// Averages. Does nothing in a micro-step that only accumulates, or after a step that all optimizers of the model
-  /// have skipped. Call it after a captured step, not within it. Local.
+  /// have skipped. Call it after a captured step, not within it. UsageError within LocalSGD and within use(). Local.
   void update();
   /// Gives the model the averaged weights, to evaluate and to save_model(), as long as the result lives: `auto averaged
   /// = ema.use();`. Meanwhile optimizer steps, save_state(), load_state(), load_checkpoint_in_model() and free_memory()

@@ -51,7 +51,8 @@ HORTATOR_API std::vector<std::string> fp8(torch::nn::Module& module, const Fp8Op
 ///     auto [model, optimizer] = accelerator.prepare(net, adamw);
 ///
 /// On CPUs, which emulate it, and on GPUs of compute capability 8.9 and above. Histories of delayed scaling are not in
-/// checkpoints: a run that resumes begins them again. Local: all ranks call it alike.
+/// checkpoints: a run that resumes begins them again. Delayed scaling throws UsageError within recompute() and in
+/// captured steps. Local: all ranks call it alike.
 template <detail::Fp8Module M>
 std::vector<std::string> fp8(M& model, const Fp8Options& options = {}) {
   return detail::fp8(detail::module_of(model), options);

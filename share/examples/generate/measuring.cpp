@@ -38,7 +38,8 @@ models::Tokens tokens_of(const Options& options) {
   std::ifstream in(options.perplexity);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in) throw hortator::UsageError({.what = "Cannot read the text '" + options.perplexity.string() + "'"});
-  auto tokens = models::Tokenizer(options.checkpoint).encode(text).ids;
+  // the whole text, whatever limits tokenizer.json has
+  auto tokens = models::Tokenizer(options.checkpoint).without_limits().encode(text).ids;
   if (tokens.size() < 2)
     throw hortator::UsageError({.what = "The text '" + options.perplexity.string() + "' has no two tokens"});
   return {tokens.begin(), tokens.end()};

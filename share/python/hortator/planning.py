@@ -36,7 +36,7 @@ def plan(command, ranks=None, nodes=None, ranks_per_node=None, memory=None, mach
     frame = pandas.json_normalize(plans["best"])
     frame.attrs = {
         "machine": plans["machine"],
-        "rejected": pandas.json_normalize(plans["rejected"]),
+        "rejected": plans["rejected"],  # a list: pandas compares attrs when it prints, and tables have no truth value
         "not_used": plans["not_used"],
     }
     return frame

@@ -98,12 +98,13 @@ step::NormRanks Channels::ranks_of_norms() {
   auto* parts = experts_ ? &mesh_->connect_experts().on_device : nullptr;
   if (tensor_) parts = &mesh_->connect(parallel::Axis::tensor).on_device;
   auto* const stages = stages_ ? &stages_->ranks.on_device : nullptr;
-  if (!zero_) return {.parts = parts, .stages = stages};
+  if (!zero_) return {.parts = parts, .stages = stages, .device = device()};
   const auto& sharding = zero_->sharding();
   return {.shards = &sharding.ranks.group,
           .parts = parts,
           .shards_of_parts = sharding.experts ? &sharding.experts->group : nullptr,
-          .stages = stages};
+          .stages = stages,
+          .device = device()};
 }
 
 void Channels::disconnect() {

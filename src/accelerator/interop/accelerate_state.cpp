@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "accelerator/channels/channels.hpp"
 #include "accelerator/channels/random_state.hpp"
@@ -100,6 +101,7 @@ class FolderConversion {
       all.objects.resize(i + 1);
     }
     if (fs::exists(folder_.scaler())) all.scaler = scaler_from_python(PickleFile(folder_.scaler()));
+    convert_micro_steps();
     convert_random(all.random);
     list_loaders();
     return all;
@@ -119,6 +121,7 @@ class FolderConversion {
       policy_.attempt([&] { training_.prepared.objects()[i].load(all.objects[i]); });
     }
     restore_scaler(training_, all.scaler, training_.host().rank());
+    if (micro_steps_) training_.control.accumulation().resume_at({.taken = *micro_steps_});
     if (!all.random.empty()) restore_random_state(training_.device(), all.random);
     if (const auto number = checkpoint_number(folder_.path())) training_.output.project().set_iteration(*number + 1);
   }
@@ -155,6 +158,19 @@ class FolderConversion {
     return file.extension() == ".bin" ? PickleFile(file).names() : std::vector<std::string>();
   }
 
+  /// Every process writes the same count.
+  void convert_micro_steps() {
+    const auto processes = static_cast<int>(folder_.processes());
+    if (processes == 0) return;
+    const PickleFile file(folder_.random_states(std::min(training_.host().rank(), processes - 1)),
+                          ForeignObjects::kept);
+    const auto* step = file.value().find("step");
+    if (step != nullptr) micro_steps_ = to_whole(file, *step);
+    const auto a_step = std::max<std::int64_t>(training_.control.accumulation().steps(), 1);
+    const auto lost = micro_steps_.value_or(0) % a_step;
+    if (lost != 0) left_.push_back(text::concat("the gradients of ", lost, " micro-steps, which Python does not save"));
+  }
+
   void convert_random(StateDict& random) {
     const auto processes = folder_.processes();
     const auto& host = training_.host();
@@ -172,12 +188,6 @@ class FolderConversion {
     const auto* states = devices != nullptr ? items_of(*devices) : nullptr;
     const auto index = static_cast<std::size_t>(training_.device().has_index() ? training_.device().index() : 0);
     if (states != nullptr && index < states->size()) random.put("device", to_tensor(file, (*states)[index]));
-    const auto* step = file.value().find("step");
-    const auto micro_steps = step != nullptr ? to_whole(file, *step).value_or(0) : 0;
-    const auto a_step = std::max<std::int64_t>(training_.control.accumulation().steps(), 1);
-    if (micro_steps % a_step != 0)
-      left_.push_back(
-          text::concat("the gradients of ", micro_steps % a_step, " micro-steps, which Python does not save"));
   }
 
   void list_loaders() {
@@ -191,6 +201,7 @@ class FolderConversion {
   bool strict_;
   LoadPolicy policy_;
   std::vector<std::string> left_;
+  std::optional<std::int64_t> micro_steps_;
 };
 
 }  // namespace

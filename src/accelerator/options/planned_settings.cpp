@@ -32,7 +32,7 @@ constexpr std::array planned_settings = {"tensor",          "context",    "pipel
 constexpr const char* rehearsed_runs = "6";
 
 std::string bytes_in(const Json& run) {
-  return units::bytes(static_cast<std::uint64_t>(run["memory"].value("total", 0.0)));
+  return units::bytes(static_cast<std::uint64_t>(run.at("memory").value("total", 0.0)));
 }
 
 std::string settings_of(const Json& run) {
@@ -41,11 +41,11 @@ std::string settings_of(const Json& run) {
 }
 
 [[noreturn]] void refuse_plan(const Json& plan) {
-  const auto memory = units::bytes(plan["machine"].value("memory", std::uint64_t{0}));
+  const auto memory = units::bytes(plan.at("machine").value("memory", std::uint64_t{0}));
   std::string smallest;
   double least = 0;
-  for (const auto& run : plan["rejected"]) {
-    const double bytes = run["memory"].value("total", 0.0);
+  for (const auto& run : plan.at("rejected")) {
+    const double bytes = run.at("memory").value("total", 0.0);
     if (run.contains("problem") || bytes == 0 || (least > 0 && bytes >= least)) continue;
     least = bytes;
     smallest = text::concat("; the smallest that was rehearsed, with ", settings_of(run), ", needs ", bytes_in(run));
@@ -108,16 +108,12 @@ std::string recorded_or_made_plan(const AcceleratorOptions& options, const runti
   return is_ours ? recorded : made_plan(options, world);
 }
 
-}  // namespace
-
-PlannedSettings settings_in_plan(const std::string& json) {
-  const auto plan = core::parse_record<Json>(json);
-  if (!plan.is_object() || !plan.contains("best") || !plan.contains("rejected") || !plan.contains("machine"))
-    throw Error({.what = "parallel = auto: the plan is not one of hortator plan --json"});
-  if (plan["best"].empty()) refuse_plan(plan);
-  const auto& best = plan["best"].front();
+// Throws Json::exception where an entry is missing or of another type.
+PlannedSettings planned_settings_in(const Json& plan) {
+  if (plan.at("best").empty()) refuse_plan(plan);
+  const auto& best = plan.at("best").at(0);
   PlannedSettings planned;
-  for (const auto& one : best["variables"]) {
+  for (const auto& one : best.at("variables")) {
     const auto assignment = one.get<std::string>();
     const auto at = assignment.find('=');
     planned.variables.emplace(assignment.substr(0, at), assignment.substr(at + 1));
@@ -125,15 +121,28 @@ PlannedSettings settings_in_plan(const std::string& json) {
   planned.summary = text::concat(
       "parallel = auto: ", settings_of(best), " on ", text::count(plan.value("ranks", 1), "rank"), ", predicted ",
       units::duration(std::chrono::duration<double>(best.value("seconds", 0.0))), " an update and ", bytes_in(best),
-      " of the ", units::bytes(plan["machine"].value("memory", std::uint64_t{0})), " of a rank");
+      " of the ", units::bytes(plan.at("machine").value("memory", std::uint64_t{0})), " of a rank");
   return planned;
+}
+
+}  // namespace
+
+PlannedSettings settings_in_plan(const std::string& json) {
+  try {
+    return planned_settings_in(core::parse_record<Json>(json));
+  } catch (const Json::exception&) {
+    throw Error({.what = "parallel = auto: the plan is not one of hortator plan --json"});
+  }
 }
 
 bool is_plan_of(const std::string& json, const std::vector<std::string>& command, int ranks, int ranks_per_node) {
   const auto plan = core::parse_record<Json>(json);
-  if (!plan.is_object() || plan.value("ranks", 0) != ranks || !plan.contains("machine")) return false;
-  return plan["machine"].value("ranks_per_node", 0) == ranks_per_node && plan.contains("command") &&
-         plan["command"] == Json(command);
+  try {
+    return plan.at("ranks") == ranks && plan.at("machine").at("ranks_per_node") == ranks_per_node &&
+           plan.at("command") == Json(command);
+  } catch (const Json::exception&) {
+    return false;
+  }
 }
 
 void refuse_beside_plan(const core::Variables& variables) {

@@ -23,6 +23,7 @@
 #include "accelerator/training/training.hpp"
 #include "accelerator/training/unrecorded.hpp"
 #include "core/text/text.hpp"
+#include "mpi/agree.hpp"
 #include "parallel/pipeline/work/stages_of_modules.hpp"
 #include "parallel/tensor/divided_tensor.hpp"
 #include "step/gradients/protection.hpp"
@@ -125,7 +126,11 @@ torch::autograd::variable_list smallest_of(const std::vector<at::Tensor>& parame
 void complete(Training& training, step::ModelCore& model, const step::GivenLoss& given) {
   auto* const reproducing = training.control.reproducing();
   const Unrecorded bookkeeping(reproducing != nullptr && training.recording != nullptr);
-  refuse_sparse(model);
+  if (model.staged() != nullptr) {  // only one stage has an embedding
+    mpi::all_or_none(training.channels.stages()->ranks.host, [&] { refuse_sparse(model); });
+  } else {
+    refuse_sparse(model);
+  }
   if (reproducing == nullptr && model.staged() != nullptr && !model.reducer().is_paused()) {
     const parallel::PartsOnly each_rank_has;
     model.staged()->add_shared_gradients();
@@ -140,7 +145,8 @@ void complete(Training& training, step::ModelCore& model, const step::GivenLoss&
   const auto loss = given.loss.item<double>();
   const auto end =
       reached.empty() ? at::full({}, loss).requires_grad_() : ReachAgain::apply(at::TensorList(reached), loss);
-  training.backward(end, given, /*retain_graph=*/false);
+  training.backward(end, given, /*retain_graph=*/false,
+                    /*may_reach_none=*/model.staged() != nullptr && reached.empty());
 }
 
 /// Drops what complete() has left in a reproducible run: the gradients of shards have been taken before.

@@ -76,9 +76,14 @@ void Joining::check_can_follow() const {
 }
 
 void Joining::override_even_batches(bool even) {
-  for (auto& loader : training_.prepared.loaders()) {
-    overridden_.push_back({.loader = loader, .even = loader.even_batches()});
-    loader.set_even_batches(even);
+  try {
+    for (auto& loader : training_.prepared.loaders()) {
+      overridden_.push_back({.loader = loader, .even = loader.even_batches()});
+      loader.set_even_batches(even);
+    }
+  } catch (...) {  // the program is in a loop over one of them, and no destructor restores the others
+    for (auto& [loader, before] : overridden_) loader.set_even_batches(before);
+    throw;
   }
 }
 

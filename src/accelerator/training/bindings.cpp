@@ -27,10 +27,12 @@ std::uint64_t seed_of_data(const Training& training) {
   return mpi::broadcast(training.host(), seed);
 }
 
-// Streams that cannot be cut into parts are read once a node unless the user says otherwise. @collective
-std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const Training& training) {
-  const bool by_default =
-      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options().reproducible;
+// Streams that cannot be cut into parts are read once a node unless the user says otherwise, or their batches stay
+// where they are. @collective
+std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const Training& training,
+                                                 bool device_placement) {
+  const bool by_default = device_placement && loader.is_stream() && loader.can_travel() && !loader.has_shards() &&
+                          !training.options().reproducible;
   if (!training.options().data.dispatch_batches.value_or(by_default)) return nullptr;
   if (!loader.can_travel()) data::throw_cannot_travel();
   return std::make_shared<data::Dispatcher>(training.channels.node(), training.host(), training.data().index());
@@ -137,7 +139,7 @@ LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool 
                         .non_blocking = options.non_blocking,
                         .seed = seed_of_data(training),
                         .number = training.prepared.loaders().size(),
-                        .dispatcher = dispatcher_for(loader, training),
+                        .dispatcher = dispatcher_for(loader, training, device_placement),
                         .gather_rows = exchange_for(loader, training),
                         .check_alive = [session = training.control.session()] { session->check_alive("loader"); }};
   observe_batches(binding, training, training.prepared.loaders().size());

@@ -18,6 +18,18 @@
 namespace hortator::accelerator {
 namespace {
 
+// Accelerate takes one of the variables of an axis.
+void refuse_both(const std::vector<core::SetVariable>& set) {
+  std::vector<std::string> chosen;
+  for (const auto& one : set) {
+    if (one.value != "1") chosen.emplace_back(one.name);
+  }
+  if (chosen.size() < 2) return;
+  throw UsageError({.what = text::join(chosen, " and ") + " exclude each other",
+                    .why = "they are one axis, and one of them can be above 1",
+                    .hint = "set one of them to 1"});
+}
+
 // The variables that set an option: the key's own, otherwise those of Accelerate's launcher.
 std::vector<core::SetVariable> set_variables(const core::SettingKey& key, const core::Variables& variables) {
   if (auto own = core::first_set(variables, {core::variable_of(key).c_str()})) return {*std::move(own)};
@@ -26,6 +38,7 @@ std::vector<core::SetVariable> set_variables(const core::SettingKey& key, const 
   for (const auto& name : text::split(std::string(key.accelerate), ' ')) {
     if (auto variable = accelerate_variable(variables, name.c_str())) set.push_back(*std::move(variable));
   }
+  refuse_both(set);
   return set;
 }
 

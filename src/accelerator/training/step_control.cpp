@@ -60,7 +60,9 @@ void StepControl::connect(const AcceleratorOptions& options, Channels& channels)
   if (options.stragglers.on_straggler && channels.host().size() > 1) {
     if (averaging.size() < channels.host().size() || options.reproducible) {
       throw UsageError({.what = text::concat("stragglers.on_straggler is set, and ",
-                                             options.reproducible ? "reproducible = true" : "parallel.tensor is used"),
+                                             options.reproducible           ? "reproducible = true"
+                                             : channels.stages() != nullptr ? "parallel.pipeline is used"
+                                                                            : "parallel.tensor is used"),
                         .why = "times travel with gradients that all ranks average together",
                         .hint = "leave one of them out"});
     }

@@ -187,7 +187,7 @@ void Training::note_backward() {
   report_status();
 }
 
-void Training::backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph) {
+void Training::backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph, bool may_reach_none) {
   if (auto* recording = control.session()->recording()) {
     recording->before_replay([this] { note_backward(); });
     recording->after_replay([this, loss = loss.detach()] { control.loss_check().check(loss); });
@@ -200,7 +200,11 @@ void Training::backward(const at::Tensor& loss, const step::GivenLoss& given, bo
   const auto start = control.scaled(loss);
   if (control.session()->recording() != nullptr) return run_backward(start, retain_graph);
   const RefusedGradients refused(prepared);
-  control.reach_check().run([&] { run_backward(start, retain_graph); });
+  if (may_reach_none) {
+    run_backward(start, retain_graph);
+  } else {
+    control.reach_check().run([&] { run_backward(start, retain_graph); });
+  }
   refused.renew();
 }
 

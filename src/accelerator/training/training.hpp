@@ -82,8 +82,8 @@ class Training {
   void publish_end();
 
   /// Runs backward of `loss` and finishes the gradients that are still on their way. `given`: the loss as the user gave
-  /// it. @collective
-  void backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph);
+  /// it. `may_reach_none`: nothing that this rank has may learn, as in a frozen stage. @collective
+  void backward(const at::Tensor& loss, const step::GivenLoss& given, bool retain_graph, bool may_reach_none = false);
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// Call it when an optimizer has cleared the gradients of these parameters: what was noted of their losses goes with

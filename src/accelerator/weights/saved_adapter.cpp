@@ -1,15 +1,16 @@
 // The adapter of a prepared model, whose parameters no rank may have as a whole.
-#include <exception>
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <hortator/lora.hpp>
 #include <map>
 
+#include "accelerator/training/run_output.hpp"
+#include "accelerator/training/training.hpp"
 #include "adapters/adapter_files.hpp"
 #include "core/text/text.hpp"
-#include "core/whole_file.hpp"
-#include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/file/replaced_file.hpp"
+#include "mpi/agree.hpp"
 #include "step/model/model_core.hpp"
 
 namespace hortator {
@@ -43,8 +44,8 @@ Renaming names_in_file(const torch::nn::Module& module, const std::string& adapt
 void publish(const fs::path& staged, const fs::path& folder, const std::string& config) {
   formats::rename(staged / "model.safetensors", folder / adapters::weights_name);
   fs::remove_all(staged);
-  if (!core::write_whole(folder / adapters::config_name, folder / ".adapter_config.new", config))
-    throw formats::FileError({.what = text::concat("Cannot write ", folder / adapters::config_name)});
+  formats::replace_file(folder / adapters::config_name,
+                        [&](const formats::RawFile& file) { file.write_at(0, config.data(), config.size()); });
 }
 
 }  // namespace
@@ -54,16 +55,12 @@ void save_adapter(Accelerator& accelerator, const ModelBase& model, const fs::pa
   const auto staged = folder / ".adapter_model.new";
   accelerator.save_model(model, staged,
                          {.max_shard_size = "1000TB", .rename = names_in_file(module, name), .only_trainable = true});
-  std::vector<std::string> failure(1);
-  accelerator.on_main_process([&] {
-    try {
+  const auto& training = accelerator::Training::of(accelerator);
+  const auto& node = training.output.own_node();
+  mpi::all_or_none(training.host(), [&] {
+    if (node ? node->is_leader : training.host().rank() == 0)
       publish(staged, folder, adapters::config_of(module, name));
-    } catch (const std::exception& error) {
-      failure.front() = error.what();
-    }
   });
-  accelerator.broadcast_object_list(failure);
-  if (!failure.front().empty()) throw formats::FileError({.what = failure.front()});
 }
 
 }  // namespace hortator

@@ -23,11 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path own_target(const fs::path& folder) {
-  if (folder.empty()) throw UsageError({.what = "No folder to save to was given"});
-  return fs::weakly_canonical((fs::absolute(folder) / "").lexically_normal().parent_path());
-}
-
 /// One after the other, so that a node that shares the folder with the first one sees what that one has begun.
 /// @collective
 void begin_on_each_node(const mpi::Communicator& comm, OwnNode node, const formats::Replacement& replacement) {
@@ -37,9 +32,7 @@ void begin_on_each_node(const mpi::Communicator& comm, OwnNode node, const forma
   mpi::all_or_none(comm, [&] {
     if (!node.is_leader || comm.rank() == 0) return;
     if (!fs::exists(replacement.staged())) return replacement.begin();
-    throw UsageError({.what = text::concat("Several nodes see the same folder ", replacement.target().string()),
-                      .why = "with project.save_on_each_node each node writes a whole checkpoint to a disk of its own",
-                      .hint = "leave save_on_each_node out: all ranks then write one checkpoint together"});
+    refuse_shared_folder(replacement.target());
   });
 }
 
@@ -107,14 +100,28 @@ const Copy* copy_of(const std::vector<Copy>& copies, std::uint32_t manifest) {
 
 }  // namespace
 
+fs::path own_target(const mpi::Communicator& comm, const fs::path& folder) {
+  fs::path target;
+  mpi::all_or_none(comm, [&] {
+    if (folder.empty()) throw UsageError({.what = "No folder to save to was given"});
+    target = fs::weakly_canonical((fs::absolute(folder) / "").lexically_normal().parent_path());
+  });
+  return target;
+}
+
+void refuse_shared_folder(const fs::path& folder) {
+  throw UsageError({.what = text::concat("Several nodes see the same folder ", folder.string()),
+                    .why = "with project.save_on_each_node each node writes a whole copy to a disk of its own",
+                    .hint = "leave save_on_each_node out: all ranks then write one copy together"});
+}
+
 fs::path save_on_each_node(const mpi::Communicator& comm, OwnNode node, const fs::path& folder,
                            const Snapshot& snapshot, SaveOptions options) {
   require_complete(comm, snapshot, options);
   options.file_of.clear();
   for (const int number : mpi::all_gather(comm, node.number))
     options.file_of.push_back(static_cast<std::size_t>(number));
-  fs::path target;
-  mpi::all_or_none(comm, [&] { target = own_target(folder); });
+  const auto target = own_target(comm, folder);
   const formats::Replacement replacement(target, mpi::broadcast(comm, formats::replacement_id()),
                                          ownership_of_replaced(options.replaces_damaged));
   bool has_begun = comm.rank() == 0;

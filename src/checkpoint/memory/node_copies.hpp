@@ -14,6 +14,12 @@ struct OwnNode {
   bool is_leader = true;  ///< the first rank of its node
 };
 
+/// The absolute path of a folder on this node to save into, which may differ between nodes. @collective
+std::filesystem::path own_target(const mpi::Communicator& comm, const std::filesystem::path& folder);
+
+/// Throws UsageError: nodes that are to have copies of their own see the same folder.
+[[noreturn]] void refuse_shared_folder(const std::filesystem::path& folder);
+
 /// Writes `snapshot` to `folder` on each node, whose path may differ between nodes: a node's ranks write their parts,
 /// and nodes send each other the files. Returns this node's path. If anything fails on any rank before the folders are
 /// complete, all ranks throw the same error and older checkpoints are unchanged; while nodes put them in place, some

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
+#include <cmath>
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -51,10 +52,12 @@ class TensorFiller {
   }
 
  private:
+  static constexpr double too_large = 0x1.ffffffp127;  // smaller numbers are rounded to finite ones of float32
+
   void put(const Json& value) {
     switch (member_.type) {
       case ColumnType::float32:
-        if (value.is_number()) return put_as<float>(value);
+        if (value.is_number() && std::abs(value.get<double>()) < too_large) return put_as<float>(value);
         break;
       case ColumnType::float64:
         if (value.is_number()) return put_as<double>(value);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/text.hpp"
+#include "data/files/compressed_file.hpp"
 #include "formats/file/file_error.hpp"
 
 namespace hortator::data {
@@ -55,6 +56,7 @@ TextColumns choose_columns(const std::vector<std::string>& columns, const Labell
 }
 
 std::vector<std::string> json_members(const std::filesystem::path& path) {
+  refuse_compressed(formats::FixedFile(path), "unpack it with gunzip or unzstd");  // throws where there is no file
   std::ifstream in(path);
   std::string line;
   while (std::getline(in, line)) {

@@ -76,8 +76,9 @@ struct InputSpec {
   enum class Kind { parameter, buffer, constant, user, fixed };
   Kind kind;
   std::string name;  ///< of the parameter, buffer or constant; of a user's input, the name of the value in the graph
-  bool is_persistent = true;             ///< of a buffer: it is in the state dict
-  std::optional<InputShape> shape = {};  ///< of a user's tensor
+  bool is_persistent = true;              ///< of a buffer: it is in the state dict
+  std::optional<InputShape> shape = {};   ///< of a user's tensor
+  std::optional<Expression> number = {};  ///< of a user's number
 };
 
 /// An output of the graph.
@@ -100,6 +101,7 @@ struct Program {
   std::vector<std::string> input_names;   ///< of the user's inputs and the fixed ones, in order
   std::vector<std::string> output_names;  ///< of the user's outputs, in order
   std::map<std::string, SizeRange> ranges;
+  std::vector<std::string> guards;  ///< Python's conditions on sizes and numbers of the inputs
   /// Names of Python's classes of modules whose forward was called, by their paths: "Linear" of "layers.0.query".
   std::map<std::string, std::string> module_classes;
   std::string torch_version;

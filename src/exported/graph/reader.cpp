@@ -49,7 +49,10 @@ InputSpec user_input(const Field& spec, const Field& graph) {
     const auto& name = value.at("name").text();
     return {.kind = InputSpec::Kind::user, .name = name, .shape = shape_in(graph.at("tensor_values").at(name))};
   }
-  if (kind == "as_sym_int") return {.kind = InputSpec::Kind::user, .name = value.at("as_name").text()};
+  if (kind == "as_sym_int") {
+    const auto& name = value.at("as_name").text();
+    return {.kind = InputSpec::Kind::user, .name = name, .number = size_in(graph.at("sym_int_values").at(name))};
+  }
   if (kind == "as_custom_obj") value.refuse_feature("an object of a class as input");
   return {.kind = InputSpec::Kind::fixed, .name = ""};
 }
@@ -143,6 +146,8 @@ Program read_program(const Field& root) {
   read_names(program, graph_module);
   require_consistent(program, graph_module);
   program.ranges = ranges_in(root.at("range_constraints"));
+  if (root.has("guards_code"))
+    for (const auto& guard : root.at("guards_code").items()) program.guards.push_back(guard.text());
   program.module_classes = module_classes(graph);
   return program;
 }

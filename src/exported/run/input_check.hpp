@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,10 +36,15 @@ class InputCheck {
   };
   void require_shape(const Input& input, const at::Tensor& tensor, Symbols& symbols) const;
   void require_size(const Input& input, std::size_t dimension, std::int64_t size, Symbols& symbols) const;
+  void require_guards(const std::vector<at::Tensor>& inputs) const;
+  std::optional<std::int64_t> guarded(const std::vector<at::Tensor>& inputs, const std::string& path,
+                                      std::optional<std::int64_t> dimension) const;
   static std::string shape_text(const Input& input);
   std::vector<std::string> expected_names() const;
 
   std::vector<Input> inputs_;
+  std::map<std::string, std::size_t, std::less<>> places_;  ///< of the inputs, by their names in guards
+  std::vector<std::string> guards_;
 };
 
 }  // namespace hortator::exported

@@ -41,22 +41,45 @@ std::size_t input_written(const Program& program, const OutputSpec& output) {
   return static_cast<std::size_t>(found - program.inputs.begin());
 }
 
-bool is_training_flag(const NamedArgument& argument) {
-  const auto* flag = std::get_if<bool>(&argument.value.content);
-  return flag != nullptr && *flag && (argument.name == "train" || argument.name == "training");
+const Argument* argument_of(const Node& node, std::string_view name) {
+  const auto found = std::ranges::find(node.inputs, name, &NamedArgument::name);
+  return found == node.inputs.end() ? nullptr : &found->value;
+}
+
+bool is_true(const Argument* argument) {
+  const auto* flag = argument == nullptr ? nullptr : std::get_if<bool>(&argument->content);
+  return flag != nullptr && *flag;
+}
+
+bool is_zero(const Argument* argument) {
+  if (argument == nullptr) return false;
+  const auto* real = std::get_if<double>(&argument->content);
+  const auto* whole = std::get_if<std::int64_t>(&argument->content);
+  return (real != nullptr && *real == 0) || (whole != nullptr && *whole == 0);
+}
+
+/// Whether a node computes something else in training.
+bool is_of_training(const Node& node) {
+  const auto* of_attention = argument_of(node, "dropout_p");
+  if (of_attention != nullptr && !is_zero(of_attention)) return true;
+  if (!is_true(argument_of(node, "train")) && !is_true(argument_of(node, "training"))) return false;
+  if (is_zero(argument_of(node, "p")) || is_zero(argument_of(node, "dropout"))) return false;  // of layers, of an LSTM
+  if (node.target.find("batch_norm") == std::string::npos) return true;
+  const auto* mean = argument_of(node, "running_mean");  // without it, evaluation uses statistics of the batch as well
+  return mean != nullptr && !mean->is_none();
 }
 
 bool has_training_flag(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) {
-    return std::ranges::any_of(node.inputs, [](const NamedArgument& input) {
-      const auto* nested = std::get_if<std::shared_ptr<const Graph>>(&input.value.content);
-      return is_training_flag(input) || (nested != nullptr && has_training_flag(**nested));
-    });
+    return is_of_training(node) || std::ranges::any_of(node.inputs, [](const NamedArgument& input) {
+             const auto* nested = std::get_if<std::shared_ptr<const Graph>>(&input.value.content);
+             return nested != nullptr && has_training_flag(**nested);
+           });
   });
 }
 
 at::Tensor tensor_of(const c10::IValue& value) {
-  if (value.isNone()) return {};
+  if (value.isNone() || value.isString()) return {};
   return value.isTensor() ? value.toTensor() : at::scalar_to_tensor(value.toScalar());
 }
 
@@ -128,7 +151,7 @@ ExportedOutputs ProgramRunner::run(const std::vector<at::Tensor>& inputs) {
     auto tensor = tensor_of(values[i]);
     if (target.kind == Out::user) {
       results.tensors.push_back(std::move(tensor));
-      results.are_numbers.push_back(!values[i].isTensor() && !values[i].isNone());
+      results.are_numbers.push_back(values[i].isScalar());
     } else if (target.kind == Out::input) {
       given[target.input].toTensor().copy_(tensor);
     } else {

@@ -61,9 +61,18 @@ void check_memory_checkpoint(const Job& job) {
                     .hint = "call `hortator launch --memory-checkpoint 10 --max-restarts N` in a script of your own"});
 }
 
+// The line of the launcher is one for all tasks.
+void check_log_dir(const Job& job) {
+  if (!job.array || job.request.log_dir.empty()) return;
+  throw UsageError({.what = "--log-dir does not work with an array or a sweep",
+                    .why = "its tasks would write to the same files",
+                    .hint = "use --prefix-output: each task has an output of its own"});
+}
+
 }  // namespace
 
 void check_conflicts(const Job& job) {
+  check_log_dir(job);
   check_memory_checkpoint(job);
   check_memory(job);
   if (job.scheduler != Scheduler::slurm) return;

@@ -221,6 +221,7 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
                 {"seconds", std::to_string(job.seconds)},
                 {"warning", std::to_string(job.warning_seconds)},
                 {"run_dir", shell_quote(job.run_dir)},
+                {"log_dir", shell_quote(request.log_dir)},
                 {"folder", shell_quote(job.folder)},
                 {"stamp", job.stamp.empty() ? "$job" : job.stamp},
                 {"chain", job.is_chain ? "yes" : "no"},

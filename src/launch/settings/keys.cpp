@@ -50,7 +50,7 @@ constexpr auto table = std::to_array<Key>({
     {.name = "queue", .scope = Scope::job, .what = "partition (Slurm) or queue"},
     {.name = "qos", .scope = Scope::job, .what = "quality of service (Slurm)"},
     {.name = "constraint", .scope = Scope::job, .what = "features that the nodes must have (Slurm, Flux)"},
-    {.name = "reservation", .scope = Scope::job, .what = "reservation to use (Slurm)"},
+    {.name = "reservation", .scope = Scope::job, .what = "reservation to use (Slurm, LSF, Grid Engine)"},
     {.name = "licenses", .scope = Scope::job, .what = "licenses that the job needs (Slurm)"},
     {.name = "mail", .scope = Scope::job, .what = "address to notify when the job ends or fails"},
     {.name = "mail_type", .scope = Scope::job, .what = "when to notify: BEGIN, END, FAIL, separated by commas (default: END,FAIL)"},

@@ -122,16 +122,29 @@ Value reversed(const Value& value) {
   return Json(text);
 }
 
-Value sorted(const Value& value) {
+void refuse_arguments(const CallArguments& arguments, const char* filter) {
+  if (!arguments.positional.empty() || !arguments.named.empty())
+    fail(text::concat("'", filter, "' is supported without arguments only"));
+}
+
+/// As Jinja compares values by default.
+Value without_case(const Value& value) {
+  return value.is_string() ? Value(Json(in_case(value.string(), LetterCase::lower))) : value;
+}
+
+Value sorted(const Value& value, const CallArguments& arguments) {
+  refuse_arguments(arguments, "sort");
   auto all = elements(value);
-  std::ranges::stable_sort(all, less);
+  std::ranges::stable_sort(all, [](const Value& a, const Value& b) { return less(without_case(a), without_case(b)); });
   return list_of(all);
 }
 
-Value unique(const Value& value) {
+Value unique(const Value& value, const CallArguments& arguments) {
+  refuse_arguments(arguments, "unique");
   std::vector<Value> all;
+  const auto is_same = [](const Value& a, const Value& b) { return equal(without_case(a), without_case(b)); };
   for (const auto& one : elements(value))
-    if (std::ranges::none_of(all, [&](const auto& kept) { return equal(kept, one); })) all.push_back(one);
+    if (std::ranges::none_of(all, [&](const auto& kept) { return is_same(kept, one); })) all.push_back(one);
   return list_of(all);
 }
 
@@ -291,8 +304,8 @@ Value filtered(const std::string& name, const Value& value, const CallArguments&
       {"first", [](const Value& v, const CallArguments&) { return edge(v, true); }},
       {"last", [](const Value& v, const CallArguments&) { return edge(v, false); }},
       {"reverse", [](const Value& v, const CallArguments&) { return reversed(v); }},
-      {"sort", [](const Value& v, const CallArguments&) { return sorted(v); }},
-      {"unique", [](const Value& v, const CallArguments&) { return unique(v); }},
+      {"sort", sorted},
+      {"unique", unique},
       {"items", [](const Value& v, const CallArguments&) { return pairs_of(v); }},
       {"select", [](const Value& v, const CallArguments& a) { return selected(v, a, false, true); }},
       {"reject", [](const Value& v, const CallArguments& a) { return selected(v, a, false, false); }},

@@ -11,14 +11,33 @@ bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
+// What Python takes for white space.
+constexpr std::string_view white_characters[] = {
+    " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",   "\x1e",   "\x1f",
+    "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",
+    "\u2007", "\u2008", "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+
+/// The bytes of the white character at the text's beginning, or its end; 0 if there is another one.
+std::size_t white_at(std::string_view text, bool end) {
+  for (const auto white : white_characters)
+    if (end ? text.ends_with(white) : text.starts_with(white)) return white.size();
+  return 0;
+}
+
+std::string_view without_white(std::string_view text, bool left, bool right) {
+  for (auto bytes = white_at(text, false); left && bytes > 0; bytes = white_at(text, false)) text.remove_prefix(bytes);
+  for (auto bytes = white_at(text, true); right && bytes > 0; bytes = white_at(text, true)) text.remove_suffix(bytes);
+  return text;
+}
+
 std::vector<std::string> white_parts(const std::string& text, std::int64_t most) {
   std::vector<std::string> parts;
-  auto at = text.find_first_not_of(white_space);
-  while (at != std::string::npos) {
+  for (auto rest = without_white(text, true, false); !rest.empty(); rest = without_white(rest, true, false)) {
     const bool takes_rest = most >= 0 && static_cast<std::int64_t>(parts.size()) == most;
-    const auto end = takes_rest ? std::string::npos : text.find_first_of(white_space, at);
-    parts.push_back(stripped(text.substr(at, end - at), white_space, false, takes_rest));
-    at = end == std::string::npos ? end : text.find_first_not_of(white_space, end);
+    std::size_t end = 0;
+    while (end < rest.size() && (takes_rest || white_at(rest.substr(end), false) == 0)) ++end;
+    parts.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end);
   }
   return parts;
 }
@@ -26,6 +45,7 @@ std::vector<std::string> white_parts(const std::string& text, std::int64_t most)
 }  // namespace
 
 std::string stripped(const std::string& text, std::string_view removed, bool left, bool right) {
+  if (removed == white_space) return std::string(without_white(text, left, right));
   if (std::ranges::any_of(removed, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
     fail("'strip' and 'trim' are supported for characters of ASCII only");
   const auto begin = left ? std::min(text.find_first_not_of(removed), text.size()) : 0;

@@ -8,9 +8,9 @@
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "core/whole_file.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/file/replaced_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
 #include "interception/dispatch_keys.hpp"
@@ -50,9 +50,8 @@ void require_whole(const std::string& name, const at::Tensor& tensor) {
 }
 
 void write_text(const std::filesystem::path& folder, const std::string& name, const std::string& content) {
-  const auto path = folder / name;
-  if (core::write_whole(path, folder / ("." + name + ".new"), content)) return;
-  throw formats::FileError({.what = text::concat("Cannot write ", path)});
+  formats::replace_file(folder / name,
+                        [&](const formats::RawFile& file) { file.write_at(0, content.data(), content.size()); });
 }
 
 /// config.json, which also describes packed weights.

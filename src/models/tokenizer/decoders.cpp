@@ -136,8 +136,14 @@ Texts decode_fallback_bytes(Texts tokens) {
 
 Decoder strip_decoder(const ConfigFields& fields) {
   const auto content = text_field(fields, "content");
-  const auto start = static_cast<std::size_t>(fields.token("start").value_or(0));
-  const auto stop = static_cast<std::size_t>(fields.token("stop").value_or(0));
+  fields.require(code_points(content).size() == 1, "content", "expected one character");
+  const auto count = [&](const char* name) {
+    const auto number = fields.token(name).value_or(0);
+    fields.require(number >= 0, name, "expected a number from 0");
+    return static_cast<std::size_t>(number);
+  };
+  const auto start = count("start");
+  const auto stop = count("stop");
   return [=](Texts tokens) {
     for (auto& token : tokens) {
       for (std::size_t i = 0; i < start && token.starts_with(content); ++i) token = token.substr(content.size());

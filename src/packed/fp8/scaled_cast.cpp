@@ -1,6 +1,7 @@
 #include "packed/fp8/scaled_cast.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cmath>
 
@@ -37,6 +38,7 @@ ScaledTensor scaled(const at::Tensor& tensor, at::ScalarType type, std::int64_t 
 // has matrix tiles, and that some settings of oneDNN refuse.
 at::Tensor product_with_transposed(const ScaledTensor& a, const ScaledTensor& b, at::ScalarType type) {
   if (a.values.is_cpu()) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto products = at::mm(a.values.to(at::kFloat), b.values.to(at::kFloat).t());
     return products.mul_(a.scale * b.scale).to(type);
   }

@@ -35,7 +35,9 @@ nn::Routing route(const at::Tensor& logits, const nn::MoEOptions& options) {
 std::optional<std::int64_t> capacity_of(const nn::MoEOptions& options, std::int64_t tokens) {
   if (!options.capacity_factor) return std::nullopt;
   const auto even = static_cast<double>(options.top_k * tokens) / static_cast<double>(options.experts);
-  return static_cast<std::int64_t>(std::ceil(*options.capacity_factor * even));
+  const auto capacity = std::ceil(*options.capacity_factor * even);
+  if (capacity >= static_cast<double>(tokens)) return std::nullopt;  // an expert gets a token once
+  return static_cast<std::int64_t>(capacity);
 }
 
 Assignment assign(const at::Tensor& chosen, std::int64_t experts, std::optional<std::int64_t> capacity) {

@@ -136,7 +136,8 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
   const auto wants = [&](const at::Tensor& tensor) {
     return has_gradients && tensor.defined() && tensor.requires_grad();
   };
-  const auto present = packed ? classes : own_weight.size(0);
+  // With its padding, so that all ranks compute as many rows at once.
+  const auto present = packed ? classes : part.tensor.size(0);
   const ChunkedScores scores({.target = checked,
                               .is_ignored = is_ignored,
                               .classes = classes,

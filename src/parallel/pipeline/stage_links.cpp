@@ -99,7 +99,8 @@ void StageLinks::send(mpi::Messages::Peer to, int tag, const std::optional<Stage
   if (!tensors) return;
   for (const auto& tensor : *tensors) {
     if (!tensor.defined()) continue;
-    const auto kept = std::make_shared<at::Tensor>(tensor.detach().to(at::kCPU).contiguous());
+    const auto plain = tensor.detach().to(at::kCPU).resolve_conj().resolve_neg();
+    const auto kept = std::make_shared<at::Tensor>(plain.contiguous());
     messages_.send(to, tag, bytes_of(*kept), kept);
   }
 }

@@ -1,14 +1,16 @@
 #include "simulation/border/arguments.hpp"
 #include "simulation/border/guarded.hpp"
 #include "simulation/border/stream_order.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 using namespace hortator::simulation;
 
 hortator_status hortator_buffer_create(hortator_run* run, const char* name, hortator_buffer** buffer) {
   return guarded_collective([&] {
-    require_place(buffer, "buffer");
-    *buffer = nullptr;
-    *buffer = run_of(run).buffer(name).handle();
+    if (buffer != nullptr) *buffer = nullptr;
+    auto& of = run_of(run);
+    all_succeed(of.comm(), [&] { require_place(buffer, "buffer"); });
+    *buffer = of.buffer(name).handle();
     return HORTATOR_OK;
   });
 }

@@ -3,6 +3,7 @@
 #include "simulation/border/arguments.hpp"
 #include "simulation/border/guarded.hpp"
 #include "simulation/border/stream_order.hpp"
+#include "simulation/calls/local_outcome.hpp"
 
 using namespace hortator::simulation;
 
@@ -55,9 +56,10 @@ class BatchAndArrays {
 
 hortator_status hortator_model_create(hortator_run* run, const char* name, hortator_model** model) {
   return guarded_collective([&] {
-    require_place(model, "model");
-    *model = nullptr;
-    *model = run_of(run).model(name).handle();
+    if (model != nullptr) *model = nullptr;
+    auto& of = run_of(run);
+    all_succeed(of.comm(), [&] { require_place(model, "model"); });
+    *model = of.model(name).handle();
     return HORTATOR_OK;
   });
 }

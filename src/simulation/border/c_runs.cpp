@@ -34,16 +34,17 @@ hortator_status hortator_end(hortator_run* run, int32_t* exit_code) {
 
 hortator_status hortator_should_stop(hortator_run* run, int32_t* stop) {
   return guarded_collective([&] {
+    const bool stops = run_of(run).should_stop();  // first: other ranks take part, whatever this one has given
     require_place(stop, "stop");
-    *stop = run_of(run).should_stop() ? 1 : 0;
+    *stop = stops ? 1 : 0;
     return HORTATOR_OK;
   });
 }
 
 hortator_status hortator_time_left(hortator_run* run, double* seconds) {
   return guarded_collective([&] {
-    require_place(seconds, "seconds");
     const auto left = run_of(run).accelerator().time_left();
+    require_place(seconds, "seconds");
     if (left) *seconds = static_cast<double>(left->count());
     return left ? HORTATOR_OK : HORTATOR_NOTHING;
   });

@@ -254,7 +254,8 @@ void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int ra
   const auto seen = load_numbers(parts, rank);
   std::int64_t slot = 0;
   std::vector<double> keys;
-  const auto origins = redistribute(parts.counts, world, rank, settings_.capacity);
+  const bool is_ring = settings_.choice == SampleChoice::ring;
+  const auto origins = redistribute(parts.counts, world, rank, settings_.capacity, /*newest=*/is_ring);
   for (std::size_t from = 0; from < parts.counts.size(); ++from) {
     std::vector<std::int64_t> rows;
     for (const auto& origin : origins) {
@@ -262,13 +263,17 @@ void SampleBuffer::load_redistributed(const SavedParts& parts, int world, int ra
     }
     if (rows.empty()) continue;
     const auto state = parts.state(static_cast<int>(from));
+    if (is_ring) {
+      const auto seen_there = state.get<std::int64_t>("seen");
+      for (auto& row : rows) row = slot_of_age(row, seen_there, parts.counts[from]);
+    }
     take_samples(state, rows, slot);
     const auto taken = saved_keys(state, rows);
     keys.insert(keys.end(), taken.begin(), taken.end());
     slot += static_cast<std::int64_t>(rows.size());
   }
   if (settings_.choice == SampleChoice::priority) priorities_.assign(keys);
-  const bool is_full = slot == settings_.capacity && settings_.choice != SampleChoice::ring;
+  const bool is_full = slot == settings_.capacity && !is_ring;
   seen_ = is_full ? std::max(slot, seen / world) : slot;
 }
 

@@ -1,5 +1,6 @@
 #include "simulation/samples/slots.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -36,7 +37,7 @@ std::vector<std::int64_t> draw_samples(std::int64_t count, std::int64_t held, st
 }
 
 std::vector<SampleOrigin> redistribute(const std::vector<std::int64_t>& counts, int world, int rank,
-                                       std::int64_t capacity) {
+                                       std::int64_t capacity, bool newest) {
   std::vector<SampleOrigin> mine;
   std::int64_t number = 0;
   for (std::size_t from = 0; from < counts.size(); ++from) {
@@ -46,9 +47,20 @@ std::vector<SampleOrigin> redistribute(const std::vector<std::int64_t>& counts, 
   }
   const auto found = static_cast<std::int64_t>(mine.size());
   if (found <= capacity) return mine;
+  if (newest) {
+    const auto age = [&](const SampleOrigin& one) { return counts[static_cast<std::size_t>(one.rank)] - one.row; };
+    std::ranges::stable_sort(mine, {}, age);
+    mine.resize(static_cast<std::size_t>(capacity));
+    std::ranges::sort(mine, {}, [](const SampleOrigin& one) { return std::pair(one.rank, one.row); });
+    return mine;
+  }
   std::vector<SampleOrigin> selected;
   for (std::int64_t i = 0; i < capacity; ++i) selected.push_back(mine[static_cast<std::size_t>(i * found / capacity)]);
   return selected;
+}
+
+std::int64_t slot_of_age(std::int64_t number, std::int64_t seen, std::int64_t held) {
+  return seen > held ? (seen + number) % held : number;
 }
 
 }  // namespace hortator::simulation

@@ -30,8 +30,11 @@ struct SampleOrigin {
 };
 
 /// The samples that rank `rank` of `world` takes over from ranks that held `counts`: all ranks together take each at
-/// most once, in equal parts; beyond `capacity` an even selection.
+/// most once, in equal parts; beyond `capacity` an even selection or, of rows in the order of their age, the newest.
 std::vector<SampleOrigin> redistribute(const std::vector<std::int64_t>& counts, int world, int rank,
-                                       std::int64_t capacity);
+                                       std::int64_t capacity, bool newest = false);
+
+/// The slot of the sample that came `number` samples after the oldest of a ring that holds `held` of `seen` samples.
+std::int64_t slot_of_age(std::int64_t number, std::int64_t seen, std::int64_t held);
 
 }  // namespace hortator::simulation

@@ -1,7 +1,9 @@
 #include "simulation/sections/section.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
+#include <string_view>
 
 #include "core/text/text.hpp"
 
@@ -46,10 +48,14 @@ const std::string& Section::text_of(std::string_view key, const SettingNode& nod
 }
 
 double Section::number_of(std::string_view key, const SettingNode& node) const {
-  const auto& digits = text_of(key, node);
-  char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || *end != '\0') throw error(key, text::concat("expected a number, got ", text::quote(digits)));
+  const auto& written = text_of(key, node);
+  std::string_view digits = written;
+  if (digits.starts_with('+') && !digits.substr(1).starts_with('-')) digits.remove_prefix(1);
+  double value = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value);  // the same in every locale
+  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(value))
+    throw error(key, text::concat("expected a number, got ", text::quote(written)));
   return value;
 }
 

@@ -8,7 +8,7 @@
 
 namespace hortator::simulation {
 
-void write_result(const at::Tensor& result, const at::Tensor& to, const char* what) {
+void require_fit(const at::Tensor& result, const at::Tensor& to, const char* what) {
   if (result.sizes() != to.sizes()) {
     throw UsageError({.what = text::concat("The ", what, " has the shape ", result.sizes(), ", its array ", to.sizes()),
                       .hint = "bind an array of that shape"});
@@ -19,6 +19,10 @@ void write_result(const at::Tensor& result, const at::Tensor& to, const char* wh
          .why = "its fractions or imaginary parts would be lost",
          .hint = "bind an array of floating-point numbers, or of complex ones"});
   }
+}
+
+void write_result(const at::Tensor& result, const at::Tensor& to, const char* what) {
+  require_fit(result, to, what);
   at::Tensor(to).copy_(result);
 }
 

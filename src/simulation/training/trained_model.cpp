@@ -220,6 +220,7 @@ void TrainedModel::infer(const TensorBatch& batch) {
                                            ", the batch has arrays for ", batch.outputs.size()),
                       .hint = "bind one array for each output (HORTATOR_OUTPUT)"});
   }
+  for (std::size_t i = 0; i < results.size(); ++i) require_fit(results[i], batch.outputs[i], "output");
   for (std::size_t i = 0; i < results.size(); ++i) write_result(results[i], batch.outputs[i], "output");
 }
 

@@ -125,7 +125,7 @@ at::Tensor norm_of_stage(const GradientHolders& holders, double norm_type, const
 at::Tensor total_norm(const GradientHolders& holders, double norm_type, const NormRanks& ranks) {
   const auto norm = norm_of_stage(holders, norm_type, ranks);
   if (ranks.stages == nullptr) return norm;
-  const NormSum sums(norm_type, norm.options());
+  const NormSum sums(norm_type, at::TensorOptions().device(ranks.device));  // also of a stage without gradients
   const auto sum = sums.contribution(norm);
   sums.reduce(sum, *ranks.stages);
   return sums.norm(sum).to(norm.scalar_type());
@@ -134,7 +134,8 @@ at::Tensor total_norm(const GradientHolders& holders, double norm_type, const No
 at::Tensor norm_of_each(const std::vector<GradientHolders>& each, double norm_type, const NormRanks& ranks) {
   if (each.empty()) return at::empty({0}, at::kDouble);
   const auto holders = together(each);
-  const NormSum sums(norm_type, holders.all().front().options());
+  const auto all = holders.all();  // none in a stage without parameters that learn
+  const NormSum sums(norm_type, all.empty() ? at::TensorOptions().device(ranks.device) : all.front().options());
   const auto contributions = [&](auto kind) {
     std::vector<at::Tensor> numbers;
     for (const auto& one : each) numbers.push_back(sums.of(one.*kind));

@@ -28,6 +28,7 @@ struct NormRanks {
   /// The ranks that have the other slices of this rank's parts; null if they are those of `shards`.
   comm::Communicator* shards_of_parts = nullptr;
   comm::Communicator* stages = nullptr;  ///< that have other layers; null if each rank has all
+  c10::Device device = at::kCPU;         ///< of these communicators
 };
 
 /// The norm of all gradients as one vector, each counted once, equal on all ranks; see total_norm(). @collective unless

@@ -34,8 +34,11 @@ void MovingMean::merge(const MovingMean& other) {
   const auto mine = numbers_.narrow(0, 0, count());
   const auto theirs = other.numbers_.narrow(0, 0, other.count()).to(mine.device());
   numbers_ = at::cat({mine, theirs});
-  added_ = at::full({}, numbers_.numel(), at::kLong);
-  window_ = std::max<std::int64_t>(window_, numbers_.numel());
+  const auto held = numbers_.numel();
+  added_ = at::full({}, held, at::kLong);
+  window_ = std::max(window_, held);
+  // Further numbers fill the window before they take the place of others.
+  if (held > 0) numbers_ = at::constant_pad_nd(numbers_, {0, window_ - held});
 }
 
 std::int64_t MovingMean::count() const { return std::min(added_.item<std::int64_t>(), numbers_.numel()); }

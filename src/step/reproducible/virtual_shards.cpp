@@ -155,6 +155,7 @@ void VirtualShards::take_shard() {
 
 // Sums are over all ranks: one without a shard would leave the others waiting, and alone it would skip an update.
 void VirtualShards::require_whole_step() {
+  if (models_.empty()) return;  // the same on all ranks
   auto counts = at::zeros({static_cast<std::int64_t>(models_.size()), 2}, at::kInt);
   auto count = counts.accessor<int, 2>();
   c10::Device device = at::kCPU;

@@ -20,8 +20,10 @@ double round_step(double span, int wanted) {
 }
 
 Axis linear_axis(double min, double max, int wanted) {
-  if (!(max > min)) {
-    const double padding = min == 0 ? 1 : std::abs(min) / 2;
+  // Within a span of some roundings, such as that of means of equal numbers, there are no round numbers.
+  const double largest = std::max(std::abs(min), std::abs(max));
+  if (!(max - min > 1e-12 * largest)) {
+    const double padding = largest == 0 ? 1 : largest / 2;
     min -= padding;
     max += padding;
   }

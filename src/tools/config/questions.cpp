@@ -9,6 +9,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/node_facts.hpp"
 #include "launch/job/quote.hpp"
+#include "tools/job/submitting.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/programs.hpp"
 
@@ -88,11 +89,11 @@ void add_training_questions(std::vector<Question>& list) {
 }  // namespace
 
 std::vector<Question> questions() {
-  const bool has_slurm = find_program("sbatch").has_value();
-  const bool has_pbs = !has_slurm && find_program("qsub").has_value();
+  const auto schedulers = schedulers_at_hand();
+  const bool has_slurm = !schedulers.empty() && schedulers.front() == launching::Scheduler::slurm;
   std::vector<Question> list;
-  if (has_slurm || has_pbs) {
-    list.push_back({"scheduler", "scheduler of your jobs", has_slurm ? "slurm" : "pbs"});
+  if (!schedulers.empty()) {
+    list.push_back({"scheduler", "scheduler of your jobs", std::string(launching::facts_of(schedulers.front()).name)});
     list.push_back({"site", "site profile (share/sites)", ""});
     list.push_back({"account", "account to charge", has_slurm ? default_account() : ""});
     const auto queue = has_slurm ? default_partition() : "";

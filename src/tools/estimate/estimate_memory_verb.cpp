@@ -51,7 +51,11 @@ bigmodel::EstimateOptions options_of(const po::variables_map& values) {
                                     .batch_size = values["batch-size"].as<std::int64_t>(),
                                     .sequence_length = values["sequence-length"].as<std::int64_t>()};
   if (options.training_type == "fp8")
-    throw UsageError({.what = "--training-dtype fp8", .why = "nothing here trains in 8 bits", .hint = "use bfloat16"});
+    throw UsageError(
+        {.what = "--training-dtype fp8",
+         .why =
+             "with mixed precision fp8 only products are in 8 bits: parameters, gradients and moments stay in float32",
+         .hint = "use bfloat16, whose memory is about the same"});
   if (values.contains("dtype")) options.types = values["dtype"].as<std::vector<std::string>>();
   return options;
 }

@@ -14,18 +14,19 @@ namespace po = boost::program_options;
 Options job_options() {
   Options options;
   add_job_options(options);
-  options.named.add_options()(
-      "chain", po::value<int>()->default_value(1)->value_name("N"),
-      "submit N jobs in sequence, each resuming where the last one stopped (the only way on PBS)");
+  options.named.add_options()("chain", po::value<int>()->default_value(1)->value_name("N"),
+                              "submit N jobs in sequence, each resuming where the last one stopped (only jobs of Slurm "
+                              "also requeue themselves)");
   return options;
 }
 
 int print_job_help() {
   std::cout
       << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
-         "Writes a job script for Slurm or PBS. Before its time limit the job saves a checkpoint, requeues itself and\n"
-         "resumes. The script needs no other file, and may be submitted in any folder: relative paths start where it\n"
-         "was written. Without --submit its output goes where the scheduler puts it, %x-%j.out or NAME.oID; with it,\n"
+         "Writes a job script for Slurm, PBS, Flux, LSF or Grid Engine. Before its time limit the job saves a\n"
+         "checkpoint. Under Slurm it requeues itself and resumes; elsewhere the next job of a --chain does.\n"
+         "The script needs no other file, and may be submitted in any folder: relative paths start where it was\n"
+         "written. Without --submit its output goes where the scheduler puts it, %x-%j.out or NAME.oID; with it,\n"
          "into RUN_DIR/jobs. Each task of an array has the run folder RUN_DIR/TASK. Unless --threads or\n"
          "--cpus-per-node is given, the CPUs of each rank are its share of those that sinfo or pbsnodes reports.\n\n"
          "  hortator job --nodes 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"

@@ -9,6 +9,7 @@
 #include "launch/job/quote.hpp"
 #include "launch/request.hpp"
 #include "launch/waiting.hpp"
+#include "tools/job/submitting.hpp"
 #include "tools/launch/launch_environment.hpp"
 #include "tools/launch/ranks_run.hpp"
 #include "tools/programs.hpp"
@@ -78,7 +79,7 @@ int print_all(const std::vector<LocalTask>& tasks, const launching::LaunchEnviro
 }  // namespace
 
 bool has_no_scheduler(const launching::Settings& settings) {
-  return !settings.word("scheduler") && !find_program("sbatch") && !find_program("qsub");
+  return !settings.word("scheduler") && schedulers_at_hand().empty();
 }
 
 int run_sweep_here(const launching::Settings& settings, const std::vector<launching::SweepTask>& tasks, bool is_dry) {

@@ -19,6 +19,17 @@ bool is_pbs_qsub() {
   return find_program("qsub") && run_command("qsub --version").output.find("pbs_version") != std::string::npos;
 }
 
+std::string stamp() {
+  const auto seconds = std::time(nullptr);
+  std::tm now{};
+  localtime_r(&seconds, &now);
+  std::array<char, 32> digits{};
+  std::strftime(digits.data(), digits.size(), "%Y%m%d-%H%M%S", &now);
+  return digits.data();
+}
+
+}  // namespace
+
 // A qsub without PBS's version is Slurm's, where there is an sbatch, and Grid Engine's, where SGE_ROOT is set.
 std::vector<launching::Scheduler> schedulers_at_hand() {
   using launching::Scheduler;
@@ -33,17 +44,6 @@ std::vector<launching::Scheduler> schedulers_at_hand() {
   if (find_program("flux")) found.push_back(Scheduler::flux);
   return found;
 }
-
-std::string stamp() {
-  const auto seconds = std::time(nullptr);
-  std::tm now{};
-  localtime_r(&seconds, &now);
-  std::array<char, 32> digits{};
-  std::strftime(digits.data(), digits.size(), "%Y%m%d-%H%M%S", &now);
-  return digits.data();
-}
-
-}  // namespace
 
 launching::Scheduler scheduler_of(const launching::Settings& settings) {
   const auto given = settings.word("scheduler");

@@ -10,6 +10,9 @@
 /// Submits scripts to this machine's scheduler.
 namespace hortator::tools {
 
+/// The schedulers whose commands are on PATH.
+std::vector<launching::Scheduler> schedulers_at_hand();
+
 /// The scheduler of the settings, otherwise the one whose command is on PATH. Throws UsageError if there is none, or
 /// both.
 launching::Scheduler scheduler_of(const launching::Settings& settings);

@@ -71,7 +71,9 @@ int sweep_verb(const Arguments& arguments) {
     }
   }
   auto job = described_job(values, "sweep");
-  launching::make_sweep(job, launching::sweep_tasks(axes, values["program"].as<std::vector<std::string>>()), limit);
+  auto command = job.request.arguments;
+  command.insert(command.begin(), job.request.program);  // with the path that the job needs
+  launching::make_sweep(job, launching::sweep_tasks(axes, command), limit);
   return print_or_submit(std::move(job), values, 1);
 }
 

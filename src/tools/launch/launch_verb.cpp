@@ -33,10 +33,10 @@ Options launch_options() {
 void print_launch_help() {
   std::cout
       << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
-         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, otherwise with the mpirun of the MPI that\n"
-         "Hortator was built with. Everything after PROGRAM is passed to PROGRAM. SIGUSR1 and SIGTERM are forwarded\n"
-         "to the ranks. Ctrl-C asks a program that checks should_stop() to save and stop; a second one ends it at\n"
-         "once.\n\n"
+         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, flux run under Flux, mpiexec under PALS,\n"
+         "otherwise with the mpirun of the MPI that Hortator was built with. Everything after PROGRAM is passed to\n"
+         "PROGRAM. SIGUSR1 and SIGTERM are forwarded to the ranks. Ctrl-C asks a program that checks should_stop()\n"
+         "to save and stop; a second one ends it at once.\n\n"
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n"

@@ -38,11 +38,10 @@ constexpr std::chrono::seconds time_to_save(25);
 // whether it has stopped. Removed at the end.
 class RunNote {
  public:
-  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
-  ~RunNote() {
-    std::error_code ignored;
-    std::filesystem::remove(file_, ignored);
+  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {
+    remove();  // that of a killed launch with the same number, as in containers
   }
+  ~RunNote() { remove(); }
   RunNote(const RunNote&) = delete;
   RunNote& operator=(const RunNote&) = delete;
 
@@ -53,6 +52,10 @@ class RunNote {
   bool has_stopped() const { return !line(2).empty(); }
 
  private:
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
   std::string line(int number) const {
     std::ifstream in(file_);
     std::string text;

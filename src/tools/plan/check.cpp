@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t runs_checked = 3;
 constexpr int updates_measured = 20;  // the first few are left out
 
-/// The plan for a run on other ranks.
+/// The plan for a run here, where one machine is one node whatever the plan's nodes have.
 RunPlan on_ranks(const RunPlan& plan, int ranks) {
   auto other = plan;
   other.ranks = ranks;
-  other.machine.ranks_per_node = std::min(plan.machine.ranks_per_node, ranks);
+  other.machine.ranks_per_node = nodes_at_hand() > 1 ? std::min(plan.machine.ranks_per_node, ranks) : ranks;
   return other;
 }
 
@@ -71,8 +71,8 @@ CheckedRun checked_run(const RunPlan& plan, const PlannedRun& planned, int ranks
   }
   CheckedRun run{.candidate = *candidate, .predicted = planned};
   const auto here = on_ranks(plan, candidate->ranks());
-  if (here.ranks != plan.ranks || !planned.is_rehearsed)
-    run.predicted = rehearsed_run(here, {.candidate = *candidate, .memory = {}, .time = {}});
+  const bool is_as_planned = here.ranks == plan.ranks && here.machine == plan.machine && planned.is_rehearsed;
+  if (!is_as_planned) run.predicted = rehearsed_run(here, {.candidate = *candidate, .memory = {}, .time = {}});
   run.problem = run.predicted.problem;
   if (run.problem.empty()) measure(here, run);
   return run;

@@ -36,7 +36,8 @@ PlannedRun rehearsed_run(const RunPlan& plan, const planning::Costed& one) {
 
 std::vector<std::string> launch_command(const RunPlan& plan, const planning::Candidate& candidate) {
   std::vector<std::string> command = {"launch"};
-  if (plan.ranks > plan.machine.ranks_per_node) {
+  const bool has_whole_nodes = plan.ranks % plan.machine.ranks_per_node == 0;
+  if (plan.ranks > plan.machine.ranks_per_node && has_whole_nodes) {
     command.insert(command.end(), {"--nodes", std::to_string(plan.ranks / plan.machine.ranks_per_node),
                                    "--ranks-per-node", std::to_string(plan.machine.ranks_per_node)});
   } else {

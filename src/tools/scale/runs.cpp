@@ -30,6 +30,7 @@ Command launch_command(const ScalePlan& plan, int ranks) {
     command.insert(command.end(),
                    {"--nodes", std::to_string(nodes), "--ranks-per-node", std::to_string(ranks / nodes)});
   }
+  command.insert(command.end(), plan.launch.begin(), plan.launch.end());
   return command;
 }
 

@@ -107,6 +107,7 @@ std::string to_json(const ScalePlan& plan) {
   Json json;
   plan_fields(plan, [&](const char* key, const auto& value) { json[key] = value; });
   if (plan.peak_flops) json["peak_flops"] = *plan.peak_flops;
+  if (!plan.launch.empty()) json["launch"] = plan.launch;
   return file_text(json);
 }
 
@@ -115,6 +116,7 @@ ScalePlan parse_plan(const std::string& text) {
     ScalePlan plan;
     plan_fields(plan, [&](const char* key, auto& value) { json.at(key).get_to(value); });
     if (json.contains("peak_flops")) plan.peak_flops = json.at("peak_flops").get<double>();
+    if (json.contains("launch")) json.at("launch").get_to(plan.launch);
     return plan;
   });
 }

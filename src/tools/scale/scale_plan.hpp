@@ -21,6 +21,7 @@ struct ScalePlan {
   int repeats = 3;
   std::string program = "";               ///< the executable's checksum
   std::vector<std::string> command = {};  ///< the program and its arguments
+  std::vector<std::string> launch = {};   ///< flags of `hortator launch`: "--mixed-precision=bf16"
   int cores_per_node = 1;
   std::optional<double> peak_flops = {};  ///< operations per second of a rank's device, as given by the user
 };

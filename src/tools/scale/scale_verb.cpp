@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 const OwnFlags& own_flags() {
-  static const OwnFlags flags = {"nodes", "ranks"};
+  static const OwnFlags flags = {"nodes", "ranks", "run-dir", "max-restarts"};
   return flags;
 }
 
@@ -63,6 +63,22 @@ int print_scale_help() {
   return 0;
 }
 
+/// What a launch knows of the command line: each run of the study is started with it.
+std::vector<std::string> launch_flags(const po::variables_map& values) {
+  auto own = own_flags();
+  if (values.contains("nodes")) own.insert("ranks-per-node");
+  std::vector<std::string> flags;
+  if (const auto file = config_file_of(values)) flags.push_back("--config-file=" + fs::absolute(*file).string());
+  for (const auto& [name, given] : settings_from_flags(values, launching::Scope::launch, own)) {
+    const auto& key = launching::find_key(name, "");
+    for (const auto& value : given.values) {
+      const bool is_switch = key.kind == launching::KeyKind::onoff;
+      flags.push_back("--" + launching::flag_of(key) + (is_switch ? "" : "=" + value));
+    }
+  }
+  return flags;
+}
+
 /// The plan that the command line describes.
 ScalePlan plan_of(Growth growth, const po::variables_map& values, const launching::Settings& settings) {
   if (!values.contains("program")) {
@@ -94,6 +110,7 @@ ScalePlan plan_of(Growth growth, const po::variables_map& values, const launchin
     }
     for (const int nodes : plan.nodes) plan.ranks.push_back(nodes * *per_node);
   }
+  plan.launch = launch_flags(values);
   check_program(plan.command.front());
   plan.program = checksum_of(plan.command.front());
   return plan;

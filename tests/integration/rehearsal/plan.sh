@@ -12,6 +12,9 @@ END
 "$bin/hortator" plan -n 8 --machine machine.json --rehearse 4 --json -- "${program[@]}" >plan.json || fail "a plan that fits"
 "$bin/hortator" plan -n 8 --machine machine.json --rehearse 2 --why tensor -- "${program[@]}" >plan.txt || fail "the plan's text"
 grep -q "hortator launch --nodes 2 --ranks-per-node 4" plan.txt || fail "no launch line: $(cat plan.txt)"
+sed 's/"ranks_per_node": 4/"ranks_per_node": 3/' machine.json >threes.json
+"$bin/hortator" plan -n 4 --machine threes.json --rehearse 1 -- "${program[@]}" >four.txt || fail "a plan of four ranks"
+grep -q "hortator launch -n 4" four.txt || fail "four ranks are no whole nodes of three: $(cat four.txt)"
 grep -qE "^(tensor|the best run with tensor)" plan.txt || fail "no answer to --why: $(cat plan.txt)"
 python3 - <<'END' || fail "the plan: $(cat plan.json)"
 import json
@@ -32,7 +35,7 @@ grep -q "either --ranks or --nodes" bad.txt || fail "no size: $(cat bad.txt)"
 
 # What runs here takes the memory that was predicted, to the byte; where there are fewer ranks, with fewer for batches.
 long=("$bin/gpt" --text text.txt --steps 60 --batch-size 16 --cpu --run-dir run)
-"$bin/hortator" plan -n 16 --ranks-per-node 16 --machine machine.json --rehearse 2 --check --json -- "${long[@]}" >check.json ||
+"$bin/hortator" plan -n 16 --machine machine.json --rehearse 2 --check --json -- "${long[@]}" >check.json ||
   fail "a plan that is checked: $(cat check.json)"
 python3 - <<'END' || fail "the check: $(cat check.json)"
 import json, os

@@ -31,7 +31,7 @@ long touched_staging_kb() {
 
 }  // namespace
 
-TEST_CASE("window tensors are reduced bitwise as one rank would in rank order") {
+TEST_CASE("tensors in the window and elsewhere are reduced bitwise as one rank would in rank order") {
   NodeCommunicator communicator(mpi::Communicator::world());
   for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     for (const std::int64_t elements : {1, 1000, 5000, 1 << 20}) {
@@ -42,7 +42,11 @@ TEST_CASE("window tensors are reduced bitwise as one rank would in rank order") 
       const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
       auto sum = values(0, elements, type).to(wide);
       for (int rank = 1; rank < communicator.size(); ++rank) sum = sum + values(rank, elements, type).to(wide);
-      CHECK(at::equal(tensor, (sum / communicator.size()).to(type)));
+      const auto expected = (sum / communicator.size()).to(type);
+      CHECK(at::equal(tensor, expected));
+      auto elsewhere = values(communicator.rank(), elements, type);  // staged
+      communicator.all_reduce(elsewhere, ReduceOp::mean).wait();
+      CHECK(at::equal(elsewhere, expected));
     }
   }
 }

@@ -144,6 +144,10 @@ TEST_CASE("inputs that the export does not allow are refused with their names an
   refused({at::rand({4, 7})}, ContainsSubstring("dimension 1 has size 7") && ContainsSubstring("exported for 6"));
   refused({at::rand({65, 6})}, ContainsSubstring("dimension 0 has size 65") && ContainsSubstring("up to 64"));
   CHECK(net->forward(at::rand({1, 6}))[0].size(0) == 1);
+  const auto sizes = exported_module(stored_models::file("sizes"));
+  CHECK_NOTHROW(sizes->forward(std::vector{at::rand({10, 4}), at::rand({8, 2})}));
+  CHECK_THROWS_WITH(sizes->forward(std::vector{at::rand({9, 4}), at::rand({8, 2})}),
+                    ContainsSubstring("L['x'].size()[0] % 3"));
 }
 
 TEST_CASE("a converted model computes in its new type") {

@@ -1,5 +1,6 @@
 #include "exported/file/fault.hpp"
 #include "exported/graph/expression.hpp"
+#include "exported/graph/guard.hpp"
 #include "exported/graph/structure.hpp"
 #include "support/catch.hpp"
 
@@ -67,4 +68,30 @@ TEST_CASE("values of nested results are named by keys, fields and positions") {
   CHECK(names(node("Output", R"("[[\"a\"], [\"b\"]]")", value)) == Names{"a"});
   CHECK_THROWS_AS(Structure::parse("[2, " + value + "]", {}), ExportFault);
   CHECK_THROWS_AS(Structure::parse("{}", {}), ExportFault);
+}
+
+TEST_CASE("conditions of the exporter on sizes and numbers hold as in Python, and those of other things may") {
+  const GuardedValue given = [](const std::string& path, std::optional<std::int64_t> dimension) {
+    if (path == "x" && dimension == 0) return std::optional<std::int64_t>(9);
+    if (path == "batch.ids" && dimension == 1) return std::optional<std::int64_t>(4);
+    return path == "n" && !dimension ? std::optional<std::int64_t>(-7) : std::nullopt;
+  };
+  for (const auto* guard :
+       {"1 + (L['x'].size()[0] // 2) <= L['x'].size()[0]", "1 + (L['x'].size()[0] % 3) != 2", "L['n'] // 2 == -4",
+        "L['n'] % 3 == 2", "max(L['x'].size()[0], 12) == 12 and not L['n'] > 0", "-L['n'] ** 2 == -49",
+        "L['batch']['ids'].size()[1] == 4 or 1 == 2", "(2 * L['x'].size()[0] - 3) * 2 == 30"}) {
+    INFO(guard);
+    CHECK(may_hold(guard, given));
+  }
+  for (const auto* guard :
+       {"1 + (L['x'].size()[0] % 3) >= 2", "L['x'].size()[0] % 2 == 0", "L['batch'].ids.size()[1] > 4",
+        "not L['x'].size()[0] == 9", "min(L['x'].size()[0], 3) > 3", "1 == 2 or 2 == 3"}) {
+    INFO(guard);
+    CHECK_FALSE(may_hold(guard, given));
+  }
+  for (const auto* guard : {"L['y'].size()[0] == 1", "L['x'].size()[1] == 1", "L['x'].stride()[0] == 1", "1 == 1.5",
+                            "L['x'].size()[0] / 2 == 1", "2 ** 70 == 1", "", "((", "L['x'", "1 // 0 == 1"}) {
+    INFO(guard);
+    CHECK(may_hold(guard, given));
+  }
 }

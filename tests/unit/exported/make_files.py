@@ -80,7 +80,7 @@ def write_formula_losses(folder):
 
 def write_modes(folder):
     net, x = Modes(), torch.randn(6, 4)
-    write_forms(small(export_forms(net, (x,), dynamic_shapes=dynamic_rows((x,), {}))), folder / "modes.pt2")
+    write_forms(small(export_forms(net, (x,), dynamic_shapes=dynamic_rows(net, (x,), {}))), folder / "modes.pt2")
     save_file({"input_0": x, "output_0": net.eval()(x).detach()}, folder / "modes.safetensors")
 
 

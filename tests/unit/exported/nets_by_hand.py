@@ -33,6 +33,29 @@ class Mlp(nn.Module):
         return self.layers(x)
 
 
+class EmptyLayer(nn.Module):
+    """All parameters without elements lie at the same place."""
+
+    def __init__(self):
+        super().__init__()
+        self.full, self.empty = nn.Linear(4, 3), nn.Linear(4, 0)
+
+    def forward(self, x):
+        return self.full(x) + self.empty(x).sum(1, keepdim=True)
+
+
+class Halves(nn.Module):
+    """Two parameters in one memory, as those of an LSTM on a GPU."""
+
+    def __init__(self):
+        super().__init__()
+        both = torch.randn(6, 4)
+        self.first, self.second = nn.Parameter(both[:3]), nn.Parameter(both[3:])
+
+    def forward(self, x):
+        return F.linear(x, self.first).tanh() + F.linear(x, self.second)
+
+
 class BatchNormNet(nn.Module):
     def __init__(self, momentum=0.1):
         super().__init__()
@@ -420,6 +443,8 @@ def hand_written():
     yield Case("named_tuples", NamedTuples(), (Pair(torch.randn(2, 3), torch.randn(2, 3)), {"scale": torch.randn(3), "other": 3}))
     yield Case("constants", Constants(), (torch.randn(2, 3), 2, "name"), dynamic_shapes=({0: batch}, None, None))
     yield Case("frozen", Frozen(), (torch.randn(2, 4),))
+    yield Case("empty_layer", EmptyLayer(), (torch.randn(2, 4),))
+    yield Case("halves", Halves(), (torch.randn(2, 4),))
     yield Case("functions", Functions(), (torch.randn(5, 5),))
     yield Case("shared_module", ScaledModule(), (torch.randn(2, 4),), dynamic_shapes=({0: batch},))
     yield Case("parametrized", Parametrized(), (torch.randn(2, 4),), {"shift": torch.randn(4)})

@@ -84,6 +84,19 @@ TEST_CASE("unbounded growth and cycles are refused before they take memory") {
   CHECK_THROWS_WITH(parsed(deep + "."), ContainsSubstring("levels deep"));
 }
 
+TEST_CASE("what a few bytes can repeat is limited") {
+  const auto long_text = "X\0\x10\0\0"s + std::string(4096, 'k');
+  CHECK_THROWS_WITH(
+      parsed("(("s + unicode("storage") + "ctorch\nFloatStorage\n"s + long_text + unicode("cpu") + "K\0tQt."s),
+      ContainsSubstring("name of 4096 bytes"));
+  CHECK_THROWS_WITH(parsed(long_text + long_text + "\x93."s), ContainsSubstring("too long"));
+  auto many = "\x80\2(cx\ny\nq\0("s + std::string(200, 'N') + "tq\1"s;
+  for (int i = 0; i < 2000; ++i) many += "h\0h\1R"s;
+  const auto no_storage = [](const std::string&) { return std::optional<std::uint64_t>(); };
+  CHECK_THROWS_WITH(parse_pickle(many + "t.", no_storage, ForeignObjects::kept),
+                    ContainsSubstring("far more arguments"));
+}
+
 TEST_CASE("whole numbers are little-endian and of any length") {
   const auto number = [](const std::string& pickle) { return std::get<std::int64_t>(parsed(pickle + ".").content); };
   CHECK(number("K\xff") == 255);

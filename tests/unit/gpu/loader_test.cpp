@@ -50,3 +50,20 @@ TEST_CASE("a loop that is left early releases everything") {
     }
   }
 }
+
+TEST_CASE("device_placement, of the Accelerator or of one loader, decides whether batches move to the device") {
+  if (!test::has_gpu()) return;
+  const auto numbers = at::arange(8, at::kFloat).view({4, 2});
+  for (const bool moves : {true, false}) {
+    Accelerator accelerator({.device_placement = moves, .log_with = {}});
+    const auto is_moved = [&](const PrepareDataLoaderOptions& chosen) {
+      auto loader = accelerator.prepare_data_loader(
+          data_loader(tensor_dataset(numbers, numbers.select(1, 0)), {.batch_size = 4}), chosen);
+      bool all = true;
+      for (auto& batch : loader) all = all && batch.data.device() == accelerator.device();
+      return all;
+    };
+    CHECK(is_moved({}) == moves);
+    CHECK(is_moved({.device_placement = !moves}) == !moves);
+  }
+}

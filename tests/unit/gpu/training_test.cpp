@@ -4,6 +4,7 @@
 
 #include "../accelerator/fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "support/gpu.hpp"
 
 using namespace hortator;
@@ -57,7 +58,7 @@ std::vector<double> on_cpu(Run run) {
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    largest = std::max(largest, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
+    largest = hortator::test::larger(largest, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
   return largest;
 }
 

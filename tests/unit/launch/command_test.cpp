@@ -230,6 +230,10 @@ TEST_CASE("MPICH and PALS get their own arguments") {
   CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::mpich})) == "mpirun -n 8 -ppn 4 -prepend-rank ./train");
   CHECK(shell_line(command_line(request, {.mpirun = "mpiexec", .mpi = MpiFlavor::pals})) ==
         "mpiexec -n 8 -ppn 4 --cpu-bind depth -d 2 --label ./train");
+  CHECK(shell_line(command_line({.hostfile = "h", .program = "./train"}, {.mpi = MpiFlavor::pals})) ==
+        "mpirun -n 1 --hostfile h ./train");
+  CHECK_THROWS_WITH(command_line({.log_dir = "l"}, {.mpi = MpiFlavor::pals}),
+                    ContainsSubstring("--log-dir does not work with PALS"));
   CHECK(shell_line(command_line({.log_dir = "l", .hostfile = "h", .program = "./train"}, {.mpi = MpiFlavor::mpich})) ==
         "mpirun -n 1 -f h -outfile-pattern l/rank_%r.log ./train");
 }

@@ -55,6 +55,19 @@ TEST_CASE("all other output passes unchanged, in pieces of any size") {
   }
 }
 
+TEST_CASE("where a report is too long to be one does not depend on the pieces") {
+  const auto first = "Primary job  terminated normally, but " + std::string(300, 'x') + "\n";
+  const auto line = "[n1:1] [[2,3],4] ORTE_ERROR_LOG: " + std::string(5000, 'x') + "\n";
+  for (const auto& stream :
+       {rule + first + rule, stop.substr(0, stop.size() - rule.size()) + std::string(5000, 'x') + '\n' + rule, line}) {
+    for (const std::size_t piece : {1UL, 100UL, stream.size()}) {
+      LauncherOutput output;
+      CHECK(passed(output, stream, piece) == stream);
+      CHECK(output.reports().empty());
+    }
+  }
+}
+
 TEST_CASE("output passes at once unless it may begin a report") {
   LauncherOutput output;
   CHECK(output.take("50 % [==") == "50 % [==");

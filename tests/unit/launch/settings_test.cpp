@@ -217,6 +217,8 @@ TEST_CASE("a request has what the settings ask for") {
                     ContainsSubstring("--gpu-ids: expected all or comma-separated numbers, got '$(ls)'"));
   CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"ranks", {"4"}}, {"cpu", {"1"}}, {"gpus_per_node", {"1"}}})})),
                     ContainsSubstring("contradict"));
+  CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"ranks", {"4"}}, {"gpus", {"a100:2,v100:2"}}})})),
+                    ContainsSubstring("--gpus: expected one type"));
 }
 
 TEST_CASE("times are parsed in the formats of schedulers") {

@@ -52,6 +52,16 @@ TEST_CASE("tuples print as Python prints them") {
   CHECK_THAT(outcome_of("{{ [1] + (2,) }}"), ContainsSubstring("a list and a tuple"));
 }
 
+TEST_CASE("white space is what Python takes for it, and filters compare as Jinja does") {
+  CHECK(outcome_of("{{ '\u3000 x\u00a0y \u2003' | trim }}") == "x\u00a0y");
+  CHECK(outcome_of("{{ '\u3000x\u00a0'.strip() }}{{ '\u00a0x'.rstrip() }}") == "x\u00a0x");
+  CHECK(outcome_of("{{ ' a\u3000b\u00a0 c '.split() }}") == "['a', 'b', 'c']");
+  CHECK(outcome_of("{{ ' a b  c '.split(none, 1) }}") == "['a', 'b  c ']");
+  CHECK(outcome_of("{{ ['b', 'C', 'a'] | sort }}{{ ['a', 'A', 'b'] | unique | list }}") == "['a', 'b', 'C']['a', 'b']");
+  CHECK_THAT(outcome_of("{{ [1, 2] | sort(reverse=true) }}"), ContainsSubstring("without arguments only"));
+  CHECK_THAT(outcome_of("{{ [1, 2] | unique(attribute='x') }}"), ContainsSubstring("without arguments only"));
+}
+
 TEST_CASE("a template that refuses the messages says why") {
   CHECK_THAT(outcome_of("{{ raise_exception('no system role') }}"), ContainsSubstring("no system role"));
 }

@@ -11,8 +11,11 @@
 #include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/lora.hpp>
 #include <hortator/models/exported.hpp>
+#include <map>
 
 #include "adapters/targets.hpp"
+#include "formats/safetensors/writer.hpp"
+#include "mpi/communicator.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -47,6 +50,25 @@ struct AdaptableNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(AdaptableNet);
 
+/// Scores by the weight of its embedding.
+struct TiedNetImpl : torch::nn::Module, HasTiedLayers {
+  TiedNetImpl() {
+    torch::manual_seed(1);
+    tokens = register_module("tokens", torch::nn::Embedding(11, 8));
+  }
+  std::map<std::string, at::Tensor> tied_layers() const override { return {{"scores", tokens->weight}}; }
+  at::Tensor forward(const at::Tensor& ids) { return at::linear(tokens(ids), tokens->weight); }
+  torch::nn::Embedding tokens{nullptr};
+};
+TORCH_MODULE(TiedNet);
+
+struct TwiceTiedNetImpl : TiedNetImpl {
+  std::map<std::string, at::Tensor> tied_layers() const override {
+    return {{"scores", tokens->weight}, {"again", tokens->weight}};
+  }
+};
+TORCH_MODULE(TwiceTiedNet);
+
 at::Tensor some_ids() { return at::arange(10).remainder(11).view({2, 5}); }
 
 /// Gives every factor of the adapters values.
@@ -61,7 +83,9 @@ void fill_adapters(const torch::nn::Module& net, int seed) {
 at::Tensor weight_with(const torch::nn::Module& net, const std::string& layer, const std::string& adapter,
                        double scale) {
   const auto all = net.named_parameters();
-  const auto get = [&](const std::string& name) { return all[layer + "." + name].detach(); };
+  const auto get = [&](const std::string& name) {
+    return all[(layer == "scores" && name == "weight" ? "tokens" : layer) + "." + name].detach();
+  };
   if (layer == "tokens")
     return get("weight") + scale * at::mm(get("lora_embedding_B." + adapter), get("lora_embedding_A." + adapter)).t();
   const auto a = get("lora_A." + adapter + ".weight"), b = get("lora_B." + adapter + ".weight");
@@ -136,6 +160,121 @@ TEST_CASE("several adapters are added, switched, disabled, merged and deleted") 
   CHECK(is_near(net(some_ids()), base));
   CHECK(net->named_parameters().size() == AdaptableNet()->named_parameters().size());
   CHECK(adapter_names(net).empty());
+}
+
+TEST_CASE("an adapter that is merged is not switched off or deleted, and others compute beside it") {
+  AdaptableNet net;
+  lora(net, {.rank = 2, .targets = {"first"}, .name = "one"});
+  fill_adapters(*net, 3);
+  const auto with_one = net(some_ids()).detach();
+  merge_adapters(net);
+  CHECK_THROWS_WITH(AdaptersDisabled(net), Contains("'one' was to be switched off, and is merged"));
+  CHECK_THROWS_WITH(set_adapters(net, {}), Contains("unmerge_adapters()"));
+  CHECK_THROWS_WITH(delete_adapter(net, "one"), Contains("merged into the weights"));
+  lora(net, {.rank = 2, .targets = {"first", "plain"}, .name = "two"});
+  CHECK(is_near(net(some_ids()), with_one));
+  net(some_ids()).sum().backward();
+  CHECK(net->named_parameters()["first.lora_B.two.weight"].grad().defined());
+  unmerge_adapters(net);
+  fill_adapters(*net, 4);
+  set_adapters(net, {"one", "two"});
+  const auto both = net(some_ids());
+  merge_adapters(net, {"two"});
+  CHECK(is_near(net(some_ids()), both));
+  unmerge_adapters(net);
+  delete_adapter(net, "one");
+  set_adapter(net, "two");
+  const auto with_two = net(some_ids());
+  merge_adapters(net);
+  CHECK(is_near(net(some_ids()), with_two));
+}
+
+TEST_CASE("an embedding and the scores that share its weight have adapters of their own, which are not merged") {
+  TiedNet net;
+  lora(net, {.rank = 2, .targets = {"tokens", "scores"}, .name = "both"});
+  fill_adapters(*net, 5);
+  const auto both = net(some_ids()).detach();
+  TiedNet expected;
+  const auto table = weight_with(*net, "tokens", "both", 4), matrix = weight_with(*net, "scores", "both", 4);
+  CHECK(is_near(both, at::linear(at::embedding(table, some_ids()), matrix)));
+  CHECK_THROWS_WITH(merge_adapters(net), Contains("share one weight"));
+  delete_adapter(net, "both");
+  lora(net, {.rank = 2, .targets = {"tokens"}, .name = "table"});
+  lora(net, {.rank = 2, .targets = {"scores"}, .name = "matrix"});
+  fill_adapters(*net, 6);
+  for (const auto& [name, layer] : {std::pair("table", "tokens"), {"matrix", "scores"}}) {
+    set_adapter(net, name);
+    const auto changed = weight_with(*net, layer, name, 4);
+    const auto& own = net->tokens->weight.detach();
+    const bool is_table = std::string(layer) == "tokens";
+    CHECK(is_near(net(some_ids()),
+                  at::linear(at::embedding(is_table ? changed : own, some_ids()), is_table ? own : changed)));
+  }
+  TwiceTiedNet twice;
+  CHECK_THROWS_WITH(lora(twice, {.targets = {"scores", "again"}}), Contains("share one weight"));
+  CHECK(adapter_names(twice).empty());
+}
+
+/// As a head of DistilBERT is made.
+struct TwoHeadsImpl : torch::nn::Module {
+  TwoHeadsImpl() {
+    torch::manual_seed(1);
+    query = register_module("query", torch::nn::Linear(4, 4));
+    pre_classifier = register_module("pre_classifier", torch::nn::Linear(4, 4));
+    classifier = register_module("classifier", torch::nn::Linear(4, 2));
+  }
+  at::Tensor forward(const at::Tensor& x) { return classifier(at::relu(pre_classifier(query(x)))); }
+  torch::nn::Linear query{nullptr}, pre_classifier{nullptr}, classifier{nullptr};
+};
+TORCH_MODULE(TwoHeads);
+
+TEST_CASE("modules_to_save are ends of names, and peft names heads of other models as well") {
+  TwoHeads net;
+  lora(net, {.targets = {"query"}, .modules_to_save = {"classifier", "score"}});
+  for (const auto* name : {"classifier.weight", "pre_classifier.weight", "pre_classifier.bias"})
+    CHECK(net->named_parameters()[name].requires_grad());
+  CHECK(!net->named_parameters()["query.weight"].requires_grad());
+  const test::OwnFolder folder("saved-modules");
+  save_adapter(net, folder.path);
+  const auto stored = SafetensorsFile(folder.path / "adapter_model.safetensors").names();
+  CHECK(std::ranges::find(stored, "base_model.model.pre_classifier.weight") != stored.end());
+  TwoHeads none;
+  CHECK_THROWS_WITH(lora(none, {.targets = {"query"}, .modules_to_save = {"score"}}), Contains("no module 'score'"));
+  CHECK(adapter_names(none).empty());
+  TiedNet tied;
+  CHECK_THROWS_WITH(lora(tied, {.targets = {"scores"}, .modules_to_save = {"tokens"}}), Contains("which is tied"));
+}
+
+TEST_CASE("biases that peft has left out of its file stay the model's") {
+  TwoHeads net;
+  lora(net, {.targets = {"query"}, .bias = LoraBias::lora_only});
+  fill_adapters(*net, 3);
+  const auto expected = net(at::ones({1, 4}));
+  const test::OwnFolder folder("without-biases");
+  save_adapter(net, folder.path);
+  std::map<std::string, at::Tensor> kept;
+  {
+    const SafetensorsFile file(folder.path / "adapter_model.safetensors");
+    for (const auto& name : file.names())
+      if (!name.ends_with(".bias")) kept.emplace(name, file.get(name).clone());
+  }
+  std::map<std::string, formats::TensorSpec> specs;
+  for (const auto& [name, tensor] : kept) specs.emplace(name, formats::spec_of(tensor));
+  const auto file = folder.path / "adapter_model.safetensors";
+  std::filesystem::remove(file);
+  formats::write_safetensors(mpi::Communicator::world(), {{.path = file, .plan = formats::plan_safetensors(specs)}},
+                             [&](const std::string& name) { return kept.at(name); });
+  TwoHeads other;
+  load_adapter(other, folder.path);
+  CHECK(is_near(other(at::ones({1, 4})), expected));
+}
+
+TEST_CASE("what peft refuses in a configuration is refused") {
+  AdaptableNet net;
+  CHECK_THROWS_WITH(lora(net, {.targets = {"first"}, .use_dora = true, .lora_bias = true}), Contains("lora_bias"));
+  CHECK_THROWS_WITH(lora(net, {.targets = {"all-linear"}, .layers_to_transform = {0}}), Contains("all-linear"));
+  CHECK_THROWS_WITH(lora(net, {.targets = {"first"}, .layers_pattern = {"layers"}}),
+                    Contains("layers_pattern without layers_to_transform"));
 }
 
 TEST_CASE("adapters stay when a model is moved, converted and offloaded") {

@@ -133,6 +133,12 @@ TEST_CASE("an unsupported part of the file is named") {
   CHECK_THAT(
       error_of(changed("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "("}}}, {"behavior", "Isolated"}})),
       ContainsSubstring("regular expression"));
+  const auto stripping = [](const char* content, int start) {
+    return json{{"type", "Strip"}, {"content", content}, {"start", start}, {"stop", 0}};
+  };
+  CHECK(error_of(changed("/decoder", stripping("_", 1))) == "no error");
+  CHECK_THAT(error_of(changed("/decoder", stripping("", 1))), ContainsSubstring("'decoder.content'"));
+  CHECK_THAT(error_of(changed("/decoder", stripping("_", -1))), ContainsSubstring("'decoder.start'"));
   CHECK_THAT(error_of(json(3)), ContainsSubstring("not a valid JSON object"));
   CHECK_THROWS_WITH(models::Tokenizer("nowhere"), ContainsSubstring("Cannot read the tokenizer"));
 }

@@ -56,6 +56,11 @@ TEST_CASE("the level comes from the call or from the environment") {
   CHECK(get_logger(state, "").is_enabled_for(LogLevel::info));
   setenv("ACCELERATE_LOG_LEVEL", "ERROR", 1);
   CHECK_FALSE(get_logger(state, "").is_enabled_for(LogLevel::warning));
+  for (const auto* word : {"WARN", "fatal", "NOTSET"}) {  // further names of Python's logging
+    setenv("ACCELERATE_LOG_LEVEL", word, 1);
+    CHECK(get_logger(state, "").is_enabled_for(LogLevel::critical));
+    CHECK(get_logger(state, "").is_enabled_for(LogLevel::debug) == (std::string(word) == "NOTSET"));
+  }
   setenv("HORTATOR_LOG_LEVEL", "Debug", 1);
   const auto logger = get_logger(state, "");
   CHECK(logger.is_enabled_for(LogLevel::debug));

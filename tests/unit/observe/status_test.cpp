@@ -145,14 +145,17 @@ TEST_CASE("a run measures its updates on request") {
   const test::Folder folder(state, "measured");
   const auto file = folder.path() / "measure.json";
   setenv("HORTATOR_MEASURE", file.c_str(), 1);
+  double all = 0;
   {
     Accelerator accelerator({.project = {.dir = folder.path()}});
     test::Net net;
     auto model = accelerator.prepare(net);
+    const auto begin = std::chrono::steady_clock::now();
     for (int step = 0; step < 20; ++step) {
       accelerator.backward(model(at::ones({1, 3})).sum());
       std::this_thread::sleep_for(10ms);
     }
+    all = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     accelerator.end_training();
   }
   unsetenv("HORTATOR_MEASURE");
@@ -162,7 +165,7 @@ TEST_CASE("a run measures its updates on request") {
   CHECK(measure->updates == 20);
   CHECK(measure->ranks == state.num_processes());
   CHECK(measure->seconds_per_update >= 0.01);
-  CHECK(measure->seconds_per_update < 0.1);
+  CHECK(measure->seconds_per_update <= all / 16);  // without the first few
   CHECK(measure->gradient_bytes == 4 * (3 * 4 + 4 + 4 + 1));
   CHECK(measure->flops_per_update == 2 * (12 + 4) + 2 * (12 + 4) + 2 * 4);  // forward, of weights, of the middle
   CHECK(measure->device == (state.device().is_cpu() ? "" : machine::identify(state.device()).name));

@@ -22,7 +22,9 @@ class Notes final : public Tracker {
  public:
   std::string name() const override { return "notes"; }
   void log(const TrackerRecord& record) override { records.push_back(record); }
+  void finish() override { ++finished; }
   std::vector<TrackerRecord> records = {};
+  int finished = 0;
 };
 
 Steps steps_in(const std::filesystem::path& file) {
@@ -117,6 +119,9 @@ TEST_CASE("a user's tracker gets numbers of all types, on the main process only"
     CHECK(notes->records[2].step == 20);
     CHECK(notes->records[0].time > 1.7e9);
   }
+  CHECK(notes->finished == 0);
+  accelerator.end_training();
+  CHECK(notes->finished == (state.is_main_process() ? 1 : 0));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "metrics.jsonl"));
 }
 

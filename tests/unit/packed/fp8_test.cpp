@@ -10,6 +10,7 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/lora.hpp>
 #include <hortator/models/pretrained.hpp>
+#include <hortator/training/autocast.hpp>
 #include <hortator/training/fp8.hpp>
 #include <hortator/training/recompute.hpp>
 #include <limits>
@@ -97,6 +98,20 @@ double mean_of_last(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+TEST_CASE("products in 8 bits on CPUs are computed in float32, also under autocast") {
+  ThreeLayers net(2048);  // sums of values in 8 bits exceed fp16
+  fp8(net, {.skip_first_and_last = false});
+  const at::NoGradGuard no_grad;
+  const auto x = at::randn({8, 16});
+  const auto expected = net(x);
+  for (const auto type : {at::kHalf, at::kBFloat16}) {
+    const Autocast cast(at::kCPU, type);
+    const auto found = net(x).to(at::kFloat);
+    CHECK(at::isfinite(found).all().item<bool>());
+    CHECK(at::allclose(found, expected, 0.1, 0.1));
+  }
+}
 
 TEST_CASE("products in 8 bits are those of an emulation in float32, forward and backward, for any number of rows") {
   for (const std::int64_t rows : {1, 16, 37}) {

@@ -285,6 +285,21 @@ TEST_CASE(
                     Contains("got hidden states [2, 63], a weight [96, 64]"));
 }
 
+TEST_CASE("compute_dtype is the type of products, also under autocast and for few rows") {
+  TwoLayers net;
+  const auto plain_weight = net->up->weight.detach().clone();
+  quantise(net, {.format = WeightFormat::int8, .compute_dtype = at::kFloat});
+  const at::NoGradGuard no_grad;
+  const auto layout = layout_of(plain_weight, WeightFormat::int8);
+  const auto unpacked = packed::unpacked_rows(layout, packed::pack(plain_weight, layout), 0, layout.outputs);
+  const auto x = at::randn({8, 64}).to(at::kBFloat16);
+  const auto expected = at::linear(x.to(at::kFloat), unpacked, net->up->bias).to(at::kBFloat16);
+  const Autocast cast(at::kCPU, at::kBFloat16);
+  const auto all = net->up(x);
+  CHECK(at::allclose(all.to(at::kFloat), expected.to(at::kFloat), 1e-2, 1e-2));
+  CHECK(at::allclose(net->up(x.slice(0, 0, 1)), all.slice(0, 0, 1), 1e-2, 1e-2));
+}
+
 TEST_CASE("packed weights end with their module") {
   at::Tensor weight;
   {

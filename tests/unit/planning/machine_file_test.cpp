@@ -1,6 +1,7 @@
 #include <hortator/error.hpp>
 #include <string>
 
+#include "core/text/text.hpp"
 #include "planning/machine.hpp"
 #include "support/catch.hpp"
 
@@ -35,6 +36,12 @@ TEST_CASE("an error of a machine file names the file and the entry") {
                     ContainsSubstring("'flops_fp31' is not a known entry"));
   CHECK_THROWS_WITH(parse_machine(with("\"latency\": 4", "\"latency\": -1"), "m.json"),
                     ContainsSubstring("'within_node.latency' is not a number above 0"));
+  for (const auto* ranks : {"0.5", "1.5", "1e300", "3000000000"}) {
+    CHECK_THROWS_WITH(parse_machine(with(": 4,", text::concat(": ", ranks, ',')), "m.json"),
+                      ContainsSubstring("'ranks_per_node' is not a whole number up to 1000000"));
+  }
+  CHECK_THROWS_WITH(parse_machine(with("\"memory\": 1000", "\"memory\": 1e30"), "m.json"),
+                    ContainsSubstring("'memory' is not a whole number up to"));
 }
 
 TEST_CASE("a message takes its latency and its bytes") {

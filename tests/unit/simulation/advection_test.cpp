@@ -20,6 +20,7 @@
 #include "c_run.hpp"
 #include "simulation/training/trained_model.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 
 using namespace hortator::test;
 
@@ -163,7 +164,7 @@ double step_ratio(int layers, bool uses_adam) {
     });
     if (pair > 0) ratios.push_back(seconds / by_hand);
     for (std::size_t i = 0; i < ours.size(); ++i)
-      largest = std::max(largest, std::abs(ours[i] - theirs[i]) / (1 + theirs[i]));
+      largest = hortator::test::larger(largest, std::abs(ours[i] - theirs[i]) / (1 + theirs[i]));
   }
   std::ranges::sort(ratios);
   if (world_rank() == 0) {

@@ -71,6 +71,13 @@ TEST_CASE("an argument that is missing on one rank is a status on all", "[simula
   check(hortator_model_create(run, is_last ? nullptr : "line", &model));
   CHECK(error_has("A name is NULL"));
   check(hortator_buffer_create(run, is_last ? nullptr : "samples", &buffer));
+  check(hortator_model_create(run, "line", is_last ? nullptr : &model));
+  check(hortator_buffer_create(run, "samples", is_last ? nullptr : &buffer));
+  CHECK(model == nullptr);
+  std::int32_t stop = 1;
+  CHECK(hortator_should_stop(run, is_last ? nullptr : &stop) == (is_last ? HORTATOR_USAGE : HORTATOR_OK));
+  double seconds = 0;
+  CHECK(hortator_time_left(run, is_last ? nullptr : &seconds) == (is_last ? HORTATOR_USAGE : HORTATOR_NOTHING));
   model = run.model("line");
   buffer = run.buffer("samples");
   const CBatch batch(run);

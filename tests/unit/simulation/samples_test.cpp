@@ -237,6 +237,31 @@ TEST_CASE("a buffer of another capacity takes over as many samples as it can hol
   }
 }
 
+TEST_CASE("a ring of another capacity takes over the newest samples", "[simulation]") {
+  using Numbers = std::vector<double>;
+  SampleBuffer buffer("ring", settings_of(SampleChoice::ring, 8, 2), 5);
+  buffer.put(numbered_samples(0, 30));
+  SampleBuffer smaller("ring", settings_of(SampleChoice::ring, 4, 2), 5);
+  smaller.load(buffer.state());
+  CHECK(held_numbers(smaller) == Numbers{26, 27, 28, 29});
+  smaller.put(numbered_samples(30, 1));
+  CHECK(held_numbers(smaller) == Numbers{30, 27, 28, 29});
+  SampleBuffer larger("ring", settings_of(SampleChoice::ring, 9, 2), 5);
+  larger.load(buffer.state());
+  larger.put(numbered_samples(30, 2));  // 22, the oldest, leaves
+  auto held = held_numbers(larger);
+  std::ranges::sort(held);
+  CHECK(held == Numbers{23, 24, 25, 26, 27, 28, 29, 30, 31});
+}
+
+TEST_CASE("of rings of other ranks the newest samples are taken over", "[simulation]") {
+  const auto taken = redistribute({5, 5}, 1, 0, 4, /*newest=*/true);
+  CHECK((taken == std::vector<SampleOrigin>{{0, 3}, {0, 4}, {1, 3}, {1, 4}}));
+  CHECK(slot_of_age(0, 30, 8) == 6);
+  CHECK(slot_of_age(7, 30, 8) == 5);
+  CHECK(slot_of_age(2, 5, 8) == 2);
+}
+
 TEST_CASE("statistics do not depend on how samples arrive", "[simulation]") {
   const auto numbers = at::randn({50, 3, 4}, at::kDouble) * 3 + 7;
   FeatureStatistics whole;

@@ -51,6 +51,12 @@ TEST_CASE("a wrong value is an error with its file, line and key", "[simulation]
   CHECK(usage_error([&] { section.integer("a", 1); }).find("sim.yaml:1: a: expected a whole number from 1, got 'x'") ==
         0);
   CHECK(usage_error([&] { section.section("b")->number("lr"); }).find("sim.yaml:2: b.lr: expected a number") == 0);
+  for (const auto* wrong : {"nan", "inf", "0x10", "\" 1\"", "\"0,5\"", "\"\"", "+-1", "1e999"}) {
+    INFO(wrong);
+    CHECK(usage_error([&] { section_of(std::string("a: ") + wrong + "\n").number("a"); }).find("expected a number") !=
+          std::string::npos);
+  }
+  CHECK(section_of("a: +.5e1\n").number("a") == 5);
   CHECK(usage_error([&] { section.text("missing"); }).find("'missing' is missing") != std::string::npos);
   CHECK(usage_error([] { section_of("a: 1\na: 2\n"); }).find("sim.yaml:2: a is given twice") == 0);
   CHECK(usage_error([] { section_of("- a\n"); }).find("expected lines") != std::string::npos);

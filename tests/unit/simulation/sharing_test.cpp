@@ -6,6 +6,7 @@
 #include "c_run.hpp"
 #include "simulation/samples/sample_moves.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 
 using namespace hortator::test;
 using hortator::simulation::moving_rows;
@@ -127,7 +128,7 @@ TEST_CASE("a trainer learns from samples of other ranks, and they infer with its
   REQUIRE(hortator_infer(model, batch) == HORTATOR_OK);
   double largest = 0;
   for (std::size_t i = 0; i < 8; ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(field.outputs[i] - field.targets[i])));
+    largest = hortator::test::larger(largest, std::abs(static_cast<double>(field.outputs[i] - field.targets[i])));
   CHECK(largest < 0.15);
 }
 

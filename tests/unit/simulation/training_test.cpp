@@ -3,6 +3,7 @@
 
 #include "c_run.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 
 using namespace hortator::test;
 
@@ -52,7 +53,8 @@ std::vector<float> outputs_after(const std::string& name, const std::string& set
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = hortator::test::larger(largest, std::abs(static_cast<double>(a[i]) - b[i]));
   return largest;
 }
 
@@ -245,7 +247,7 @@ TEST_CASE("a normalised model learns from samples of any scale", "[simulation]")
   CHECK(hortator_infer(model, batch) == HORTATOR_OK);
   double largest = 0;
   for (std::size_t i = 0; i < 64; ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(samples.outputs[i] - samples.targets[i])));
+    largest = hortator::test::larger(largest, std::abs(static_cast<double>(samples.outputs[i] - samples.targets[i])));
   CHECK(largest < 5e3);  // of targets between -2e4 and 2e4
   auto* plain = run.buffer("plain");
   CHECK(hortator_buffer_put(plain, batch) == HORTATOR_OK);

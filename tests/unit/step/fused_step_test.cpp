@@ -9,6 +9,7 @@
 
 #include "step/moments/optimizer_state.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 
 using namespace hortator;
 using namespace torch::optim;
@@ -61,7 +62,7 @@ double largest_difference(const Trained& a, const Trained& b) {
     if (a.parameters[i].numel() == 0) continue;
     const auto ours = a.parameters[i].detach().to(at::kDouble);
     const auto theirs = b.parameters[i].detach().to(at::kDouble);
-    largest = std::max(largest, ((ours - theirs).abs().max() / theirs.abs().max()).item<double>());
+    largest = hortator::test::larger(largest, ((ours - theirs).abs().max() / theirs.abs().max()).item<double>());
   }
   return largest;
 }

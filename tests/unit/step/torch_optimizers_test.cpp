@@ -6,6 +6,7 @@
 
 #include "step/moments/optimizer_state.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 
 using namespace hortator;
 using nlohmann::json;
@@ -75,7 +76,7 @@ double distance(const Parameters& parameters, const json& expected) {
   double largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {  // Muon steps matrices only
     const auto other = at::tensor(expected.at(i).get<std::vector<double>>(), at::kDouble);
-    largest = std::max(largest, (parameters[i].detach().flatten() - other).abs().max().item<double>());
+    largest = hortator::test::larger(largest, (parameters[i].detach().flatten() - other).abs().max().item<double>());
   }
   return largest;
 }

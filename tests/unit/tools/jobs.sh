@@ -109,7 +109,7 @@ program train <<'SH'
 mkdir -p runs/train/checkpoint
 case $MODE in
   stop) touch runs/train/checkpoint/state.h5; exit 75 ;;
-  idle) exit 75 ;;
+  idle) mkdir -p "$HORTATOR_RUN_DIR/logs"; touch "$HORTATOR_RUN_DIR/logs/x"; exit 75 ;;
   lost) touch runs/train/checkpoint/state.h5; echo '{"outcome": "stopped", "exit_code": 75}' >runs/train/outcome.json; exit 143 ;;
   fail) echo '{"rank": 3, "problem": "no"}' >runs/train/failure.json; exit 1 ;;
   oom) echo 'slurmstepd: error: Detected 1 oom_kill event in StepId=41.0.' >>"$OUTPUT"; exit 137 ;;
@@ -135,6 +135,12 @@ requeued || wrong 'once without a checkpoint may happen'
 rm calls; sleep 1; MODE=idle run_slurm job.sh
 ! requeued || wrong 'twice without a checkpoint is enough'
 grep -q 'two runs in a row' out || wrong "no word on it: $(<out)"
+fresh
+# the name of the run folder itself may contain the word
+"$hortator" job --scheduler slurm -n 2 --threads 1 --requeues 4 --run-dir runs/checkpointing -- ./train >named.sh 2>err
+for _ in once twice; do rm -f calls; sleep 1; MODE=idle run_slurm named.sh; done
+! requeued || wrong 'a run folder with the word checkpoint in its name'
+rm -rf runs/checkpointing
 fresh
 [ "$(MODE=fail code run_slurm job.sh)" = 1 ] || wrong 'a failure keeps its code'
 ! requeued || wrong 'a failure is not requeued'
@@ -493,11 +499,25 @@ alone --over lr=1,2 -n 1 --dry-run -- ./train
 alone --over lr=1,2 -n 1 --submit -- ./train
 if [ "$code" != 2 ] || ! grep -q 'Neither sbatch, qsub, bsub nor flux' err; then wrong "no scheduler to submit to: $(<err)"; fi
 
+# a folder for the output of ranks is made before they start; tasks of an array would share it
+program train </dev/null
+"$hortator" job --scheduler slurm -n 1 --log-dir logs/of_ranks -- ./train >job.sh 2>err || wrong "$(<err)"
+rm -rf logs runs; run_slurm job.sh
+[ -d logs/of_ranks ] || wrong "the folder of --log-dir: $(<out)"
+for try in 'job --array 0-3' 'sweep --over lr=1,2'; do
+  # shellcheck disable=SC2086
+  "$hortator" $try --scheduler slurm -n 1 --log-dir logs -- ./train >job.sh 2>err
+  [ $? = 2 ] || wrong "$try with --log-dir"
+  grep -q 'log-dir does not work with an array or a sweep' err || wrong "$try: $(<err)"
+done
+
 # PBS passes no PATH: a program that is found by it gets its whole path. -V asks PBS for all variables.
 mkdir tools; program tools/gpt </dev/null
 PATH=$work/tools:$PATH "$hortator" job --scheduler pbs -V -n 1 -- gpt --tiny >job.sh 2>err || wrong "$(<err)"
 grep -q "^program=($work/tools/gpt --tiny)" job.sh || wrong "the path of a program: $(grep ^program job.sh)"
 grep -q '^#PBS -V$' job.sh || wrong "-V is lost: $(grep PBS job.sh) $(<err)"
+PATH=$work/tools:$PATH "$hortator" sweep --scheduler pbs --over lr=1,2 -n 1 -- gpt >job.sh 2>err || wrong "$(<err)"
+grep -q "program=($work/tools/gpt --lr 1)" job.sh || wrong "the path of a program in a sweep: $(grep program= job.sh)"
 PATH=$work/tools:$PATH "$hortator" job --scheduler slurm -n 1 -- gpt >job.sh 2>err
 grep -q '^program=(gpt)' job.sh || wrong "Slurm passes PATH on: $(grep ^program job.sh)"
 

@@ -281,6 +281,10 @@ sleep 2 # the program has ended by then
 kill -TERM "$launcher"
 wait "$launcher" || wrong "the run has finished: 0 was expected, got $?"
 grep -q 'SIGTERM ends the command for .*/a, and 1 later checkpoint get none' err || wrong "not reported: $(cat err)"
+# a note that a killed launch of the same number has left counts for nothing
+code=0; bash -c 'printf "old\n\nstopped\n" >.hortator-run-$$; exec "$0" launch -n 1 /bin/true' "$hortator" 2>err || code=$?
+[ "$code" = 0 ] || wrong "a note of a killed launch: $code"
+[ -z "$(compgen -G '.hortator-run-*')" ] || wrong 'a note is left'
 run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
 

@@ -25,6 +25,7 @@ TEST_CASE("find_program searches as a shell does") {
 TEST_CASE("output_of returns what a program prints, and nothing for a missing one") {
   CHECK(output_of("echo hello; echo noise >&2") == "hello\n");
   CHECK(output_of("no-such-program-anywhere").empty());
+  CHECK(output_of("seq 1 3000").ends_with("\n3000\n"));
 }
 
 TEST_CASE("replace_process reports a program that cannot be started") {

@@ -17,6 +17,16 @@ run scale strong --ranks 2,1 -- "$sleeping"; code_is 2; err_has "--ranks: expect
 run scale strong --nodes 1,2 -- "$sleeping"; code_is 2; err_has '--nodes needs --ranks-per-node'
 run scale strong --ranks 1,2 --submit -- "$sleeping"; code_is 2; err_has '--submit cannot be used with --ranks'
 run scale strong --ranks 1,2 --peak-flops 0 -- "$sleeping"; code_is 2; err_has '--peak-flops: expected a number above 0'
+# what a launch knows reaches each run
+cat >noting <<SH
+#!/bin/sh
+echo "\$SEEN \$HORTATOR_MIXED_PRECISION" >>"$work/noted"
+exec "$sleeping" weak 10 5
+SH
+chmod +x noting
+run scale weak --ranks 1 --repeats 1 --environment SEEN=yes --mixed-precision bf16 --out runs/flags -- ./noting; code_is 0
+[ "$(<noted)" = 'yes bf16' ] || wrong "the flags of a launch: $(<noted)"
+run scale weak --ranks 1 --run-dir x -- "$sleeping"; code_is 2
 rm -rf runs/scale
 run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1; err_has 'ended with exit code'
 run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'

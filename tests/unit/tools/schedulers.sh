@@ -234,7 +234,30 @@ agent=$(find runs -name agent)
 "$agent" host2 'echo "a b"'
 grep -q 'blaunch host2 /bin/sh -c echo "a b"' calls || wrong "the agent: $(<calls)"
 
+# Grid Engine joins the words for a login shell, unless -noshell is given
+cp bin/qrsh bin/qrsh.before 2>/dev/null
+program bin/qrsh <<'SH'
+while [[ $1 = -* ]]; do [ "$1" != -noshell ] || direct=1; shift; done
+shift
+if [ -n "${direct:-}" ]; then exec "$@"; else exec sh -c "$*"; fi
+SH
+job --scheduler sge --parallel-environment mpi -n 1 -- ./train >job.sh 2>err
+rm -rf runs
+run_sge job.sh
+agent=$(find runs -name agent)
+[ "$("$agent" host2 'echo "a  b"')" = 'a  b' ] || wrong "the words of Grid Engine's agent"
+[ ! -e bin/qrsh.before ] || mv bin/qrsh.before bin/qrsh
+
 # the scheduler whose commands are on PATH
+for at_hand in bsub flux; do
+  rm -rf only_one; mkdir only_one
+  for name in env bash mkdir; do ln -s "$(command -v $name)" only_one; done
+  cp "bin/$at_hand" bin/mpirun bin/ompi_info only_one
+  code=0; PATH=$work/only_one "$hortator" sweep --over a=1,2 -n 1 -- ./train >out 2>err || code=$?
+  grep -q 'there is no scheduler here' err && wrong "a sweep where there is $at_hand ran here"
+  [ "$at_hand" != bsub ] || grep -q '^#BSUB -J.*\[1-2\]' out || wrong "a sweep with LSF: $(<out) $(<err)"
+  [ "$at_hand" != flux ] || [ "$code" = 2 ] || wrong "a sweep with Flux: $(<err)"
+done
 rm -f bin/flux bin/bsub
 PATH=$work/bin:/usr/bin:/bin SGE_ROOT=/x "$hortator" job -n 1 -- ./train >job.sh 2>err
 if command -v sbatch >/dev/null; then grep -q 'Slurm, Grid Engine' err || wrong "two schedulers: $(<err)"; else grep -q '^#\$ -N' job.sh || wrong "Grid Engine is at hand: $(<err)"; fi

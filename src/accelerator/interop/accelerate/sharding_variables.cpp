@@ -22,7 +22,11 @@ std::string strategy_name(const std::string& value) {
   constexpr std::array<std::string_view, 5> names = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD",
                                                      "HYBRID_SHARD_ZERO2"};
   long long number = 0;
-  if (!text::parse_integer(value, number)) return value;
+  if (!text::parse_integer(value, number)) {
+    auto name = value;
+    for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    return name;
+  }
   if (number >= 1 && number <= static_cast<long long>(names.size()))
     return std::string(names[static_cast<std::size_t>(number - 1)]);
   throw UsageError({.what = text::concat("FSDP_SHARDING_STRATEGY is ", text::quote(value)),

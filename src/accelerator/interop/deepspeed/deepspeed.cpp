@@ -197,7 +197,7 @@ void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
   }
   if (const auto power = entries.number("fp16.initial_scale_power")) options.grad_scaler.init_scale = std::exp2(*power);
   if (const auto window = entries.count("fp16.loss_scale_window", 1)) options.grad_scaler.growth_interval = *window;
-  if (const auto scale = entries.number("fp16.loss_scale"); scale && *scale > 0) {
+  if (const auto scale = entries.number("fp16.loss_scale"); scale && *scale > 0 && fp16.value_or(true)) {
     throw UsageError({.what = text::concat(entries.file(), ": fp16.loss_scale is ", *scale),
                       .why = "losses are scaled by a number that follows the gradients",
                       .hint = "set it to 0, and fp16.initial_scale_power to where it begins"});

@@ -63,7 +63,8 @@ const formats::JsonValue* DeepspeedEntries::take(const std::string& path) {
   const auto found = values_.find(path);
   if (found == values_.end()) return nullptr;
   read_.note(path);
-  return &found->second;
+  const bool is_null = std::holds_alternative<std::nullptr_t>(found->second.content);
+  return is_null ? nullptr : &found->second;  // for DeepSpeed null is not set
 }
 
 void DeepspeedEntries::refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const {

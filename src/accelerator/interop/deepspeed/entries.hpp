@@ -25,7 +25,7 @@ class DeepspeedEntries {
   bool is_true(const std::string& path) const;       ///< whether the entry is the value true; does not count it as read
   bool is_automatic(const std::string& path) const;  ///< whether the entry is "auto"; does not count it as read
   std::string text(const std::string& path, const char* expected);  ///< empty if it is missing
-  /// Returns the entry, null if it is missing, and counts it as read.
+  /// Returns the entry, null if it is missing or null, and counts it as read.
   const formats::JsonValue* take(const std::string& path);
   [[noreturn]] void refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const;
 

@@ -16,6 +16,9 @@ constexpr std::string_view size_class = "torch.Size";
 
 /// A value takes at least one byte, but two bytes can repeat an earlier value with all its elements.
 constexpr std::size_t max_values_per_byte = 4;
+/// Objects repeat the name of their class, and all of their arguments.
+constexpr std::size_t max_class_name_bytes = 1024;
+constexpr std::size_t max_arguments_per_byte = 16;
 
 class PickleMachine {
  public:
@@ -57,16 +60,27 @@ class PickleMachine {
     }
   }
 
+  Ref class_named(const std::string& module, const std::string& name) {
+    if (module.size() + name.size() > max_class_name_bytes) input_.fail("it names a class by a text that is too long");
+    return heap_.make(Class{.name = module + "." + name});
+  }
+
+  Ref foreign(const std::string& name, const std::vector<Ref>& arguments) {
+    if (arguments.size() > arguments_left_) input_.fail("it repeats far more arguments than it has bytes");
+    arguments_left_ -= arguments.size();
+    return heap_.make(Foreign{.name = name, .arguments = arguments});
+  }
+
   void name_class() {
     const auto module = input_.line();
-    stack_.push(heap_.make(Class{.name = module + "." + input_.line()}));
+    stack_.push(class_named(module, input_.line()));
   }
 
   void name_class_on_stack() {
     const auto* name = std::get_if<std::string>(&stack_.pop()->content);
     const auto* module = std::get_if<std::string>(&stack_.pop()->content);
     if (name == nullptr || module == nullptr) input_.fail("it names a class by a value that is not a text");
-    stack_.push(heap_.make(Class{.name = *module + "." + *name}));
+    stack_.push(class_named(*module, *name));
   }
 
   /// Bytes of Python, such as states of random numbers, are of no use here.
@@ -94,7 +108,7 @@ class PickleMachine {
         std::holds_alternative<Tuple>(arguments.items.front()->content))
       return arguments.items.front();
     if (foreign_ == ForeignObjects::refused) refuse_foreign(name);
-    return heap_.make(Foreign{.name = name, .arguments = arguments.items});
+    return foreign(name, arguments.items);
   }
 
   /// A tensor with attributes of its own, which are dropped: the arguments are the function that makes it, its class,
@@ -124,7 +138,7 @@ class PickleMachine {
     const auto* called = std::get_if<Class>(&stack_.pop()->content);
     if (arguments == nullptr || called == nullptr) input_.fail("it creates an object of a value that is not a class");
     if (foreign_ == ForeignObjects::refused) refuse_foreign(called->name);
-    stack_.push(heap_.make(Foreign{.name = called->name, .arguments = arguments->items}));
+    stack_.push(foreign(called->name, arguments->items));
   }
 
   void persistent() {
@@ -234,6 +248,7 @@ class PickleMachine {
   }
 
   Input input_;
+  std::size_t arguments_left_ = max_arguments_per_byte * input_.bytes();
   const StorageBytes& storages_;
   ForeignObjects foreign_;
   Heap heap_;

@@ -106,6 +106,9 @@ Storage storage_of(const Tuple& identifier) {
                   .size = argument<std::int64_t>(identifier, 4, "size of storage")};
   if (!storage.type && name != untyped_storage)
     throw PickleFault(text::concat("a tensor is stored in a ", name, ", which this reader does not know"));
+  constexpr std::size_t max_name_bytes = 255;  // PyTorch numbers storages; every tensor repeats the name
+  if (storage.name.size() > max_name_bytes)
+    throw PickleFault(text::concat("a storage has a name of ", storage.name.size(), " bytes"));
   const TensorSpec all{.type = storage.type.value_or(at::kByte), .shape = {storage.size}};
   if (!byte_count(all)) throw PickleFault(text::concat("a storage has ", storage.size, " elements"));
   return storage;

@@ -15,6 +15,7 @@
 
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "unit/accelerator/first_ranks.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
@@ -144,7 +145,7 @@ void check_near(const Course& actual, const Course& expected) {
     REQUIRE(mine->size() == theirs->size());
     double worst = 0;
     for (std::size_t i = 0; i < mine->size(); ++i)
-      worst = std::max(worst, std::abs(static_cast<double>((*mine)[i]) - (*theirs)[i]));
+      worst = hortator::test::larger(worst, std::abs(static_cast<double>((*mine)[i]) - (*theirs)[i]));
     CHECK(worst < 1e-5);
   }
 }

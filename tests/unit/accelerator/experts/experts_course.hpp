@@ -11,6 +11,7 @@
 #include "mpi/collectives.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "unit/accelerator/experts/experts_models.hpp"
 #include "unit/accelerator/first_ranks.hpp"
 #include "unit/accelerator/fixtures.hpp"
@@ -115,7 +116,8 @@ inline ExpertCourse train_alone(ExpertRun run) {
 inline void check_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance = 1e-5) {
   REQUIRE(found.size() == expected.size());
   double worst = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) worst = std::max(worst, std::abs(found[i] - expected[i]));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    worst = hortator::test::larger(worst, std::abs(found[i] - expected[i]));
   CHECK(worst < tolerance);
 }
 

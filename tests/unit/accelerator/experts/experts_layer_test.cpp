@@ -5,6 +5,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 #include <hortator/nn/moe.hpp>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -61,6 +62,13 @@ at::Tensor computed_one_by_one(const MoE& layer, const at::Tensor& tokens) {
 }
 
 }  // namespace
+
+TEST_CASE("experts with room for all tokens have no limit") {
+  for (const double factor : {4.0, 1e300, std::numeric_limits<double>::infinity()})
+    CHECK(!parallel::capacity_of({.experts = 4, .top_k = 1, .capacity_factor = factor}, 12));
+  CHECK(parallel::capacity_of({.experts = 4, .top_k = 1, .capacity_factor = 1.1}, 12) == 4);
+  CHECK(!parallel::capacity_of({.experts = 4, .top_k = 1}, 12));
+}
 
 TEST_CASE("experts take first choices first, tokens in their order, and no more than they have room for") {
   at::manual_seed(1);

@@ -311,3 +311,22 @@ TEST_CASE("a folder that Accelerate wrote is recognised") {
   CHECK(AccelerateFolder::is_at(saved("gathered")));
   CHECK_FALSE(AccelerateFolder(saved("gathered")).pieces());
 }
+
+TEST_CASE("a folder of Accelerate sets the number of micro-steps") {
+  auto options = python_options();
+  options.gradient_accumulation_steps = 2;
+  Accelerator accelerator(options);
+  PythonNet net;
+  auto adamw = make_adamw(*net);
+  auto [model, optimizer, schedule] = accelerator.prepare(net, adamw, Schedule(adamw, warmup));
+  Progress progress;
+  accelerator.register_for_checkpointing("progress", progress);
+  const auto is_update = [&, &model = model] {
+    const auto scope = accelerator.accumulate(model);
+    return accelerator.sync_gradients();
+  };
+  CHECK_FALSE(is_update());
+  accelerator.load_state(saved("adamw"));  // after no micro-step
+  CHECK_FALSE(is_update());
+  CHECK(is_update());
+}

@@ -100,9 +100,22 @@ TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that 
   CHECK_THROWS_WITH(read(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
                     ContainsSubstring("both enabled"));
   CHECK_THROWS_WITH(read(R"({"gradient_clipping": -0.5})"), ContainsSubstring("gradient_clipping is -0.5"));
+  CHECK_NOTHROW(read(R"({"fp16": {"enabled": false, "loss_scale": 128}})"));
   CHECK_THROWS_WITH(read(R"({"fp16": {"loss_scale": 128}})"), ContainsSubstring("fp16.loss_scale is 128"));
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"offload_param": {"device": "nvme"}}})"),
                     ContainsSubstring("offload_param.device"));
+}
+
+TEST_CASE("entries of a DeepSpeed file that are null are not set") {
+  const auto config = read(R"({
+    "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "nvme_path": null}},
+    "train_batch_size": null, "gradient_clipping": null, "bf16": {"enabled": null}
+  })",
+                           {.gradient_accumulation_steps = 3});
+  CHECK(config.options.zero.stage == 2);
+  CHECK(config.options.zero.offload_optimizer == "cpu");
+  CHECK(!config.options.mixed_precision);
+  CHECK(config.options.gradient_accumulation_steps == 3);
 }
 
 TEST_CASE("entries of a DeepSpeed file that would change the training are an error; off or without effect they pass") {

@@ -57,7 +57,9 @@ TEST_CASE("where nothing fits, the run that needs least is named") {
                     ContainsSubstring("nothing fits into the 1.0 GiB of each of 8 ranks; the smallest that was "
                                       "rehearsed, with --zero-stage 3, needs 2.0 GiB"));
   CHECK_THROWS_WITH(accelerator::settings_in_plan(plan_json("", "")), ContainsSubstring("of each of 8 ranks ("));
-  for (const auto* other : {"", "{}", "[1]", "{\"best\": []}"}) {
+  for (const auto* other : {"", "{}", "[1]", R"({"best": []})", R"({"best": [{}], "rejected": [], "machine": {}})",
+                            R"({"best": [], "rejected": [], "machine": 3})",
+                            R"({"best": [{"variables": [7]}], "rejected": [], "machine": {}})"}) {
     CHECK_THROWS_WITH(accelerator::settings_in_plan(other), ContainsSubstring("not one of hortator plan"));
   }
 }
@@ -69,7 +71,8 @@ TEST_CASE("a recorded plan is for one command on as many ranks and nodes") {
   CHECK(!accelerator::is_plan_of(json, command, 4, 4));
   CHECK(!accelerator::is_plan_of(json, command, 8, 8));
   CHECK(!accelerator::is_plan_of(json, {"/bin/train", "--steps", "4"}, 8, 4));
-  CHECK(!accelerator::is_plan_of("", command, 8, 4));
+  for (const auto* other : {"", "{}", R"({"ranks": 8, "machine": 3})", R"({"ranks": "8", "machine": {}})"})
+    CHECK(!accelerator::is_plan_of(other, command, 8, 4));
 }
 
 TEST_CASE("planned settings fill what is not set, and nothing else") {

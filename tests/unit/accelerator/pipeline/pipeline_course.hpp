@@ -15,6 +15,7 @@
 #include "mpi/collectives.hpp"
 #include "parallel/mesh/rank_group.hpp"
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "unit/accelerator/first_ranks.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
@@ -155,7 +156,7 @@ inline double distance(const StateDict& a, const StateDict& b) {
     const auto& left = std::get<at::Tensor>(value);
     const auto right = b.get<at::Tensor>(name);
     if (left.numel() > 0)
-      most = std::max(most, (left.to(at::kDouble) - right.to(at::kDouble)).abs().max().item<double>());
+      most = hortator::test::larger(most, (left.to(at::kDouble) - right.to(at::kDouble)).abs().max().item<double>());
   }
   return most;
 }

@@ -235,6 +235,13 @@ TEST_CASE("what a pipeline cannot do is an error on all ranks", "[pipeline]") {
     if (ranks() == 1) return;
     CHECK_THROWS_WITH(model(batch_of(0).ids), ContainsSubstring("was called outside of a pipeline"));
   }
+  SECTION("sparse gradients, which one stage has") {
+    Chain sparse(8, /*recomputes=*/false, /*is_tied=*/false);
+    sparse->embed->options.sparse(true);
+    auto prepared = accelerator.prepare(sparse);
+    CHECK_THROWS_WITH(accelerator.pipeline_step(prepared, batch_of(0), mean), ContainsSubstring("sparse"));
+    accelerator.wait_for_everyone();
+  }
   SECTION("models with too few layers or parts") {
     if (ranks() == 1) return;
     torch::nn::Linear plain(2, 2);

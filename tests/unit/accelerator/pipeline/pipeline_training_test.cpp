@@ -1,7 +1,11 @@
 // Training along a pipeline is that of one rank: losses, norms, weights, checkpoints, whatever the schedule.
+#include <unistd.h>
+
+#include <cstdlib>
 #include <hortator/training/gradient_norms.hpp>
 
 #include "parallel/pipeline/staged_module.hpp"
+#include "support/written.hpp"
 #include "unit/accelerator/pipeline/pipeline_course.hpp"
 
 using namespace hortator;
@@ -140,4 +144,34 @@ TEST_CASE("gradient_norms() has the parameters of all stages", "[pipeline]") {
   const auto found = norms({.parallel = stages(ranks())});
   const test::FirstRanks first(1);
   if (first.is_in()) CHECK(at::allclose(found, norms({.communicator = first.handle()}), 1e-4, 1e-7));
+}
+
+TEST_CASE("stages whose parameters are frozen have part in norms, and are no reason for a warning", "[pipeline]") {
+  const auto numbers = [](const AcceleratorOptions& options) {
+    Accelerator accelerator(options);
+    set_seed(4);
+    Chain net(8, /*recomputes=*/false, /*is_tied=*/false);
+    use_running_statistics(*net);
+    for (auto& parameter : net->parameters()) parameter.requires_grad_(false);
+    net->head->weight.requires_grad_(true);
+    auto model = accelerator.prepare(net);
+    const auto loss = [](auto& model, Words& part) {
+      return at::cross_entropy_loss(model(part.ids).flatten(0, 1), part.targets.flatten());
+    };
+    accelerator.pipeline_step(model, batch_of(2), loss);
+    const auto norm = accelerator.clip_grad_norm_(net->head->parameters(), 1e9);
+    return std::pair(gradient_norms(accelerator, model).norms, norm.item<double>());
+  };
+  for (const auto* debug : {"0", "1"}) {
+    INFO("HORTATOR_DEBUG=" << debug);
+    setenv("HORTATOR_DEBUG", debug, 1);
+    std::pair<at::Tensor, double> found;
+    const auto warnings = test::written_to(STDERR_FILENO, [&] { found = numbers({.parallel = stages(ranks())}); });
+    unsetenv("HORTATOR_DEBUG");
+    CHECK(warnings.find("reaches no prepared model") == std::string::npos);
+    CHECK(found.first.numel() == 1);
+    CHECK(found.first.item<double>() == Approx(found.second));
+    const test::FirstRanks first(1);
+    if (first.is_in()) CHECK(at::allclose(found.first, numbers({.communicator = first.handle()}).first, 1e-4, 1e-7));
+  }
 }

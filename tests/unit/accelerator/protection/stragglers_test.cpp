@@ -51,6 +51,17 @@ TEST_CASE("a rank that is slowed threefold is named within 20 steps on all ranks
   }
 }
 
+TEST_CASE("where ranks do not average all gradients together, the option that divides them is named") {
+  const State state;
+  const int ranks = static_cast<int>(state.num_processes());
+  if (ranks == 1) return;
+  const StragglerOptions options = {.on_straggler = [](const Straggler&) {}};
+  CHECK_THROWS_WITH(Accelerator({.stragglers = options, .parallel = {.pipeline = ranks}}),
+                    Catch::Contains("parallel.pipeline is used"));
+  CHECK_THROWS_WITH(Accelerator({.stragglers = options, .parallel = {.tensor = ranks}}),
+                    Catch::Contains("parallel.tensor is used"));
+}
+
 TEST_CASE("times cost no MPI call") {
   for (const int stage : {0, 1, 2, 3}) {
     INFO("stage " << stage);

@@ -110,6 +110,17 @@ int handle_of(MPI_Comm comm) { return static_cast<int>(MPI_Comm_c2f(comm)); }
 
 }  // namespace
 
+TEST_CASE("a loop without a prepared model has nothing to sum") {
+  Accelerator accelerator({.reproducible = true});
+  auto loader = accelerator.prepare(data_loader(Noisy{64}, {.batch_size = 2}));
+  torch::nn::Linear net(3, 1);
+  for (auto& batch : loader) {
+    net->zero_grad();
+    net(batch.data).sum().backward();
+    CHECK_NOTHROW(accelerator.clip_grad_norm_(net->parameters(), 1.0));
+  }
+}
+
 TEST_CASE("one rank and all ranks get bitwise the same losses and weights, at each stage of ZeRO") {
   const State state;
   const auto setting = GENERATE(Setting{}, Setting{.shards = 8, .samples = 70}, Setting{.accumulate = 2},

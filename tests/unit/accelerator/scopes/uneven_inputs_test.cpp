@@ -117,6 +117,21 @@ TEST_CASE("join_uneven_inputs supports unused parameters and plain backward") {
   check_alike(accelerator, *net);
 }
 
+TEST_CASE("a scope that fails within a loop leaves all loaders as they were") {
+  Accelerator accelerator;
+  if (accelerator.num_processes() == 1) return;  // nothing is overridden
+  Net net;
+  auto [model, first, second] =
+      accelerator.prepare(net, data_loader(Rows{8}, {.batch_size = 1}), data_loader(Rows{8}, {.batch_size = 1}));
+  for (auto& batch : second) {
+    static_cast<void>(batch);
+    CHECK_THROWS_AS(accelerator.join_uneven_inputs({model}, {.even_batches = false}), UsageError);
+    break;
+  }
+  CHECK(first.even_batches());
+  CHECK(second.even_batches());
+}
+
 TEST_CASE("even_batches is overridden for loaders within the scope, and decides whether ranks join") {
   Accelerator accelerator;
   const auto world = accelerator.num_processes();

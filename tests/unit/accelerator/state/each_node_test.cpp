@@ -188,6 +188,30 @@ TEST_CASE("a node without a copy is an error on all ranks, and with numbers the 
   CHECK(are_equal(run.weights(), before));
 }
 
+TEST_CASE("save_model writes the whole model on each node") {
+  const TwoNodes nodes;
+  const State state;
+  const Folder folder(state, "each_node");
+  for (const int stage : {0, 2, 3}) {
+    for (const bool is_safe : {true, false}) {
+      INFO("stage " << stage << (is_safe ? ", safetensors" : ", pickles"));
+      const auto name = std::to_string(stage) + (is_safe ? "_safe" : "");
+      NodeRun run(disk(folder, own_node(state)), stage);
+      run.train();
+      run.accelerator.save_model(run.model, disk(folder, own_node(state)) / name,
+                                 {.max_shard_size = "40", .safe_serialization = is_safe});
+      run.accelerator.wait_for_everyone();
+      const auto files = files_in(disk(folder, own_node(state)) / name);
+      CHECK(files.size() > 2);
+      for (const int node : {0, 1}) CHECK(files_in(disk(folder, node) / name) == files);
+      auto whole = test::Net();
+      run.accelerator.load_checkpoint_in_model(*whole, disk(folder, 1) / name);
+      CHECK(are_equal(whole->parameters(), run.weights()));
+      run.accelerator.wait_for_everyone();
+    }
+  }
+}
+
 TEST_CASE("nodes that see one folder, and what one disk a node cannot do, are errors on all ranks") {
   const TwoNodes nodes;
   const State state;
@@ -198,6 +222,10 @@ TEST_CASE("nodes that see one folder, and what one disk a node cannot do, are er
   run.accelerator.wait_for_everyone();
   for (const auto& entry : fs::directory_iterator(folder.path() / "shared"))
     CHECK_FALSE(entry.path().filename().string().starts_with("checkpoint"));
+  CHECK_THAT(problem_in([&] { run.accelerator.save_model(run.model, folder.path() / "model"); }),
+             ContainsSubstring("Several nodes see the same folder"));
+  run.accelerator.wait_for_everyone();
+  CHECK(fs::is_empty(folder.path() / "model"));
   const auto hook = run.accelerator.register_save_state_pre_hook([](auto&&...) {});
   CHECK_THAT(problem_in([&] { run.accelerator.save_state(disk(folder, own_node(state))); }),
              ContainsSubstring("state hook"));

@@ -168,6 +168,16 @@ TEST_CASE("a moving mean holds the last numbers of each rank") {
   MovingMean some(4);
   if (rank > 0) some.add(2);
   CHECK(accelerator.merge(some).count() == world - 1);
+  MovingMean one(100), other(100);
+  one.add(1);
+  other.add(3);
+  one.merge(other);
+  for (int i = 0; i < 50; ++i) one.add(2);
+  CHECK(one.count() == 52);
+  CHECK(one.value() == Approx(2));
+  for (int i = 0; i < 100; ++i) one.add(7);
+  CHECK(one.count() == 100);
+  CHECK(one.value() == Approx(7));
   CHECK_THROWS_WITH(MovingMean(0), ContainsSubstring("over 0 numbers"));
   CHECK_THROWS_WITH(some.add(at::ones({2})), ContainsSubstring("single numbers"));
 }

@@ -231,3 +231,23 @@ TEST_CASE("batches that cannot be dispatched are refused with the reason") {
   CHECK_THROWS_WITH(Accelerator({.data = {.dispatch_batches = true}, .reproducible = true}),
                     ContainsSubstring("reproducible = true with data.dispatch_batches = true"));
 }
+
+TEST_CASE("a stream whose batches stay where they are is read on each rank, as in Accelerate") {
+  const State state;
+  const auto world = state.num_processes(), rank = state.process_index();
+  if (world == 1) return;  // no rank waits for others, and nothing is repeated
+  const auto count = 5 * world;
+  for (const bool by_option : {true, false}) {
+    Accelerator accelerator({.device_placement = !by_option});
+    auto loader = accelerator.prepare_data_loader(
+        data_loader(Stream{count}, {.batch_size = 4}),
+        by_option ? PrepareDataLoaderOptions{} : PrepareDataLoaderOptions{.device_placement = false});
+    std::int64_t step = 0;
+    for (auto& batch : loader) {
+      const auto first = 4 * world * step++ + 4 * rank;
+      const auto expected = at::arange(first, first + 4, at::kLong).remainder(count);
+      CHECK(at::equal(batch.flatten().to(at::kLong), expected));
+    }
+    CHECK(step == 2);
+  }
+}

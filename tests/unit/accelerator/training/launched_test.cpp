@@ -112,8 +112,8 @@ TEST_CASE("variables of Accelerate's launcher apply where Hortator's own are not
   CHECK(!stage({{"ACCELERATE_USE_FSDP", "false"}, {"FSDP_SHARDING_STRATEGY", "FULL_SHARD"}}));
   CHECK(!stage({{"ACCELERATE_DEEPSPEED_ZERO_STAGE", "3"}}));
   CHECK(stage({{"ACCELERATE_USE_FSDP", "true"}}) == 3);
-  for (const auto& [strategy, expected] :
-       std::map<std::string, int>{{"1", 3}, {"2", 2}, {"3", 0}, {"4", 3}, {"5", 2}, {"SHARD_GRAD_OP", 2}}) {
+  for (const auto& [strategy, expected] : std::map<std::string, int>{
+           {"1", 3}, {"2", 2}, {"3", 0}, {"4", 3}, {"5", 2}, {"SHARD_GRAD_OP", 2}, {"shard_grad_op", 2}}) {
     CHECK(stage({{"ACCELERATE_USE_FSDP", "true"}, {"FSDP_SHARDING_STRATEGY", strategy}}) == expected);
   }
   const auto second = [&](const char* reshard) {
@@ -185,6 +185,10 @@ TEST_CASE("axes of Accelerate's ParallelismConfig are axes of the mesh") {
   CHECK(axes.shard == 4);
   CHECK(axes.tensor == 2);
   CHECK(axes.context == 3);
+  CHECK_THROWS_WITH(with({{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"},
+                          {"PARALLELISM_CONFIG_CP_SIZE", "2"},
+                          {"PARALLELISM_CONFIG_SP_SIZE", "2"}}),
+                    ContainsSubstring("PARALLELISM_CONFIG_CP_SIZE and PARALLELISM_CONFIG_SP_SIZE exclude each other"));
   CHECK(!with({{"PARALLELISM_CONFIG_TP_SIZE", "2"}}).parallel.tensor);
   CHECK_THROWS_WITH(with({{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"}, {"PARALLELISM_CONFIG_TP_SIZE", "x"}}),
                     ContainsSubstring("PARALLELISM_CONFIG_TP_SIZE: expected a whole number from 1, got 'x'"));

@@ -1,4 +1,5 @@
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
 using namespace hortator;
@@ -49,8 +50,8 @@ double largest_difference(const Net& a, const Net& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a->parameters().size(); ++i) {
     const auto theirs = b->parameters()[i];
-    largest =
-        std::max(largest, ((a->parameters()[i] - theirs).abs() / theirs.abs().clamp_min(0.1)).max().item<double>());
+    largest = hortator::test::larger(
+        largest, ((a->parameters()[i] - theirs).abs() / theirs.abs().clamp_min(0.1)).max().item<double>());
   }
   return largest;
 }

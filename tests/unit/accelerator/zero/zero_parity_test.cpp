@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/differences.hpp"
 #include "unit/accelerator/fixtures.hpp"
 #include "unit/accelerator/zero/zero_fixture.hpp"
 
@@ -55,7 +56,7 @@ std::map<std::string, ZeroConfig> all_stages(const test::Folder& folder) {
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b.at(i)));
+  for (std::size_t i = 0; i < a.size(); ++i) largest = hortator::test::larger(largest, std::abs(a[i] - b.at(i)));
   return largest;
 }
 

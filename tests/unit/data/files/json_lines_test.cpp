@@ -27,6 +27,12 @@ TEST_CASE("members of JSON lines become tensors and texts") {
   CHECK(line.tensors.at("x").sizes() == at::IntArrayRef({2, 2}));
 }
 
+TEST_CASE("a number that float32 does not hold is an error") {
+  const JsonLines lines(write("large.jsonl", "{\"x\":1}\n{\"x\":1e300}\n{\"x\":3.4028234e38}\n"), {{"x"}});
+  CHECK_THROWS_WITH(lines.get(1), ContainsSubstring("large.jsonl:2:") && ContainsSubstring("float32"));
+  CHECK(at::isfinite(lines.get(2).tensors.at("x")).item<bool>());
+}
+
 TEST_CASE("errors in a line are reported with file, line and member") {
   const JsonLines lines(write("bad.jsonl",
                               "{\"x\":1}\n"

@@ -82,4 +82,7 @@ TEST_CASE("files of texts that do not fit are reported with file and line") {
   CHECK_THROWS_WITH(LabelledTexts("label.tsv", {.text = "sentense"}), ContainsSubstring("did you mean 'sentence'"));
   CHECK_THROWS_WITH(LabelledTexts("label.tsv", {.pair = "sentence"}), ContainsSubstring("without .text"));
   CHECK_THROWS_WITH(LabelledTexts("nowhere.tsv"), ContainsSubstring("nowhere.tsv"));
+  CHECK_THROWS_WITH(LabelledTexts("nowhere.jsonl"),
+                    ContainsSubstring("nowhere.jsonl") && ContainsSubstring("No such file"));
+  CHECK_THROWS_WITH(LabelledTexts(write("packed.jsonl", "\x1f\x8b\x08 and more")), ContainsSubstring("compressed"));
 }

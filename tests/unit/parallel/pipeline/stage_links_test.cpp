@@ -17,9 +17,11 @@ using parallel::StageTensors;
 TEST_CASE("tensors arrive with their types, shapes and whether they need gradients") {
   const auto world = mpi::Communicator::world();
   parallel::StageLinks links(world, at::kCPU);
+  torch::manual_seed(1);  // the same numbers on all ranks
   const auto turned = at::arange(12, at::kFloat).view({3, 4}).t();
-  const StageTensors sent = {turned.clone().requires_grad_(), at::arange(5, at::kLong), at::Tensor(),
-                             at::ones({2, 0, 3}, at::kBFloat16), at::ones({}, at::kDouble)};
+  const StageTensors sent = {
+      turned.clone().requires_grad_(),    at::arange(5, at::kLong),  at::Tensor(),
+      at::ones({2, 0, 3}, at::kBFloat16), at::ones({}, at::kDouble), at::randn({3}, at::kComplexFloat).conj()};
   links.send_activations(1, sent);
   const auto found = links.receive_activations(1);
   REQUIRE((found && found->size() == sent.size()));

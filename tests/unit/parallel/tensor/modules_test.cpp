@@ -11,6 +11,7 @@
 #include <string>
 
 #include "parallel/tensor/divided_module.hpp"
+#include "support/differences.hpp"
 #include "unit/parallel/tensor/tensor_fixture.hpp"
 #include "unit/parallel/tensor/user_net.hpp"
 
@@ -131,7 +132,8 @@ double train_both(UserNet& alone, UserNet& divided, Style style, const Options& 
     whole.zero_grad();
     in_parts.zero_grad();
     const auto expected = step.loss(alone), found = step.loss(divided);
-    difference = std::max(difference, std::abs(found.template item<double>() - expected.template item<double>()));
+    difference =
+        hortator::test::larger(difference, std::abs(found.template item<double>() - expected.template item<double>()));
     expected.backward();
     found.backward();
     whole.step();

@@ -108,7 +108,8 @@ TEST_CASE("ticks are round numbers within the axis with distinct labels") {
     double min, max;
   };
   for (const auto& [min, max] : {Range{0, 1}, Range{0.1, 0.1}, Range{-3, 17}, Range{1e-9, 3e-9}, Range{0, 0},
-                                 Range{1e6, 1.00001e6}, Range{12345, 9.9e9}, Range{-1e-3, 1e-3}, Range{1e-8, 10}}) {
+                                 Range{1e6, 1.00001e6}, Range{12345, 9.9e9}, Range{-1e-3, 1e-3}, Range{1e-8, 10},
+                                 Range{0.1, std::nextafter(0.1, 1)}, Range{1e17, std::nextafter(1e17, 2e17)}}) {
     for (const auto scale : {Scale::linear, Scale::logarithmic}) {
       if (scale == Scale::logarithmic && min <= 0) continue;
       const auto axis = axis_of({min, max}, scale, 5);

@@ -69,6 +69,9 @@ TEST_CASE("plans and points survive a round trip through JSON") {
   auto plan = plan_of(Growth::weak, {4, 8});
   plan.nodes = {1, 2};
   plan.command = {"./train", "--name", "a b"};
+  CHECK(parse_plan(to_json(plan)).launch.empty());
+  plan.launch = {"--mixed-precision=bf16", "--cpu"};
+  CHECK(parse_plan(to_json(plan)).launch == plan.launch);
   CHECK(to_json(parse_plan(to_json(plan))) == to_json(plan));
   const auto point = points_of(plan, 1).back();
   CHECK(to_json(parse_point(to_json(point))) == to_json(point));
