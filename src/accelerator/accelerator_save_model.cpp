@@ -11,6 +11,7 @@
 #include "accelerator/rehearsal/rehearsal.hpp"
 #include "accelerator/state/divided_state.hpp"
 #include "accelerator/state/staged_state.hpp"
+#include "accelerator/training/run_output.hpp"
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/floating_type.hpp"
 #include "checkpoint/memory/node_copies.hpp"
@@ -60,10 +61,10 @@ std::vector<weights::ModuleWeight> chosen_weights(const torch::nn::Module& modul
   if (!only_trainable) return all;
   std::vector<weights::ModuleWeight> chosen;
   std::map<std::size_t, std::size_t> place_of;  // of first occurrences
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].tensor.requires_grad()) continue;
-    const auto place = place_of.emplace(all[i].first, chosen.size()).first->second;
-    chosen.push_back({.name = all[i].name, .tensor = all[i].tensor, .first = place});
+  for (const auto& one : all) {
+    if (!one.tensor.requires_grad()) continue;
+    const auto place = place_of.emplace(one.first, chosen.size()).first->second;
+    chosen.push_back({.name = one.name, .tensor = one.tensor, .first = place});
   }
   if (chosen.empty()) {
     throw UsageError({.what = "save_model() was called with only_trainable, and the model has no trainable parameters",
@@ -76,8 +77,8 @@ std::vector<weights::ModuleWeight> chosen_weights(const torch::nn::Module& modul
 /// The plan by which a model is written to files.
 class Saving {
  public:
-  Saving(const torch::nn::Module& module, const OwnedShards& sharded, const SaveModelOptions& options)
-      : sharded_(sharded),
+  Saving(const torch::nn::Module& module, OwnedShards sharded, const SaveModelOptions& options)
+      : sharded_(std::move(sharded)),
         dtype_(options.dtype),
         safe_(options.safe_serialization),
         names_(safe_ ? weights::WeightFileNames{}
